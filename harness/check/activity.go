@@ -6,17 +6,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Activity is how much happened in a run, whatever is to be thought of it.
+// Activity counts what happened in a run, independent of the verdicts.
 type Activity struct {
 	// Incomplete says why the history does not show the whole run; empty if it does.
 	Incomplete string
-	// Writes is the number of writes that the subject sent for its work: no
-	// leases, no events.
+	// Writes counts the writes that the subject sent, without writes of leases and events.
 	Writes int
-	// Injected and Fired count faults that were armed, and what they did.
+	// Injected counts the faults that were injected, Fired how often they fired.
 	Injected, Fired int
-	// Failures says which faults and steps of the workload did not do what they
-	// should have.
+	// Failures lists the faults and workload steps that failed.
 	Failures []string
 }
 
@@ -35,8 +33,10 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// Overall is the verdict on a run: the worst of its checks, unless too little
-// happened for a pass to mean anything.
+// Overall returns the verdict on a run and its reason.
+//
+// It is the worst verdict of the checks. A run in which no fault fired, the subject wrote
+// nothing or no check was exercised is unknown.
 func Overall(results []Result, activity Activity) (Verdict, string) {
 	worst, of := NotExercised, map[Verdict][]Result{}
 	for _, r := range results {
@@ -46,20 +46,20 @@ func Overall(results []Result, activity Activity) (Verdict, string) {
 	switch {
 	case worst == Fail:
 		return Fail, fmt.Sprintf("%d of %d checks failed; %s: %s", len(of[Fail]), len(results), of[Fail][0].Check, of[Fail][0].Reason)
-	case worst == KnownUpstream && activity.Incomplete == "": // what steps awaited in vain may be of it
+	case worst == KnownUpstream && activity.Incomplete == "": // a step may have failed because of the issue
 		return KnownUpstream, fmt.Sprintf("%s: %s", of[KnownUpstream][0].Check, of[KnownUpstream][0].Reason)
 	case len(activity.Failures) > 0:
 		return Unknown, activity.Failures[0]
 	case activity.Incomplete != "":
 		return Unknown, activity.Incomplete
 	case activity.Fired == 0:
-		return Unknown, fmt.Sprintf("no fault fired, of %d injected", activity.Injected)
+		return Unknown, fmt.Sprintf("no fault fired (%d injected)", activity.Injected)
 	case activity.Writes == 0:
 		return Unknown, "the subject wrote nothing"
 	case worst == Unknown:
 		return Unknown, fmt.Sprintf("%s: %s", of[Unknown][0].Check, of[Unknown][0].Reason)
 	case worst == NotExercised:
-		return Unknown, "nothing was put to the test"
+		return Unknown, "this run exercised no check"
 	}
-	return Pass, fmt.Sprintf("%d checks held, %d not put to the test", len(of[Pass]), len(of[NotExercised]))
+	return Pass, fmt.Sprintf("%d checks held, %d not exercised", len(of[Pass]), len(of[NotExercised]))
 }

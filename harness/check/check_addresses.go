@@ -10,20 +10,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// addressesCheck is the row of addresses in All.
+// addressesCheck looks at each create and update of Endpoints.
+//
+// It skips a process that has not listed Services and pods yet. It leaves Endpoints
+// without a cached Service that has a selector to the check orphan-endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "What a controller writes into Endpoints is what their Service asks for of its pods, each as the controller knew it.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, each pod as in a cached version that the controller may have acted on. They carry the Service's labels, and at most 1000 addresses, ready addresses first.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newAddressesChecker,
 }
 
-// addressesChecker: Endpoints that a process writes list, of each pod, what their
-// Service asks for by one of the versions in which the process may have had the pod
-// in mind, and of no pod that it cannot have known; and they are labelled as the
-// Service is. Where there are more addresses than fit, a pod may be left out.
+// addressesChecker compares written Endpoints with the cached versions of the Service and
+// of its pods.
+//
+// A write passes if it matches one recent version of the Service, and for each pod one
+// recent version of that pod. It must not list a pod that is in no recent version of the
+// cache. Truncated Endpoints may omit a pod.
 type addressesChecker struct{ findings }
 
 func newAddressesChecker(Settings) Checker { return &addressesChecker{} }
@@ -40,7 +45,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	e := newEndpoints(r.Request.Object)
 	got, err := e.decodeAddresses()
 	if err != nil {
-		return // the API server refuses what cannot be read
+		return // the API server rejects Endpoints that cannot be decoded
 	}
 	since := state.earliestDecision(e.Version)
 	wrong, expected := "", ""
@@ -53,7 +58,7 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 		}
 	}
 	if wrong == "" {
-		return // whether it may write them at all, orphan-endpoints asks
+		return // orphan-endpoints checks whether the process may write them at all
 	}
 	checker.addViolation(func() Evidence {
 		ref := history.Ref{Resource: endpointsResource, Namespace: state.name.namespace, Name: state.name.name}
@@ -61,16 +66,16 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch says in what Endpoints are not what the Service asks for, however the
-// process has had its pods in mind since some time; "" if they may be.
+// mismatch returns how Endpoints differ from the Service, for every version of its pods
+// that was cached since a time. It returns "" if some versions match.
 func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, since time.Duration) (wrong, expected string) {
 	if want := s.expectedLabels(); !maps.Equal(e.labels, want) {
-		return fmt.Sprintf("have the labels %v", e.labels), fmt.Sprintf("%v, as the Service has it", want)
+		return fmt.Sprintf("have labels %v", map[string]string(e.labels)), fmt.Sprintf("labels %v, from the Service", want)
 	}
 	truncated := e.overCapacity == "truncated"
 	if n := got.count(); truncated != (n >= addressesMax) && (truncated || n > addressesMax) {
-		return fmt.Sprintf("list %d addresses, with the annotation %s=%q", n, overCapacityAnnotation, e.overCapacity),
-			fmt.Sprintf("at most %d, and that annotation only where there are more", addressesMax)
+		return fmt.Sprintf("list %d addresses and have annotation %s=%q", n, overCapacityAnnotation, e.overCapacity),
+			fmt.Sprintf("at most %d addresses, and the annotation only on truncated Endpoints", addressesMax)
 	}
 	byPod := map[types.UID]addressSet{}
 	for p, ready := range got {
@@ -81,31 +86,31 @@ func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, 
 	}
 	for uid, listed := range byPod {
 		if versions.byPod[uid] == nil {
-			return "list " + listed.String(), "no pod listed that it was never shown, or long ago"
+			return "list " + listed.String(), "only pods that were in its cache recently"
 		}
 	}
 	first, ready := "", 0
-	for uid, known := range versions.byPod {
+	for uid, cached := range versions.byPod {
 		listed := byPod[uid]
-		if truncated && s.readyInEach(keepSince(known, since)) {
+		if truncated && s.readyInEach(keepSince(cached, since)) {
 			ready++
 		}
 		if truncated && len(listed) == 0 {
 			continue
 		}
-		if want, ok := s.someVersionLists(listed, keepSince(known, since), truncated); !ok && (first == "" || podNameOf(known) < first) {
-			first = podNameOf(known)
-			wrong, expected = fmt.Sprintf("list %s of pod %s", listed, first), want.String()+", by what it knew of it"
+		if want, ok := s.someVersionLists(listed, keepSince(cached, since), truncated); !ok && (first == "" || podNameOf(cached) < first) {
+			first = podNameOf(cached)
+			wrong, expected = fmt.Sprintf("list %s for pod %s/%s", listed, s.Namespace, first), want.String()+", from the cached pod"
 		}
 	}
 	if _, listed := got.size(); wrong == "" && listed < min(ready, addressesMax) {
-		return fmt.Sprintf("list %d ready addresses of %d, and others", listed, ready), "ready ones before those that are not"
+		return fmt.Sprintf("list %d of %d ready addresses, and addresses that are not ready", listed, ready), "all ready addresses before addresses that are not ready"
 	}
 	return wrong, expected
 }
 
-// readyInEach reports whether the Service has each of these versions of a pod listed,
-// and as ready.
+// readyInEach reports whether each of these versions of a pod gives the Service a ready
+// address.
 func (s *service) readyInEach(versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := addressSet{}
@@ -117,9 +122,9 @@ func (s *service) readyInEach(versions []cachedVersion[podVersion]) bool {
 	})
 }
 
-// podNameOf is the name of the pod that the versions are of.
-func podNameOf(known []cachedVersion[podVersion]) string {
-	for _, each := range known {
+// podNameOf returns the name of the pod that the versions belong to.
+func podNameOf(versions []cachedVersion[podVersion]) string {
+	for _, each := range versions {
 		if each.value.pod != nil {
 			return each.value.Name
 		}
@@ -127,8 +132,11 @@ func podNameOf(known []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether some version of a pod has the Service list it so, in part if
-// that will do; if none has, it returns what the latest would have it list.
+// someVersionLists reports whether some version of a pod gives the Service exactly these
+// addresses.
+//
+// If part is true, some of the addresses are enough. If no version matches, it returns the
+// addresses of the latest version.
 func (s *service) someVersionLists(listed addressSet, versions []cachedVersion[podVersion], part bool) (want addressSet, ok bool) {
 	for _, each := range versions {
 		want = addressSet{}

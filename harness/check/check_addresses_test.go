@@ -9,37 +9,37 @@ import (
 
 func TestAddresses(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
-	type cast struct{ service, one, two *history.Object }
-	// begin tells of a Service with a ready pod and another that is not, long ago.
-	begin := func(h *historyBuilder) cast {
-		c := cast{service: h.service("web", nil)}
+	type objects struct{ service, one, two *history.Object }
+	// setUp delivers a Service, a ready pod and a pod that is not ready, and waits.
+	setUp := func(h *historyBuilder) objects {
+		c := objects{service: h.service("web", nil)}
 		c.one = h.podWithAddress(h.pod(nil, "web"), one, true, nil)
 		c.two = h.podWithAddress(h.pod(nil, "web"), two, false, nil)
 		h.wait(3 * time.Second)
 		return c
 	}
-	withService := func(tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
-		return func(h *historyBuilder) { tell(h, begin(h)) }
+	withService := func(build func(h *historyBuilder, c objects)) func(h *historyBuilder) {
+		return func(h *historyBuilder) { build(h, setUp(h)) }
 	}
-	both := func(c cast) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
+	both := func(c objects) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
 	runTestCases(t, "addresses", []testCase{
-		{name: "as its pods are", want: Pass, build: withService(func(h *historyBuilder, c cast) { h.publish("web", both(c)).answered(201) })},
-		{name: "a pod is left out", want: Fail, evidence: "list nothing of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists its pods as they are in the cache", want: Pass, build: withService(func(h *historyBuilder, c objects) { h.publish("web", both(c)).answered(201) })},
+		{name: "omits a pod", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
 			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "one that is not ready is listed as if it were", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that is not ready as ready", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
 			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
-		{name: "it was not ready until a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod as not ready that became ready within the lag", want: Pass, build: withService(func(h *historyBuilder, c objects) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has been ready for long", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod as not ready that became ready long ago", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it became ready, and another write has been answered since", want: Fail, evidence: "of pod web-2", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod as not ready after another write was answered since it became ready", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
 			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
 			h.podWithAddress(c.two, two, true, nil)
 			for range 10 {
@@ -48,44 +48,44 @@ func TestAddresses(t *testing.T) {
 			}
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "the client repeats what was decided before", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "client-go repeats a write that was decided before the pod became ready", want: Pass, build: withService(func(h *historyBuilder, c objects) {
 			h.publish("web", both(c)).deferred(503)
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(1500 * time.Millisecond)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that is being deleted", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that has been terminating for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c objects) {
 			h.deliver(h.terminate(c.one))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has just gone", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that was deleted within the lag", want: Pass, build: withService(func(h *historyBuilder, c objects) {
 			h.remove(c.one)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that has long gone", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that was deleted long ago", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c objects) {
 			h.remove(c.one)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "a pod that nobody has shown it", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lists a pod that was never in the cache", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c objects) {
 			h.publish("web", subset([]any{at(c.one, one), at(h.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
 		})},
-		{name: "the Service had another selector a moment ago", want: Pass, build: withService(func(h *historyBuilder, c cast) {
+		{name: "matches the Service's selector of a moment ago", want: Pass, build: withService(func(h *historyBuilder, c objects) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "it has had it for long", want: Fail, evidence: "of pod web-1", build: withService(func(h *historyBuilder, c cast) {
+		{name: "matches a selector that the Service has not had for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c objects) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "without the Service's labels", want: Fail, evidence: "have the labels", build: withService(func(h *historyBuilder, c cast) {
+		{name: "lacks the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c objects) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
-		{name: "said to be truncated, of two", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c cast) {
+		{name: "two addresses with the annotation for truncated Endpoints", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c objects) {
 			o := endpointsOf("web", both(c))
 			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
 			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
@@ -93,33 +93,33 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// A pod whose first version in view is ready was not there before.
+// TestAddressesWithoutNewPod tests a pod whose first cached version is ready already.
 func TestAddressesWithoutNewPod(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
-	begin := func(h *historyBuilder) *history.Object {
+	setUp := func(h *historyBuilder) *history.Object {
 		h.service("web", nil)
-		known := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
+		listed := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
 		h.wait(3 * time.Second)
 		fresh := edited(*h.pod(nil, "web"), "spec", fields{"nodeName": "node-1"})
 		h.commit(history.Modified, edited(fresh, "status", fields{
 			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
 		}))
 		h.list(podResource)
-		return known
+		return listed
 	}
 	runTestCases(t, "addresses", []testCase{
-		{name: "listed just now", want: Pass, build: func(h *historyBuilder) {
-			h.publish("web", subset([]any{at(begin(h), one)}, nil)).answered(201)
+		{name: "omits a pod that was listed a moment ago", want: Pass, build: func(h *historyBuilder) {
+			h.publish("web", subset([]any{at(setUp(h), one)}, nil)).answered(201)
 		}},
-		{name: "listed long ago", want: Fail, evidence: "list nothing of pod", build: func(h *historyBuilder) {
-			known := begin(h)
+		{name: "omits a pod that was listed a minute ago", want: Fail, evidence: "list nothing for pod", build: func(h *historyBuilder) {
+			listed := setUp(h)
 			h.wait(time.Minute)
-			h.publish("web", subset([]any{at(known, one)}, nil)).answered(201)
+			h.publish("web", subset([]any{at(listed, one)}, nil)).answered(201)
 		}},
 	})
 }
 
-// endpointsOf is Endpoints as the controller labels them.
+// endpointsOf returns Endpoints with the labels of the controller.
 func endpointsOf(name string, subsets ...any) history.Object {
 	return history.Object{
 		Ref:    history.Ref{Namespace: namespace, Name: name},

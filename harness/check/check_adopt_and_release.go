@@ -10,40 +10,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// adoptAndReleaseCheck is the row of adopt-and-release in All.
+// adoptAndReleaseCheck looks at each status write of a ReplicaSet or
+// ReplicationController.
+//
+// It skips an owner that is terminating or whose selector has changed, and a status that
+// is not written from the latest cached version of the owner.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
-	Guarantee:        "Before a controller reports on an owner, it has adopted the active pods that match it and are nobody's, and released those of its own that do not match.",
+	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
 	Contract:         "ReplicaSet 5, 6",
 	Property:         Safety,
 	AllowedBehaviors: []string{"inactive-pods", "overlapping-selectors"},
 	New:              newAdoptAndReleaseChecker,
 }
 
-// adoptAndReleaseChecker: when a process reports on an owner, it has let go every pod that is
-// the owner's and does not match, and taken every active one that matches and is
-// nobody's, or has tried to: those that it had been shown to be so before it was told
-// of the version that it reports from, and the lag before that. A sync claims first,
-// and an error in that ends it.
+// adoptAndReleaseChecker reports status writes that precede an adoption or release that
+// was due.
+//
+// A sync adopts and releases pods first, and an error there ends the sync. A failed
+// attempt is enough. Only pods count that had been due for at least the lag when the
+// process observed the version of the owner that it wrote from.
 type adoptAndReleaseChecker struct {
 	findings
-	lastTried map[*process]map[types.UID]time.Duration // when each pod was last claimed or let go
+	lastAttempt map[*process]map[types.UID]time.Duration // last attempt to adopt or release each pod
 }
 
 func newAdoptAndReleaseChecker(Settings) Checker {
-	return &adoptAndReleaseChecker{lastTried: map[*process]map[types.UID]time.Duration{}}
+	return &adoptAndReleaseChecker{lastAttempt: map[*process]map[types.UID]time.Duration{}}
 }
 
 func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
-		maps.DeleteFunc(checker.lastTried, func(p *process, _ map[types.UID]time.Duration) bool { return p.ended })
+		maps.DeleteFunc(checker.lastAttempt, func(p *process, _ map[types.UID]time.Duration) bool { return p.ended })
 	}
 	c := m.sent
 	if c == nil {
 		return
 	}
 	if c.verb == callAdoptOrRelease && c.pod != nil {
-		checker.recordTry(c, m.processTime)
+		checker.recordAttempt(c, m.processTime)
 	}
 	if c.reportedOwner(r.Request) == nil {
 		return
@@ -53,58 +58,62 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	checker.exercised++
-	if p := checker.notTried(c, state.statusBounds.since-lag); p != nil {
+	if p := checker.notAttempted(c, state.statusBounds.since-lag); p != nil {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(podRef(p), fmt.Sprintf("%s: %s reported on it, and had not %s pod %s", o, c.process.name, missingAction(p), p.Name),
-				"what matches adopted, and what does not released, before anything is reported")
+			return m.evidenceOf(podRef(p), fmt.Sprintf("%s: %s wrote its status without an attempt to %s %s", o, c.process.name, missingAction(p), podName(p)),
+				"an attempt to "+missingAction(p)+" the pod before the status write")
 		})
 	}
 }
 
+// missingAction says whether a pod has to be adopted or released.
 func missingAction(p *pod) string {
 	if p.orphan() {
-		return "tried to adopt"
+		return "adopt"
 	}
-	return "tried to release"
+	return "release"
 }
 
-// recordTry takes in that the process claims a pod, or lets it go.
-func (checker *adoptAndReleaseChecker) recordTry(c *call, at time.Duration) {
-	tried := checker.lastTried[c.process]
-	if tried == nil {
-		tried = map[types.UID]time.Duration{}
-		checker.lastTried[c.process] = tried
+// recordAttempt records an attempt to adopt or release a pod.
+func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) {
+	attempted := checker.lastAttempt[c.process]
+	if attempted == nil {
+		attempted = map[types.UID]time.Duration{}
+		checker.lastAttempt[c.process] = attempted
 	}
-	maps.DeleteFunc(tried, func(uid types.UID, _ time.Duration) bool { return c.process.view.pods[uid] == nil })
-	tried[c.pod.UID] = at
+	maps.DeleteFunc(attempted, func(uid types.UID, _ time.Duration) bool { return c.process.view.pods[uid] == nil })
+	attempted[c.pod.UID] = at
 }
 
-// notTried is a pod that the process has left as it is since some time, though it is to
-// be adopted or released, the first in order of names; nil if there is none.
-func (checker *adoptAndReleaseChecker) notTried(c *call, since time.Duration) (first *pod) {
+// notAttempted returns the first pod by name that has been due for a time without an
+// attempt.
+//
+// Due means that the owner has to adopt or release the pod. Without such a pod it returns
+// nil.
+func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
 	if counts.orphans == 0 && counts.controlled == counts.replicas {
 		return nil
 	}
-	look := func(pods map[types.UID]*pod) {
+	inspect := func(pods map[types.UID]*pod) {
 		for uid, p := range pods {
 			if first != nil && first.Name <= p.Name || !o.toAdoptOrRelease(p) {
 				continue
 			}
 			from := view.adoptableOrReleasableSince(uid, o)
-			if at, tried := checker.lastTried[c.process][uid]; from <= since && !(tried && at >= from) {
+			if at, attempted := checker.lastAttempt[c.process][uid]; from <= since && !(attempted && at >= from) {
 				first = p
 			}
 		}
 	}
-	look(view.controlled[o.UID])
-	look(view.orphans[o.Namespace])
+	inspect(view.controlled[o.UID])
+	inspect(view.orphans[o.Namespace])
 	return first
 }
 
-// adoptableOrReleasableSince is since when a pod has stood so in view that the owner is to claim it
-// or let it go.
+// adoptableOrReleasableSince returns since when the cached pod has been due for adoption
+// or release by the owner.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

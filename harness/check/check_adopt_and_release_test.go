@@ -7,11 +7,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// A view may go back, and come again: what was known since its first time is not
-// older for that.
+// TestStatusAfterOlderList tests a cache that goes back to an older version and then
+// forward again.
+//
+// The time of the first delivery counts for that version.
 func TestStatusAfterOlderList(t *testing.T) {
 	runTestCases(t, "adopt-and-release", []testCase{
-		{name: "an orphan came while a round was under way", want: Pass, build: func(h *historyBuilder) {
+		{name: "an orphan arrived while a sync was in progress", want: Pass, build: func(h *historyBuilder) {
 			set := deliveredReplicaSet(h, 1)
 			h.wait(3 * time.Second)
 			latest := h.revise("web", "status", nil)
@@ -32,7 +34,7 @@ func TestStatusAfterOlderList(t *testing.T) {
 }
 
 func TestAdoptAndRelease(t *testing.T) {
-	// renewed is a version of the owner that the subject has just been told of.
+	// renewed delivers a new version of the owner and returns it.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)
@@ -44,29 +46,29 @@ func TestAdoptAndRelease(t *testing.T) {
 	}
 	unmatch := func(h *historyBuilder, pod *history.Object) { h.deliver(h.relabel(pod, "other")) }
 	runTestCases(t, "adopt-and-release", []testCase{
-		{name: "nothing to claim", want: Pass, build: func(h *historyBuilder) {
+		{name: "nothing to adopt or release", want: Pass, build: func(h *historyBuilder) {
 			h.running(deliveredReplicaSet(h, 1), 1)
 			h.updateStatus(renewed(h), counts(1)).answered(200)
 		}},
-		{name: "a pod that matches no more is left", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+		{name: "does not release a pod that no longer matches", want: Fail, evidence: "without an attempt to release pod ns/web-1", build: func(h *historyBuilder) {
 			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it is released", want: Pass, build: func(h *historyBuilder) {
+		{name: "releases a pod that no longer matches", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
 			unmatch(h, pod)
 			h.release(pod, rs).answered(200)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "its release was refused", want: Pass, build: func(h *historyBuilder) {
+		{name: "its release failed", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
 			unmatch(h, pod)
 			h.release(pod, rs).answered(500)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it was released once, and has strayed again", want: Fail, evidence: "had not tried to release pod web-1", build: func(h *historyBuilder) {
+		{name: "does not release a pod that matched again after an earlier release", want: Fail, evidence: "without an attempt to release pod ns/web-1", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.running(rs, 1)[0]
 			unmatch(h, pod)
@@ -77,23 +79,23 @@ func TestAdoptAndRelease(t *testing.T) {
 			unmatch(h, pod)
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "it has strayed only now", want: Pass, build: func(h *historyBuilder) {
+		{name: "a pod stopped matching after the version that the status was written from", want: Pass, build: func(h *historyBuilder) {
 			pod := h.running(deliveredReplicaSet(h, 1), 1)[0]
 			rs := renewed(h)
 			unmatch(h, pod)
 			h.updateStatus(rs, counts(1)).answered(200)
 		}},
-		{name: "an orphan is left", want: Fail, evidence: "had not tried to adopt pod web-1", build: func(h *historyBuilder) {
+		{name: "does not adopt a matching orphan", want: Fail, evidence: "without an attempt to adopt pod ns/web-1", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.pod(nil, "web"))
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "an orphan that has failed (trap 21)", want: Pass, build: func(h *historyBuilder) {
+		{name: "does not adopt a failed orphan (trap 21)", want: Pass, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.failPod(h.pod(nil, "web")))
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "an owner that is being deleted claims nothing", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a terminating owner neither adopts nor releases", want: notFailed, build: func(h *historyBuilder) {
 			unmatch(h, h.running(deliveredReplicaSet(h, 1), 1)[0])
 			h.deliver(h.terminate(h.find("web")))
 			h.updateStatus(renewed(h), counts(0)).answered(200)

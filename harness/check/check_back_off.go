@@ -8,10 +8,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// backOffCheck is the row of back-off in All.
+// backOffCheck looks at each answer to a call that belongs to a work queue key.
+//
+// It counts failures of the same call without a success in between. Failures of one batch
+// of creates count once.
 var backOffCheck = Check{
 	ID:               "back-off",
-	Guarantee:        "A call that keeps failing is repeated at growing intervals, unless something new calls for it.",
+	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. More than 30 failures of one call within a second, plus an allowance for events, violate this guarantee.",
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
 	AllowedBehaviors: []string{"retry-delay", "client-retries", "immediate-recreation"},
@@ -19,41 +22,41 @@ var backOffCheck = Check{
 }
 
 const (
-	// failuresMax is how often, within a second, one call may fail without a
-	// success between when nothing new calls for it. A queue that starts at 5 ms
-	// and doubles comes to 8 tries in the first second; a try may send a status
-	// twice, and forgetting a key begins anew.
+	// failuresMax bounds the failures of one call within a second, without a success or a
+	// new event. A queue that starts at 5 ms and doubles makes 8 attempts in the first
+	// second. An attempt may send a status twice, and a key that the queue forgets starts
+	// again at 5 ms.
 	failuresMax = 30
-	// failuresPerObjectEvent is for how many more failures a new version of the object itself
-	// is good: the work it asks for may end the failing and begin it anew. News of
-	// what belongs to it is good for one.
+	// failuresPerObjectEvent is the allowance of further failures for a new version of the
+	// object itself. The work for that version may end the failures and then start new
+	// ones. An event of a dependent object allows one failure.
 	failuresPerObjectEvent = 10
 	backOffSpan            = time.Second
 )
 
-// backOffChecker: within any second, a call fails no more often than a queue with
-// exponential back-off would repeat it.
+// backOffChecker reports calls that fail more often within a second than exponential
+// back-off allows.
 type backOffChecker struct {
 	findings
-	batchTime time.Duration // in which a whole batch gets past the client's rate limit
+	batchTime time.Duration // time for a whole batch under the client-side rate limit
 	byKey     map[workQueueKey]*keyFailures
 	sweepAt   int
 }
 
-// keyFailures is how the calls for one object have been failing.
+// keyFailures holds the recent failures of the calls for one key.
 type keyFailures struct {
 	events  slidingSum
 	streaks map[string]*failureStreak // by the call's key
-	// The siblings of one batch of creates count as one try: as many more may
-	// fail as a batch may have had at the last success.
+	// All creates of one batch count as one attempt. So as many more creates may fail as
+	// the batch may have had at the last success.
 	created        int
 	lastCreated    time.Duration
 	batchAllowance int
 }
 
-// failureStreak is failures of one call without a success between.
+// failureStreak counts failures of one call without a success in between.
 type failureStreak struct {
-	failed   int64 // the record by which the latest try was known to have failed
+	failed   int64 // the record with the failure of the latest attempt
 	failures slidingSum
 	records  []int64 // the latest few
 }
@@ -62,8 +65,8 @@ func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}}
 }
 
-// of returns what is kept of an item. When their number has doubled, those of
-// which nothing counts any more are swept out.
+// of returns the failures of a key. When the number of keys has doubled, it removes those
+// without failures or events that still count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s
@@ -76,14 +79,14 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether nothing that happened so far can count any more.
-func (s *keyFailures) over(at, drain time.Duration) bool {
-	for _, run := range s.streaks {
-		if run.failures.total(at) > 0 {
+// over reports whether nothing recorded so far can count any more.
+func (s *keyFailures) over(at, batchTime time.Duration) bool {
+	for _, streak := range s.streaks {
+		if streak.failures.total(at) > 0 {
 			return false
 		}
 	}
-	return s.events.total(at) == 0 && at-s.lastCreated > drain
+	return s.events.total(at) == 0 && at-s.lastCreated > batchTime
 }
 
 func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
@@ -120,39 +123,38 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	if s.streaks == nil {
 		s.streaks = map[string]*failureStreak{}
 	}
-	run := s.streaks[answered.key]
-	if run == nil {
+	streak := s.streaks[answered.key]
+	if streak == nil {
 		for key, old := range s.streaks {
 			if old.failures.total(m.processTime) == 0 {
 				delete(s.streaks, key)
 			}
 		}
-		run = &failureStreak{}
-		s.streaks[answered.key] = run
+		streak = &failureStreak{}
+		s.streaks[answered.key] = streak
 	}
-	if answered.seq < run.failed {
-		return // sent before the failure was known: part of the same try
+	if answered.seq < streak.failed {
+		return // sent before the failure was answered, so part of the same attempt
 	}
-	run.failed = m.seq
-	run.failures.add(m.processTime, 1)
-	run.records = append(run.records[max(0, len(run.records)-4):], answered.seq)
-	failures, recentEvents := run.failures.total(m.processTime), s.events.total(m.processTime)
+	streak.failed = m.seq
+	streak.failures.add(m.processTime, 1)
+	streak.records = append(streak.records[max(0, len(streak.records)-4):], answered.seq)
+	failures, recentEvents := streak.failures.total(m.processTime), s.events.total(m.processTime)
 	if failures <= failuresMax+recentEvents {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s failed %d times within %v, with %d to spare for what came in meanwhile",
-				answered.queueKey, answered.key, failures, backOffSpan, recentEvents),
-			Expected: fmt.Sprintf("at most %d, at growing intervals", failuresMax+recentEvents),
+			Summary:  fmt.Sprintf("%s: %s failed %d times within %v", answered.queueKey, callName(answered.call), failures, backOffSpan),
+			Expected: fmt.Sprintf("exponential back-off, at most %d failures (%d plus %d for recent events)", failuresMax+recentEvents, failuresMax, recentEvents),
 			Object:   answered.queueKey.ref(),
 			At:       m.now,
-			Records:  append([]int64(nil), run.records...),
+			Records:  append([]int64(nil), streak.records...),
 		}
 	})
 }
 
-// slidingSum sums what was added within the last backOffSpan.
+// slidingSum sums the values of the last backOffSpan.
 type slidingSum struct {
 	entries []slidingSumEntry
 	sum     int

@@ -7,8 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// retry makes n failing calls, the pauses between them growing from first by
-// the given factor.
+// retry makes n failing calls. The first pause is first, and each pause grows by factor.
 func retry(h *historyBuilder, n int, first time.Duration, factor int, call func()) {
 	for pause := first; n > 0; n-- {
 		call()
@@ -19,20 +18,20 @@ func retry(h *historyBuilder, n int, first time.Duration, factor int, call func(
 
 func TestBackOff(t *testing.T) {
 	runTestCases(t, "back-off", []testCase{
-		{name: "5 ms doubling", want: Pass, build: func(h *historyBuilder) {
+		{name: "retries at 5 ms, doubling", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			retry(h, 11, 5*time.Millisecond, 2, func() { h.create(rs).answered(500) })
 		}},
-		{name: "no back-off", want: Fail, evidence: "failed 41 times within 1s", build: func(h *historyBuilder) {
+		{name: "retries every 2 ms", want: Fail, evidence: "failed 41 times within 1s", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			retry(h, 100, 2*time.Millisecond, 1, func() { h.create(rs).answered(500) })
 		}},
-		{name: "no back-off on a conflict", want: Fail, evidence: "update replicasets.apps status", build: func(h *historyBuilder) {
+		{name: "retries every 2 ms after a conflict", want: Fail, evidence: "update replicasets.apps status", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			h.wait(2 * time.Second)
 			retry(h, 100, 2*time.Millisecond, 1, func() { h.writeStatus(rs).answered(409) })
 		}},
-		{name: "as quick, for there is news of pods each time", want: Pass, build: func(h *historyBuilder) {
+		{name: "retries at once after each pod event", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 41)
 			pods := h.running(rs, 40)
 			for _, p := range pods {
@@ -40,7 +39,7 @@ func TestBackOff(t *testing.T) {
 				h.create(rs).answered(500)
 			}
 		}},
-		{name: "the siblings of one batch count once", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates of one batch fail together", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 500)
 			h.createAll(rs, 127)
 			for _, step := range h.creates(rs, 128) {
@@ -49,7 +48,7 @@ func TestBackOff(t *testing.T) {
 			h.wait(5 * time.Millisecond)
 			h.create(rs).answered(403)
 		}},
-		{name: "a batch is cut off long after it was sent", want: Pass, build: func(h *historyBuilder) {
+		{name: "all answers to a batch are lost long after it was sent", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 500)
 			h.createAll(rs, 127)
 			batch := h.creates(rs, 128)
@@ -58,7 +57,7 @@ func TestBackOff(t *testing.T) {
 				step.lost()
 			}
 		}},
-		{name: "a batch is sent again each time it is cut off", want: Fail, evidence: "failed 31 times within 1s", build: func(h *historyBuilder) {
+		{name: "sends a batch again every 2 ms after its answers are lost", want: Fail, evidence: "failed 31 times within 1s", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 500)
 			h.wait(3 * time.Second)
 			for range 35 {
@@ -68,7 +67,7 @@ func TestBackOff(t *testing.T) {
 				h.wait(2 * time.Millisecond)
 			}
 		}},
-		{name: "a batch of deletes fails, each pod once", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes of a batch fail, each pod once", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 100)
 			pods := h.running(rs, 100)
 			h.deliver(h.scale("web", 0))
@@ -78,21 +77,21 @@ func TestBackOff(t *testing.T) {
 				}
 			})
 		}},
-		{name: "gone already is no failure (R17 aside)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "repeated deletes of a pod that is already gone", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			pods := h.running(rs, 1)
 			for range 100 {
 				h.delete(pods[0]).answered(404)
 			}
 		}},
-		{name: "a success between begins anew", want: Pass, build: func(h *historyBuilder) {
+		{name: "a success between failures restarts the back-off", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 10)
 			for range 10 {
 				retry(h, 5, time.Millisecond, 2, func() { h.create(rs).answered(500) })
 				h.deliver(succeed(h.create(rs))...)
 			}
 		}},
-		{name: "another owner's failures are its own", want: Pass, build: func(h *historyBuilder) {
+		{name: "failures of another owner do not count", want: Pass, build: func(h *historyBuilder) {
 			web, db := deliveredReplicaSet(h, 1), h.replicaSet("db", 1)
 			h.deliver(db)
 			h.wait(2 * time.Second)
@@ -105,38 +104,38 @@ func TestBackOff(t *testing.T) {
 }
 
 func TestBackOffOfDeploymentsAndServices(t *testing.T) {
-	report := func(h *historyBuilder) {
+	writeStatus := func(h *historyBuilder) {
 		h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web"}).answered(422)
 	}
 	runTestCases(t, "back-off", []testCase{
-		{name: "a status that is refused, in a hot loop (D20)", want: Fail, evidence: "Deployment ns/web: update deployments.apps status", build: func(h *historyBuilder) {
+		{name: "retries a rejected Deployment status every 2 ms (mutant D20)", want: Fail, evidence: "Deployment ns/web: update deployments.apps status", build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
 			h.wait(2 * time.Second)
-			retry(h, 100, 2*time.Millisecond, 1, func() { report(h) })
+			retry(h, 100, 2*time.Millisecond, 1, func() { writeStatus(h) })
 		}},
-		{name: "the same with back-off", want: Pass, build: func(h *historyBuilder) {
+		{name: "retries a rejected Deployment status with back-off", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
-			retry(h, 11, 5*time.Millisecond, 2, func() { report(h) })
+			retry(h, 11, 5*time.Millisecond, 2, func() { writeStatus(h) })
 		}},
-		{name: "a ReplicaSet that is refused, in a hot loop", want: Fail, evidence: "create replicasets.apps", build: func(h *historyBuilder) {
+		{name: "retries a rejected ReplicaSet every 2 ms", want: Fail, evidence: "create replicasets.apps", build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
 			h.wait(2 * time.Second)
 			retry(h, 100, 2*time.Millisecond, 1, func() { h.createReplicaSet("web", "v1", 1).answered(500) })
 		}},
-		{name: "Endpoints that cannot be written, in a hot loop (E15)", want: Fail, evidence: "Service ns/web: update endpoints", build: func(h *historyBuilder) {
+		{name: "retries Endpoints every 2 ms (mutant E15)", want: Fail, evidence: "Service ns/web: update endpoints", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.endpoints("web")
 			h.wait(2 * time.Second)
 			retry(h, 100, 2*time.Millisecond, 1, func() { h.writeEndpoints("update", "web").answered(500) })
 		}},
-		{name: "as often, with news of a pod each time", want: Pass, build: func(h *historyBuilder) {
+		{name: "retries Endpoints at once after each pod event", want: Pass, build: func(h *historyBuilder) {
 			h.service("web", nil)
 			for range 50 {
 				h.deliver(h.pod(nil, "web"))
 				h.writeEndpoints("update", "web").answered(500)
 			}
 		}},
-		{name: "Endpoints that are gone already need no deleting", want: notFailed, build: func(h *historyBuilder) {
+		{name: "repeated deletes of Endpoints that are already gone", want: notFailed, build: func(h *historyBuilder) {
 			h.remove(h.service("web", nil))
 			retry(h, 100, 2*time.Millisecond, 1, func() { h.writeEndpoints("delete", "web").answered(404) })
 		}},

@@ -6,17 +6,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// burstLimitCheck is the row of burst-limit in All.
+// burstLimitCheck looks at each create and delete of a pod.
+//
+// A run exercises it only if an owner has more than 500 pods missing or in excess.
 var burstLimitCheck = Check{
 	ID:               "burst-limit",
-	Guarantee:        "For one owner, at most 500 creates and 500 deletes are ever outstanding: sent, and neither refused nor observed.",
+	Guarantee:        "A controller has at most 500 outstanding creates and 500 outstanding deletes of pods for one owner. A call is outstanding until it fails or the controller observes its effect.",
 	Contract:         "ReplicaSet 8, 9",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "client-retries", "expired-expectations"},
 	New:              newBurstLimitChecker,
 }
 
-// burstLimitChecker: outstanding creates, and deletes, stay within the limit.
+// burstLimitChecker counts the outstanding creates and deletes of each owner.
 type burstLimitChecker struct{ findings }
 
 func newBurstLimitChecker(Settings) Checker { return &burstLimitChecker{} }
@@ -28,15 +30,15 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	}
 	state := c.ownerState
 	var calls *outstandingCalls
-	var doing string
+	var verb string
 	allowed, wanted := burstLimit, 0
 	switch c.verb {
 	case callCreatePod:
-		calls, doing = &state.creates, "created"
+		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		allowed += state.excessObserved // what it took for its own, it waits for no more
+		allowed += state.excessObserved // it may have mistaken other pods for these, and no longer waits
 	case callDeletePod:
-		calls, doing = &state.deletes, "deleted"
+		calls, verb = &state.deletes, "deletes"
 		wanted = state.podCounts.controlledOrAdoptable() - state.deleteBound.recent.bounds(m.processTime).low
 	default:
 		return
@@ -47,8 +49,8 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	if n := calls.outstanding(); n > allowed {
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  fmt.Sprintf("%s: %d pods being %s by %s, and not observed", state.name(), n, doing, state.process.name),
-				Expected: fmt.Sprintf("at most %d at a time", burstLimit),
+				Summary:  fmt.Sprintf("%s: %s has %d outstanding %s of pods", state.name(), state.process.name, n, verb),
+				Expected: fmt.Sprintf("at most %d outstanding %s", allowed, verb),
 				Object:   state.ref(),
 				At:       m.now,
 				Records:  append(calls.records(), m.seq),

@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// deliveredReplicaSet makes a ReplicaSet called web that the subject has been told of.
+// deliveredReplicaSet creates a ReplicaSet named web and delivers it to the subject.
 func deliveredReplicaSet(h *historyBuilder, replicas int) *history.Object {
 	rs := h.replicaSet("web", replicas)
 	h.deliver(rs)
@@ -19,38 +19,38 @@ func TestBurstLimit(t *testing.T) {
 		{name: "500 creates not observed", want: Pass, build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 1200), 500)
 		}},
-		{name: "501 creates not observed", want: Fail, evidence: "501 pods being created", build: func(h *historyBuilder) {
+		{name: "501 creates not observed", want: Fail, evidence: "501 outstanding creates of pods", build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 1200), 501)
 		}},
-		{name: "500 creates, observed, and 500 more", want: Pass, build: func(h *historyBuilder) {
+		{name: "500 creates observed, and 500 more", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.deliver(h.createAll(rs, 500)...)
 			h.deliver(h.createAll(rs, 500)...)
 		}},
-		{name: "the 501st replaces one that was refused", want: Pass, build: func(h *historyBuilder) {
+		{name: "one create more after a rejected one", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.create(rs).answered(500)
 			h.createAll(rs, 500)
 		}},
-		{name: "a bookmark shows that the pods came and went (relist)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a bookmark shows that the pods were created and deleted", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.createAll(rs, 500)
 			h.bookmark(podResource, false)
 			h.createAll(rs, 500)
 		}},
-		{name: "a new process owes nothing of the old one", want: Pass, build: func(h *historyBuilder) {
+		{name: "a restarted process has no outstanding creates", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.createAll(rs, 400)
 			h.restart("subject-0")
 			h.createAll(rs, 500)
 		}},
-		{name: "after five minutes, one more burst (trap 17)", want: Pass, build: func(h *historyBuilder) {
+		{name: "500 more creates after five minutes (trap 17)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.createAll(rs, 500)
 			h.wait(5 * time.Minute)
 			h.createAll(rs, 500)
 		}},
-		{name: "501 deletes not observed", want: Fail, evidence: "501 pods being deleted", build: func(h *historyBuilder) {
+		{name: "501 deletes not observed", want: Fail, evidence: "501 outstanding deletes of pods", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 600)
 			pods := h.running(rs, 600)
 			h.deliver(h.scale("web", 0))
@@ -66,7 +66,7 @@ func TestBurstLimit(t *testing.T) {
 				h.delete(p).answered(200)
 			}
 		}},
-		{name: "nobody wants so many", want: NotExercised, build: func(h *historyBuilder) {
+		{name: "fewer than 500 pods missing", want: NotExercised, build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 10), 10)
 		}},
 	})

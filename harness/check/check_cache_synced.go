@@ -6,21 +6,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// cacheSyncedCheck is the row of cache-synced in All.
+// cacheSyncedCheck looks at each write for an object until the caches for that kind of
+// object have synced.
+//
+// It skips a resource that the process never lists or watches as a whole: the process may
+// get that state elsewhere.
 var cacheSyncedCheck = Check{
 	ID:        "cache-synced",
-	Guarantee: "Before a process has been told once of all owners, pods, ReplicaSets, Services and Endpoints that decide about an object, it writes nothing for it.",
+	Guarantee: "A controller writes nothing until its informer caches have synced.",
 	Contract:  "The binary",
 	Property:  Safety,
 	New:       newCacheSyncedChecker,
 }
 
-// cacheSyncedChecker: a process writes nothing for an object before it has been told, once,
-// of all there is of each resource that decides about the object, as far as it has
-// asked for that. One that never lists a resource may go by something else.
+// cacheSyncedChecker reports writes for an object before all caches that the object
+// depends on have synced.
 type cacheSyncedChecker struct {
 	findings
-	exercisedFor map[*process]map[string]bool // what was written for, in each life
+	exercisedFor map[*process]map[string]bool // resources for which each process has written after the sync
 }
 
 func newCacheSyncedChecker(Settings) Checker {
@@ -35,17 +38,17 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 	if c == nil || !r.Request.IsWrite() {
 		return
 	}
-	decides := c.requiredResources()
-	if len(decides) == 0 || checker.exercisedFor[c.process][decides[0]] {
+	required := c.requiredResources()
+	if len(required) == 0 || checker.exercisedFor[c.process][required[0]] {
 		return
 	}
-	for _, resource := range decides {
+	for _, resource := range required {
 		if !c.process.view.neverSynced(resource) {
 			continue
 		}
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(requestRef(r.Request), fmt.Sprintf("%s wrote to %s (%s) before it had been told which %s there are",
-				c.process.name, requestRef(r.Request), r.Request.Verb, resource), "no write before all that decides about it is known")
+			return m.evidenceOf(requestRef(r.Request), fmt.Sprintf("%s sent %s %s before its cache of %s had synced",
+				c.process.name, r.Request.Verb, requestRef(r.Request), resource), "no write before the caches have synced")
 		})
 		return
 	}
@@ -53,11 +56,13 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 	if checker.exercisedFor[c.process] == nil {
 		checker.exercisedFor[c.process] = map[string]bool{}
 	}
-	checker.exercisedFor[c.process][decides[0]] = true
+	checker.exercisedFor[c.process][required[0]] = true
 }
 
-// requiredResources is of which resources a process must know all to decide on a call, the
-// one that it is for first; none if it is for nothing that the checks know.
+// requiredResources returns the resources whose caches must have synced before a call.
+//
+// The first one is the resource of the object that the call is for. It returns nil for a
+// call that belongs to no such object.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:
@@ -74,8 +79,8 @@ func (c *call) requiredResources() []string {
 	return []string{o.Resource, podResource}
 }
 
-// neverSynced reports whether the process has asked for all there is of a resource, and
-// has never been told.
+// neverSynced reports whether the process has listed or watched a resource as a whole, and
+// its cache has not synced.
 func (v *view) neverSynced(resource string) bool {
 	return v.requestedAll[resource] && v.reachedVersion[resource] == 0
 }

@@ -7,56 +7,56 @@ import (
 )
 
 func TestCacheSynced(t *testing.T) {
-	// starts begins a life in which all but one resource has been listed, of which the
-	// list is under way.
-	starts := func(h *historyBuilder, awaited string) *requestStep {
+	// starts begins a process that has listed every resource except one. It returns the
+	// list request for that one, without an answer.
+	starts := func(h *historyBuilder, missing string) *requestStep {
 		h.begin("subject-1")
 		for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
-			if resource != awaited {
+			if resource != missing {
 				h.list(resource)
 			}
 		}
-		return h.request(history.Request{Verb: "list", Resource: awaited})
+		return h.request(history.Request{Verb: "list", Resource: missing})
 	}
 	owner := func(h *historyBuilder) *history.Object { return h.replicaSet("web", 1) }
 	runTestCases(t, "cache-synced", []testCase{
-		{name: "all is known", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates a pod after the caches have synced", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			succeed(h.create(rs))
 		}},
-		{name: "a pod is made before pods are known (R28)", want: Fail, evidence: "before it had been told which pods there are", build: func(h *historyBuilder) {
+		{name: "creates a pod before the pod cache has synced (mutant R28)", want: Fail, evidence: "before its cache of pods had synced", build: func(h *historyBuilder) {
 			rs := owner(h)
 			starts(h, podResource)
 			h.create(rs).answered(201)
 		}},
-		{name: "a status is written before pods are known", want: Fail, evidence: "which pods there are", build: func(h *historyBuilder) {
+		{name: "writes a status before the pod cache has synced", want: Fail, evidence: "before its cache of pods had synced", build: func(h *historyBuilder) {
 			rs := owner(h)
 			starts(h, podResource)
 			h.updateStatus(rs, fields{"replicas": 0}).answered(200)
 		}},
-		{name: "a ReplicaSet is made before they are known (D5)", want: Fail, evidence: "which replicasets.apps there are", build: func(h *historyBuilder) {
+		{name: "creates a ReplicaSet before the ReplicaSet cache has synced (mutant D5)", want: Fail, evidence: "before its cache of replicasets.apps had synced", build: func(h *historyBuilder) {
 			h.deployment("web", 1, rollingUpdate(1, 0))
 			starts(h, replicaSetResource)
 			h.createReplicaSet("web", "v1", 1).answered(409)
 		}},
-		{name: "Endpoints are written before pods are known", want: Fail, evidence: "which pods there are", build: func(h *historyBuilder) {
+		{name: "writes Endpoints before the pod cache has synced", want: Fail, evidence: "before its cache of pods had synced", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			starts(h, podResource)
 			h.writeEndpoints("update", "web").answered(200)
 		}},
-		{name: "one that never asks goes by something else", want: notFailed, build: func(h *historyBuilder) {
+		{name: "never lists pods", want: notFailed, build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.begin("subject-1")
 			h.list(serviceResource)
 			h.writeEndpoints("update", "web").answered(200)
 		}},
-		{name: "the list has come since", want: Pass, build: func(h *historyBuilder) {
+		{name: "a repeated list succeeds before the write", want: Pass, build: func(h *historyBuilder) {
 			rs := owner(h)
 			starts(h, podResource).answered(500)
 			h.list(podResource)
 			succeed(h.create(rs))
 		}},
-		{name: "a list of some is no news of all", want: notFailed, build: func(h *historyBuilder) {
+		{name: "lists pods by label only", want: notFailed, build: func(h *historyBuilder) {
 			rs := owner(h)
 			h.begin("subject-1")
 			h.list(replicaSets)

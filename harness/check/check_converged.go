@@ -6,21 +6,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergedCheck is the row of converged in All.
+// convergedCheck looks at each ReplicaSet and ReplicationController after the faults are
+// healed.
+//
+// Its verdict is unknown if the run ends before the bound. It skips terminating owners.
 var convergedCheck = Check{
 	ID:               "converged",
-	Guarantee:        "Once faults are healed, every owner has exactly the active pods that it asks for, and a status that says so, within the scenario's bound.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
 	Contract:         "ReplicaSet 4, 5, 14",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "whole-second-timestamps", "retry-delay"},
 	New:              newConvergedChecker,
 }
 
-// newConvergedChecker judges the owners of pods.
+// newConvergedChecker returns a checker of ReplicaSets and ReplicationControllers.
 func newConvergedChecker(s Settings) Checker {
 	backingOff := newBackingOffKeys()
 	return newConvergenceChecker(s, convergingKind{
-		noneReason: "there was nothing to converge",
+		noneReason: "this run left no ReplicaSet or ReplicationController",
 		changed: func(objects *objectSet) bool {
 			for uid := range objects.changedObjects {
 				if objects.owners[uid] != nil {

@@ -9,43 +9,43 @@ import (
 
 func TestConverged(t *testing.T) {
 	runTestCases(t, "converged", []testCase{
-		{name: "in time", want: Pass, build: func(h *historyBuilder) {
+		{name: "converges in time", want: Pass, build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.wait(time.Minute)
 		}},
-		{name: "too late", want: Fail, evidence: "converged 1m0", build: func(h *historyBuilder) {
+		{name: "converges too late", want: Fail, evidence: "converged 1m0", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 			h.deliver(h.createAll(rs, 2)...)
 			h.status("web", 2)
 		}},
-		{name: "one pod short", want: Fail, evidence: "ReplicaSet ns/web: 1 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "one pod missing", want: Fail, evidence: "ReplicaSet ns/web: 1 of 2 pods active", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.failPod(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
-		{name: "a surplus never trimmed (R26)", want: Fail, evidence: "3 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "one pod too many (mutant R26)", want: Fail, evidence: "3 of 2 pods active", build: func(h *historyBuilder) {
 			rs := convergedReplicaSet(h)
 			h.pod(rs, "web")
 			h.wait(time.Minute)
 		}},
-		{name: "an orphan neither adopted nor replaced (R15)", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "an orphan neither adopted nor replaced (mutant R15)", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.removeOwner(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
-		{name: "a pod that does not match any more is not released", want: Fail, evidence: "1 of its pods to be released", build: func(h *historyBuilder) {
+		{name: "a pod that no longer matches is not released", want: Fail, evidence: "1 of its pods to be released", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.relabel(h.find("web-1"), "other")
 			h.wait(time.Minute)
 		}},
-		{name: "a matching orphan beside", want: Fail, evidence: "1 matching pods to be adopted", build: func(h *historyBuilder) {
+		{name: "a matching orphan is not adopted", want: Fail, evidence: "1 matching pods to be adopted", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.pod(nil, "web")
 			h.wait(time.Minute)
 		}},
-		{name: "bystanders beside: not matching, foreign, failed, terminating (traps 10, 21)", want: Pass, build: func(h *historyBuilder) {
+		{name: "other pods: not matching, of another controller, failed, terminating (traps 10, 21)", want: Pass, build: func(h *historyBuilder) {
 			rs := convergedReplicaSet(h)
 			h.pod(nil, "other")
 			h.pod(foreign(), "web")
@@ -54,27 +54,27 @@ func TestConverged(t *testing.T) {
 			h.terminate(h.pod(rs, "web"))
 			h.wait(time.Minute)
 		}},
-		{name: "a status that lies", want: Fail, evidence: "status.readyReplicas is 1, in truth 2", build: func(h *historyBuilder) {
+		{name: "status.readyReplicas is wrong", want: Fail, evidence: "status.readyReplicas is 1, in truth 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "status", map[string]any{"readyReplicas": 1})
 			h.wait(time.Minute)
 		}},
-		{name: "a failure long past", want: Fail, evidence: "the condition ReplicaFailure is still there", build: func(h *historyBuilder) {
+		{name: "condition ReplicaFailure remains after the failure", want: Fail, evidence: "the condition ReplicaFailure is still there", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}})
 			h.wait(time.Minute)
 		}},
-		{name: "a generation not observed", want: Fail, evidence: "observedGeneration is 1 at generation 2", build: func(h *historyBuilder) {
+		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 1 at generation 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "spec", map[string]any{"minReadySeconds": 0})
 			h.wait(time.Minute)
 		}},
-		{name: "an owner that is going is nobody's", want: Pass, build: func(h *historyBuilder) {
+		{name: "a terminating owner does not count", want: Pass, build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.terminate(h.replicaSet("gone", 5))
 			h.wait(time.Minute)
 		}},
-		{name: "an owner elsewhere", want: Pass, build: func(h *historyBuilder) {
+		{name: "an owner in another namespace does not count", want: Pass, build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.commit(history.Added, history.Object{
 				Ref:  history.Ref{Resource: replicaSets, Namespace: "elsewhere", Name: "web", UID: "elsewhere-uid"},
@@ -82,7 +82,7 @@ func TestConverged(t *testing.T) {
 			})
 			h.wait(time.Minute)
 		}},
-		{name: "pods not ready, and a status that says so", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods not ready, with a matching status", want: Pass, build: func(h *historyBuilder) {
 			rs := convergedReplicaSet(h)
 			pending := *h.find("web-1")
 			pending.Body = podBody("Pending", false)
@@ -90,16 +90,16 @@ func TestConverged(t *testing.T) {
 			h.revise(rs.Name, "status", map[string]any{"readyReplicas": 1, "availableReplicas": 1})
 			h.wait(time.Minute)
 		}},
-		{name: "undone when it should be quiet", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "a pod terminates after convergence", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.phase(history.PhaseQuiet)
 			h.terminate(h.find("web-1"))
 		}},
-		{name: "the run gave up before the bound", want: Unknown, build: func(h *historyBuilder) {
+		{name: "the run ends before the bound", want: Unknown, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 2)
 			h.phase(history.PhaseSettle)
 		}},
-		{name: "the run never settled", want: Unknown, build: func(h *historyBuilder) { deliveredReplicaSet(h, 2) }},
-		{name: "nothing there", want: NotExercised, build: func(h *historyBuilder) { h.phase(history.PhaseSettle) }},
+		{name: "the run never settles", want: Unknown, build: func(h *historyBuilder) { deliveredReplicaSet(h, 2) }},
+		{name: "no owners", want: NotExercised, build: func(h *historyBuilder) { h.phase(history.PhaseSettle) }},
 	})
 }

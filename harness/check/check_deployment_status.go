@@ -8,22 +8,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// deploymentStatusCheck is the row of deployment-status in All.
+// deploymentStatusCheck looks at each write of the status of a Deployment.
+//
+// It skips a status that is not written from the cached version of the Deployment, and a
+// process that has not listed ReplicaSets yet.
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
-	Guarantee:        "What a controller writes into the status of a Deployment was true of it by what the controller knew of it and its ReplicaSets, and no deadline is said to be missed before it is; that a ReplicaSet fails it says with the progress.",
+	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
 	Contract:         "Deployment 13, 16, 17",
 	Property:         Safety,
 	AllowedBehaviors: []string{"missed-deadline-report", "client-rate-limit", "observed-generation-order", "no-deadline-after-completion", "undeletable-pods", "paused-process"},
 	New:              newDeploymentStatusChecker,
 }
 
-// deploymentStatusChecker: what a process writes into a Deployment's status follows
-// from what it may have known of the Deployment and its ReplicaSets.
+// deploymentStatusChecker compares the written status with the cached versions of the
+// Deployment and its ReplicaSets.
 //
-// A status that repeats the numbers of the version that it was written from says
-// nothing new by them: such is written where only a condition or the
-// collisionCount changes.
+// It skips counts that are equal to those in the version that the status was written from.
+// A controller writes such counts when it changes only a condition or the collisionCount.
 type deploymentStatusChecker struct{ findings }
 
 func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
@@ -34,64 +36,64 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	from := recentlyDecoded[deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
-	said, err := m.decoder.decodeDeployment(r.Request.Object)
+	written, err := m.decoder.decodeDeployment(r.Request.Object)
 	if from == nil || err != nil || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[replicaSetResource] == 0 {
-		return // the API server refuses what cannot be read
+		return // the API server rejects a status that cannot be decoded
 	}
 	if c.rollout.deployments[0].value != from {
-		return // and what is not written from the version that it has
+		return // the API server rejects a write from an older version
 	}
 	checker.exercised++
 	cached := c.rollout.deployments[0]
-	report := &statusWrite{
-		rollout: c.rollout, from: from, written: said,
+	write := &statusWrite{
+		rollout: c.rollout, from: from, written: written,
 		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
-		earliestDecision: m.start.Time.Add(cached.since), // or later, if the process has stood still
+		earliestDecision: m.start.Time.Add(cached.since), // or later, if the process was paused
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
-	for _, wrong := range report.check() {
+	for _, wrong := range write.check() {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s wrote %s", from, c.process.name, wrong.found), wrong.expected)
 		})
 	}
 }
 
-// statusWrite is a write of a Deployment's status.
+// statusWrite is a write of the status of a Deployment.
 type statusWrite struct {
 	rollout          *rolloutState
-	from             *deployment // the version that it was written from
+	from             *deployment // the version that the status was written from
 	written          *deployment
 	start            time.Time // of the history
 	now              time.Time
-	processNow       time.Time // the same by the clock of the process
-	earliestDecision time.Time // from when the decision to write it may date
-	// allStatesKnown: it is known how its ReplicaSets were in all that time.
+	processNow       time.Time // now, by the clock of the process
+	earliestDecision time.Time // the earliest time of the decision to write it
+	// allStatesKnown says that the states of its ReplicaSets since then are known.
 	allStatesKnown bool
 	mismatches     []mismatch
 }
 
-// mismatch is something in a report that cannot be so.
+// mismatch is a part of a status that no cached version justifies.
 type mismatch struct{ found, expected string }
 
-// expect notes what is not so.
-func (write *statusWrite) expect(ok bool, did, expected string) {
+// expect records a mismatch unless ok.
+func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
-		write.mismatches = append(write.mismatches, mismatch{did, expected})
+		write.mismatches = append(write.mismatches, mismatch{found, expected})
 	}
 }
 
 func (write *statusWrite) check() []mismatch {
-	was, is := &write.from.status, &write.written.status
-	write.expect(is.ObservedGeneration >= was.ObservedGeneration && is.ObservedGeneration <= write.from.generation,
-		fmt.Sprintf("status.observedGeneration %d", is.ObservedGeneration),
-		fmt.Sprintf("from %d, which it was, to %d, which it knew of", was.ObservedGeneration, write.from.generation))
-	if write.allStatesKnown && is.counts() != was.counts() {
+	before, after := &write.from.status, &write.written.status
+	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.generation,
+		fmt.Sprintf("status.observedGeneration %d", after.ObservedGeneration),
+		fmt.Sprintf("%d (before the write) to %d (metadata.generation)", before.ObservedGeneration, write.from.generation))
+	if write.allStatesKnown && after.counts() != before.counts() {
 		for _, field := range write.countBounds() {
 			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
-				fmt.Sprintf("from %d to %d, by what it knew of its ReplicaSets", field.low, field.high))
+				rangeText(field.low, field.high)+" from its cached ReplicaSets")
 		}
 	}
-	if is.counts() != was.counts() || is.condition("Available") != was.condition("Available") {
+	if after.counts() != before.counts() || after.condition("Available") != before.condition("Available") {
 		write.checkAvailable()
 	}
 	write.checkReplicaFailure()
@@ -99,21 +101,22 @@ func (write *statusWrite) check() []mismatch {
 	return write.mismatches
 }
 
-// counts is the numbers of a status.
+// counts returns the counts of a status.
 func (s *deploymentStatus) counts() [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
 
-// countBounds are the numbers that the status says. Each ReplicaSet may have been in
-// any of the states that it had of late, whatever the others were in: in one
-// round they are written one after another, and some of them are listed anew.
+// countBounds returns each count of the written status with its bounds.
+//
+// The bounds combine the recent states of each ReplicaSet independently. One sync writes
+// ReplicaSets one after another, and reads some of them again in between.
 func (write *statusWrite) countBounds() []fieldBounds {
 	s := &write.written.status
-	specs := write.rollout.sumRange(func(set *owner) int { return set.replicas })
+	specs := write.rollout.sumRange(specReplicas)
 	ready := write.rollout.sumRange(availableReplicas)
-	bounded := func(field string, said int, of func(*owner) int) fieldBounds {
-		between := write.rollout.sumRange(of)
-		return fieldBounds{field, said, between.low, between.high}
+	bounded := func(field string, count int, of func(*owner) int) fieldBounds {
+		sum := write.rollout.sumRange(of)
+		return fieldBounds{field, count, sum.low, sum.high}
 	}
 	updated := func(set *owner) int {
 		if set.template.same(write.written.template) {
@@ -129,13 +132,12 @@ func (write *statusWrite) countBounds() []fieldBounds {
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs.low-ready.high), max(0, specs.high-ready.low)},
 	}
 	if current, _ := write.written.splitByTemplate(write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
-		all[1].low = 0 // only the oldest of them counts
+		all[1].low = 0 // only the oldest of them counts as updated
 	}
 	return all
 }
 
-// sumRange is between which bounds the sum of something over the ReplicaSets may
-// have been of late.
+// sumRange returns the bounds of a sum over the ReplicaSets in their recent states.
 func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
 	each := map[string]valueRange{}
 	for i, state := range r.replicaSets {
@@ -143,14 +145,14 @@ func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
 			for _, set := range sets {
 				e, known := each[set.Name]
 				if !known && i > 0 {
-					e.include(0) // it was not there before
+					e.include(0) // it did not exist in an earlier state
 				}
 				e.include(of(set))
 				each[set.Name] = e
 			}
 		}
 		for name, e := range each {
-			if findByName(state.value.cached, name) == nil { // nor was it then
+			if findByName(state.value.cached, name) == nil { // nor in this state
 				e.include(0)
 				each[name] = e
 			}
@@ -162,57 +164,60 @@ func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
 	return sum
 }
 
-// checkReplicaFailure: that pods cannot be made or deleted is said only where some ReplicaSet
-// says so, and always in a round that estimates progress, if one had long said so then.
-// Other rounds leave the condition as it was.
+// checkReplicaFailure checks the condition ReplicaFailure.
+//
+// The status may have the condition only if a ReplicaSet has it. A sync that estimates
+// progress must set the condition if a ReplicaSet had it all the time. Other syncs leave
+// the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
-	is := write.written.status.condition("ReplicaFailure")
-	if write.allStatesKnown && is.failure() && !write.from.status.condition("ReplicaFailure").failure() {
+	after := write.written.status.condition("ReplicaFailure")
+	if write.allStatesKnown && after.failure() && !write.from.status.condition("ReplicaFailure").failure() {
 		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
 			return slices.ContainsFunc(s.value.cached, hasReplicaFailure)
 		}),
-			"the condition ReplicaFailure", "none, for none of its ReplicaSets has it")
+			"condition ReplicaFailure", "no condition ReplicaFailure, because none of its ReplicaSets has it")
 	}
 	if write.estimatesProgress() && write.rollout.ownershipClear(write.rollout.from, write.processNow.Sub(write.start)) && slices.ContainsFunc(write.rollout.replicaSets[0].value.cached, write.failsThroughout) {
-		write.expect(is.failure(), fmt.Sprintf("the condition Progressing (%s), and no condition ReplicaFailure", write.written.status.condition("Progressing").Reason),
-			"both, for one of its ReplicaSets could not make or delete pods")
+		write.expect(after.failure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.status.condition("Progressing").Reason),
+			"condition ReplicaFailure, because one of its ReplicaSets has it")
 	}
 }
 
 func hasReplicaFailure(set *owner) bool { return set.failing }
 
-// failsThroughout reports whether a ReplicaSet says that it fails in every way in which
-// the process may have had it in mind.
+// failsThroughout reports whether a ReplicaSet has the condition ReplicaFailure in every
+// cached version that the process may have acted on.
 func (write *statusWrite) failsThroughout(set *owner) bool {
 	in := func(sets []*owner) bool {
-		as := findByName(sets, set.Name)
-		return as != nil && as.failing
+		found := findByName(sets, set.Name)
+		return found != nil && found.failing
 	}
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether the report tells of progress, or of none, as only a round
-// does that has looked at all ReplicaSets for it, and whether it is known how these
-// stood then: the write may have been under way for long (trap 16).
+// estimatesProgress reports whether the status comes from a sync that estimated progress.
+//
+// Only such a sync looks at all ReplicaSets for failures. The states of the ReplicaSets at
+// that time must be known: the client may have delayed the write (trap 16).
 func (write *statusWrite) estimatesProgress() bool {
-	is := write.written.status.conditionWithTime("Progressing")
-	known := write.start.Add(write.rollout.replicaSets[0].since + lag)
-	if is == write.from.status.conditionWithTime("Progressing") || is.LastUpdateTime.Before(known) || is.LastUpdateTime.After(write.processNow) {
+	after := write.written.status.conditionWithTime("Progressing")
+	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
+	if after == write.from.status.conditionWithTime("Progressing") || after.LastUpdateTime.Before(earliest) || after.LastUpdateTime.After(write.processNow) {
 		return false
 	}
-	return is.Reason == replicaSetUpdated || is.Reason == newReplicaSetAvailable || is.Reason == deadlineExceeded
+	return after.Reason == replicaSetUpdated || after.Reason == newReplicaSetAvailable || after.Reason == deadlineExceeded
 }
 
-// checkAvailable judges the condition Available by the number beside it.
+// checkAvailable compares the condition Available with availableReplicas.
 func (write *statusWrite) checkAvailable() {
 	enough := write.written.status.AvailableReplicas >= write.written.minAvailable()
 	want := availability(enough)
-	is := write.written.status.condition("Available")
-	write.expect(is == want, fmt.Sprintf("the condition Available %s (%s) with %d available", is.Status, is.Reason, write.written.status.AvailableReplicas),
-		fmt.Sprintf("%s (%s), for at least %d must be", want.Status, want.Reason, write.written.minAvailable()))
+	after := write.written.status.condition("Available")
+	write.expect(after == want, fmt.Sprintf("condition Available=%s (%s) with status.availableReplicas %d", after.Status, after.Reason, write.written.status.AvailableReplicas),
+		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.minAvailable()))
 }
 
-// progressStatus is with which status each reason goes.
+// progressStatus maps each reason of the condition Progressing to its status.
 var progressStatus = map[string]string{
 	"NewReplicaSetCreated": "True",
 	"FoundNewReplicaSet":   "True",
@@ -224,51 +229,55 @@ var progressStatus = map[string]string{
 	deploymentResumed:      "Unknown",
 }
 
-// checkProgressing judges the condition Progressing, where the report changes it.
+// checkProgressing checks the condition Progressing if the write changes it.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
-	was, is := write.from.status.conditionWithTime("Progressing"), write.written.status.conditionWithTime("Progressing")
-	if is == was || is == (deploymentConditionWithTime{}) {
+	before, after := write.from.status.conditionWithTime("Progressing"), write.written.status.conditionWithTime("Progressing")
+	if after == before || after == (deploymentConditionWithTime{}) {
 		return
 	}
-	said := fmt.Sprintf("the condition Progressing %s (%s)", is.Status, is.Reason)
-	write.expect(write.written.deadline > 0, said, "none, for it has no deadline")
-	status, known := progressStatus[is.Reason]
-	write.expect(known && status == is.Status, said, "a reason that there is, and its status")
-	if is.Reason != was.Reason {
-		write.expect(!is.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
-			fmt.Sprintf("%s as of %s", said, is.LastUpdateTime.Format(time.TimeOnly)), "the time at which it came to be so")
+	found := fmt.Sprintf("condition Progressing=%s (%s)", after.Status, after.Reason)
+	write.expect(write.written.deadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
+	status, valid := progressStatus[after.Reason]
+	write.expect(valid && status == after.Status, found, "a valid reason with its status")
+	if after.Reason != before.Reason {
+		write.expect(!after.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
+			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "the time at which the reason changed")
 	}
-	switch is.Reason {
+	switch after.Reason {
 	case newReplicaSetAvailable:
-		write.expect(write.complete(), said, "all replicas new and available, and no others")
+		write.expect(write.complete(), found, "status.replicas, updatedReplicas and availableReplicas equal to spec.replicas")
 	case replicaSetUpdated:
-		write.expect(write.progressed(), said+" anew", "something that has come closer to the end")
+		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a count that shows progress since the last status")
 	case deadlineExceeded:
-		write.checkDeadline(said, was)
+		write.checkDeadline(found, before)
 	case deploymentPaused:
-		write.expect(write.written.paused, said, "so only where it is paused")
+		write.expect(write.written.paused, found, "this reason only while spec.paused is true")
 	case deploymentResumed:
-		write.expect(!write.written.paused && was.Reason == deploymentPaused, said, "so only after a pause")
+		write.expect(!write.written.paused && before.Reason == deploymentPaused, found, "this reason only after a pause")
 	}
 }
 
-// checkDeadline: a rollout is too late when a deadline has passed since the last
-// progress, is neither paused nor at its end, and has not been there before:
-// what ended in time stays so, whatever becomes of its pods (trap 28).
-func (write *statusWrite) checkDeadline(said string, was deploymentConditionWithTime) {
-	due := was.LastUpdateTime.Add(write.written.deadline)
-	write.expect(was != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), said,
-		fmt.Sprintf("so only after %s", due.Format(time.TimeOnly)))
-	write.expect(was.Reason != newReplicaSetAvailable, said, "first news of a rollout, for the last one had come to its end")
-	write.expect(!write.written.paused, said, "no verdict while it is paused")
-	write.expect(!write.complete(), said, "none, for it has come to its end")
-	write.expect(!write.couldHaveScaled(), said, "to go on, for it might have scaled a ReplicaSet all the while")
+// checkDeadline checks a new ProgressDeadlineExceeded.
+//
+// The deadline must have passed since the last progress. The rollout must be neither
+// paused nor complete, and must not have been complete before: it stays complete whatever
+// happens to its pods (trap 28).
+func (write *statusWrite) checkDeadline(found string, before deploymentConditionWithTime) {
+	due := before.LastUpdateTime.Add(write.written.deadline)
+	write.expect(before != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
+		fmt.Sprintf("this reason only after %s", due.Format(time.TimeOnly)))
+	write.expect(before.Reason != newReplicaSetAvailable, found, "another reason first, because the last rollout was complete")
+	write.expect(!write.written.paused, found, "no deadline while spec.paused is true")
+	write.expect(!write.complete(), found, "another reason, because the rollout is complete")
+	write.expect(!write.couldHaveScaled(), found, "progress, because the rolling update could have scaled a ReplicaSet")
 }
 
-// couldHaveScaled reports whether the controller has left undone what the rules of a rolling
-// update let it do, in each state of the ReplicaSets that it has had in mind for long
-// before the report.
+// couldHaveScaled reports whether the rolling update could have scaled a ReplicaSet, but
+// did not.
+//
+// That must hold in each state of the ReplicaSets that the process has had in its cache
+// for a long time before the write.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.recreate || d.paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -283,19 +292,24 @@ func (write *statusWrite) couldHaveScaled() bool {
 	})
 }
 
-// hasExcessAvailable reports whether a ReplicaSet has more pods available than it asks for: those
-// cannot be deleted, and no other is scaled down meanwhile (trap 38).
+// hasExcessAvailable reports whether a ReplicaSet has more available pods than
+// spec.replicas.
+//
+// This happens when its pods cannot be deleted. The controller scales down no other
+// ReplicaSet meanwhile (trap 38).
 func hasExcessAvailable(set *owner) bool {
 	return set.replicas > 0 && set.status.AvailableReplicas > set.replicas
 }
 
-// deadlineReportMax is how long after a deadline a report may be the first to come, in which
-// something new has been found.
+// deadlineReportMax bounds the time from a deadline to the first status write that must
+// report it.
 const deadlineReportMax = 3 * lag
 
-// checkOverdue: a rollout that has missed its deadline is said to have, soon, by who
-// has known since then the version that says so, and has reported nothing since. Of
-// one that is being deleted only numbers are reported.
+// checkOverdue checks that a missed deadline is reported soon.
+//
+// It applies to a process that has had the version of the Deployment in its cache since
+// before the deadline and has written no status since. For a terminating Deployment, the
+// controller writes only counts.
 func (write *statusWrite) checkOverdue() {
 	c := write.from.status.conditionWithTime("Progressing")
 	switch c.Reason {
@@ -305,19 +319,21 @@ func (write *statusWrite) checkOverdue() {
 	due := c.LastUpdateTime.Add(write.written.deadline)
 	late := write.processNow.Sub(due)
 	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
-		return // what was reported after it may say so, and be on its way
+		return // a status written since then may already report it
 	}
 	if write.written.deadline == 0 || write.from.paused || write.from.terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
 		return
 	}
 	write.expect(write.written.status.condition("Progressing").Reason == deadlineExceeded,
-		fmt.Sprintf("the condition Progressing (%s) %s after its deadline of %s", write.written.status.condition("Progressing").Reason, seconds(late), write.written.deadline),
-		deadlineExceeded+", soon after that")
+		fmt.Sprintf("condition Progressing (%s) %s after the progress deadline of %s", write.written.status.condition("Progressing").Reason, seconds(late), write.written.deadline),
+		"reason "+deadlineExceeded)
 }
 
-// mayBeDelayed reports whether there is a reason for a process not to have told of a
-// deadline that was missed at some time: a call for the Deployment failed since, or
-// took long, or its scaling went on, which comes before all else.
+// mayBeDelayed reports whether the process may have had a reason not to report a missed
+// deadline.
+//
+// Such a reason is a call for the Deployment that failed or took long since then, or a
+// scaling event, which a sync handles first.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*deployment]) bool {
 		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
@@ -326,8 +342,9 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	})
 }
 
-// cachedSince is since when the process has known a version of the Deployment, as far as
-// that is remembered.
+// cachedSince returns since when a version of the Deployment has been in the cache.
+//
+// It returns 0 if that time is no longer recorded.
 func (r *rolloutState) cachedSince(version *deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {
@@ -337,18 +354,18 @@ func (r *rolloutState) cachedSince(version *deployment) time.Duration {
 	return 0
 }
 
-// complete reports whether the report itself says that the rollout is at its end.
+// complete reports whether the written counts say that the rollout is complete.
 func (write *statusWrite) complete() bool {
 	s, replicas := &write.written.status, write.written.replicas
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
-// progressed reports whether the rollout has come closer to its end since the
-// version that the report was written from.
+// progressed reports whether the written counts show progress since the version that the
+// status was written from.
 func (write *statusWrite) progressed() bool {
-	was, is := &write.from.status, &write.written.status
-	return is.UpdatedReplicas > was.UpdatedReplicas ||
-		is.Replicas-is.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
-		is.ReadyReplicas > was.ReadyReplicas ||
-		is.AvailableReplicas > was.AvailableReplicas
+	before, after := &write.from.status, &write.written.status
+	return after.UpdatedReplicas > before.UpdatedReplicas ||
+		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
+		after.ReadyReplicas > before.ReadyReplicas ||
+		after.AvailableReplicas > before.AvailableReplicas
 }

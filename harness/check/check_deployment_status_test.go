@@ -8,8 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// overdue tells of a rollout that makes no progress, with a deadline of 4 seconds that
-// began 5 seconds after the start, and of the time since.
+// overdue delivers a rollout without progress that has missed its deadline.
+//
+// The last progress was 5 seconds after the start, and progressDeadlineSeconds is 4. since
+// is the time since the last progress.
 func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *history.Object {
 	h.deployment("web", 10, rollingUpdate(2, 2))
 	h.replicaSetOf("web", "v1", old[0], old[1])
@@ -23,7 +25,7 @@ func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *histo
 	return d
 }
 
-// progressing is a status with the conditions Available and Progressing.
+// progressing returns a status with the conditions Available and Progressing.
 func progressing(status fields, holds bool, reason string, second int64) fields {
 	status = maps.Clone(status)
 	status["conditions"] = []any{
@@ -33,47 +35,49 @@ func progressing(status fields, holds bool, reason string, second int64) fields 
 	return status
 }
 
-// What a correct controller does where a view is late, goes back, or calls take long:
-// no deadline may be held against it.
+// TestDeadlineInFavorOfController tests deadlines that a correct controller may report
+// late.
+//
+// Its cache may be late or go back, and its calls may take long.
 func TestDeadlineInFavorOfController(t *testing.T) {
-	half := [2]int{6, 6}
+	halfway := [2]int{6, 6}
 	runTestCases(t, "deployment-status", []testCase{
-		{name: "it is not told, and nothing excuses that", want: Fail, evidence: "after its deadline of 4s", build: func(h *historyBuilder) {
-			d := overdue(h, half, [2]int{6, 2}, 10*time.Second)
+		{name: "a missed deadline is not reported, without a reason", want: Fail, evidence: "after the progress deadline of 4s", build: func(h *historyBuilder) {
+			d := overdue(h, halfway, [2]int{6, 2}, 10*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 15)).answered(200)
 		}},
-		{name: "it is being deleted, and only its numbers are reported", want: Pass, build: func(h *historyBuilder) {
-			overdue(h, half, [2]int{6, 2}, 2*time.Second)
+		{name: "a missed deadline of a terminating Deployment is not reported", want: Pass, build: func(h *historyBuilder) {
+			overdue(h, halfway, [2]int{6, 2}, 2*time.Second)
 			h.deliver(h.terminate(h.find("web")))
 			h.wait(8 * time.Second)
 			h.writeDeploymentStatus(h.find("web"), progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 5)).answered(200)
 		}},
-		{name: "what it reported last, which said so, is not in view yet", want: Pass, build: func(h *historyBuilder) {
-			d := overdue(h, half, [2]int{6, 2}, 5*time.Second)
+		{name: "the last status reported the deadline, and is not in the cache yet", want: Pass, build: func(h *historyBuilder) {
+			d := overdue(h, halfway, [2]int{6, 2}, 5*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), false, deadlineExceeded, 10)).answered(200)
 			h.wait(3 * time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 13)).answered(409)
 		}},
-		{name: "a call of the same round took long", want: Pass, build: func(h *historyBuilder) {
-			d := overdue(h, half, [2]int{6, 2}, 3*time.Second)
+		{name: "a call of the same sync took longer than the deadline", want: Pass, build: func(h *historyBuilder) {
+			d := overdue(h, halfway, [2]int{6, 2}, 3*time.Second)
 			step := h.resize(h.find("web-v1"), 6)
 			h.wait(6 * time.Second)
 			step.answered(200)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 14)).answered(200)
 		}},
-		{name: "old pods that cannot be deleted hold it up (trap 38)", want: Pass, build: func(h *historyBuilder) {
+		{name: "old pods that cannot be deleted block the rollout (trap 38)", want: Pass, build: func(h *historyBuilder) {
 			d := overdue(h, [2]int{4, 6}, [2]int{8, 8}, 10*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 8, 14, 0), false, deadlineExceeded, 15)).answered(200)
 		}},
 	})
 }
 
-// condition is one of a Deployment, renewed at some second of the story.
+// condition returns a condition whose lastUpdateTime is at a second of the history.
 func condition(kind, status, reason string, second int64) fields {
 	return fields{"type": kind, "status": status, "reason": reason, "lastUpdateTime": time.Unix(1e9+second, 0).UTC().Format(time.RFC3339)}
 }
 
-// sums is a Deployment's status by its numbers.
+// sums returns the status of a Deployment with these counts.
 func sums(replicas, updated, ready, unavailable int) fields {
 	return fields{
 		"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready,
@@ -83,15 +87,15 @@ func sums(replicas, updated, ready, unavailable int) fields {
 }
 
 func TestDeploymentStatus(t *testing.T) {
-	// Ten replicas on their way from v1, six of which are left, to v2, of whose six
-	// four are available.
+	// Ten replicas during a rollout: v1 has six available pods, v2 has six pods, four of
+	// them available.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		d := h.revise("web", "status", nil)
 		h.deliver(d)
 		return d
 	}
-	half := func(h *historyBuilder) *history.Object {
+	halfway := func(h *historyBuilder) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
 		h.replicaSetOf("web", "v2", 6, 4)
@@ -102,8 +106,8 @@ func TestDeploymentStatus(t *testing.T) {
 		return status
 	}
 	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
-	// stuck is a rollout with a deadline of 4 s, the last progress of which was 5 s into
-	// the story, so many seconds ago.
+	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was 5
+	// seconds after the start. ago is the number of seconds since then.
 	stuck := func(h *historyBuilder, ago time.Duration, available int) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
@@ -125,36 +129,36 @@ func TestDeploymentStatus(t *testing.T) {
 		})
 	}
 	runTestCases(t, "deployment-status", []testCase{
-		{name: "a deadline that was long missed has been told of", want: Pass, build: func(h *historyBuilder) {
+		{name: "reports a deadline that was missed long ago", want: Pass, build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(stuck(h, 10, 2), progress(false, "ProgressDeadlineExceeded", 15)).answered(200)
 		}},
-		{name: "it was missed though old pods might have gone (D15)", want: Fail, evidence: "wrote the condition Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "reports a missed deadline although it could have scaled old pods down (mutant D15)", want: Fail, evidence: "wrote condition Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			stuck(h, 10, 4)
 			h.writeDeploymentStatus(h.find("web"), with(with(with(progress(false, "ProgressDeadlineExceeded", 15), "readyReplicas", 10), "availableReplicas", 10), "unavailableReplicas", 2)).answered(200)
 		}},
-		{name: "it is not told (D11)", want: Fail, evidence: "wrote the condition Progressing (ReplicaSetUpdated)", build: func(h *historyBuilder) {
+		{name: "does not report a deadline that was missed long ago (mutant D11)", want: Fail, evidence: "wrote condition Progressing (ReplicaSetUpdated)", build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(stuck(h, 10, 2), progress(true, "ReplicaSetUpdated", 15)).answered(200)
 		}},
-		{name: "it was missed a moment ago", want: Pass, build: func(h *historyBuilder) {
+		{name: "does not report a deadline that was missed a moment ago", want: Pass, build: func(h *historyBuilder) {
 			h.writeDeploymentStatus(stuck(h, 4, 2), progress(true, "ReplicaSetUpdated", 9)).answered(200)
 		}},
-		{name: "a call for it has failed since", want: Pass, build: func(h *historyBuilder) {
+		{name: "does not report a missed deadline after a failed call", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h, 4, 2)
 			h.resize(h.find("web-v1"), 6).answered(500)
 			h.wait(6 * time.Second)
 			h.writeDeploymentStatus(d, progress(true, "ReplicaSetUpdated", 15)).answered(200)
 		}},
-		{name: "the sums of its ReplicaSets", want: Pass, build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(12, 6, 10, 2)).answered(200)
+		{name: "counts are the sums over the ReplicaSets", want: Pass, build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), sums(12, 6, 10, 2)).answered(200)
 		}},
-		{name: "a ReplicaSet of which it has no answer", want: Fail, evidence: "wrote status.unavailableReplicas 10", build: func(h *historyBuilder) {
+		{name: "counts a ReplicaSet whose create got no answer", want: Fail, evidence: "wrote status.unavailableReplicas 10", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
 			created := h.createReplicaSet("web", "v1", 10)
 			created.apply()
 			created.lost()
 			h.writeDeploymentStatus(h.find("web"), sums(0, 0, 0, 10)).answered(200)
 		}},
-		{name: "a ReplicaSet of which it has no answer, and which it has read live", want: Pass, build: func(h *historyBuilder) {
+		{name: "counts a ReplicaSet whose create got no answer, after a live read", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
 			created := h.createReplicaSet("web", "v1", 10)
 			set := created.apply()
@@ -162,33 +166,33 @@ func TestDeploymentStatus(t *testing.T) {
 			h.readLive(set)
 			h.writeDeploymentStatus(h.find("web"), with(sums(0, 0, 0, 10), "conditions", unavailable)).answered(200)
 		}},
-		{name: "only the old ones", want: Fail, evidence: "wrote status.replicas 6", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(6, 6, 10, 2)).answered(200)
+		{name: "status.replicas counts only old ReplicaSets", want: Fail, evidence: "wrote status.replicas 6", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), sums(6, 6, 10, 2)).answered(200)
 		}},
-		{name: "all are new", want: Fail, evidence: "wrote status.updatedReplicas 12", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(12, 12, 10, 2)).answered(200)
+		{name: "status.updatedReplicas counts all ReplicaSets", want: Fail, evidence: "wrote status.updatedReplicas 12", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), sums(12, 12, 10, 2)).answered(200)
 		}},
-		{name: "fewer than none unavailable (D20)", want: Fail, evidence: "wrote status.unavailableReplicas -2", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), sums(12, 6, 10, -2)).answered(422)
+		{name: "negative unavailableReplicas (mutant D20)", want: Fail, evidence: "wrote status.unavailableReplicas -2", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), sums(12, 6, 10, -2)).answered(422)
 		}},
-		{name: "as it was a moment ago", want: Pass, build: func(h *historyBuilder) {
-			d := half(h)
+		{name: "counts of a moment ago", want: Pass, build: func(h *historyBuilder) {
+			d := halfway(h)
 			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
 			h.writeDeploymentStatus(d, sums(12, 6, 10, 2)).answered(200)
 		}},
-		{name: "as it was long ago", want: Fail, evidence: "wrote status.readyReplicas 10", build: func(h *historyBuilder) {
-			half(h)
+		{name: "counts of long ago", want: Fail, evidence: "wrote status.readyReplicas 10", build: func(h *historyBuilder) {
+			halfway(h)
 			h.deliver(h.revise("web-v2", "status", fields{"readyReplicas": 6, "availableReplicas": 6}))
 			h.writeDeploymentStatus(renewed(h), sums(12, 6, 10, 2)).answered(200)
 		}},
-		{name: "one that it has just made counts or does not", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "a ReplicaSet that it has just created may count or not", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.rollTo("web", "v3")
 			h.createReplicaSet("web", "v3", 0).applyAndAnswer()
 			h.writeDeploymentStatus(h.find("web"), with(sums(12, 0, 10, 2), "observedGeneration", 2)).answered(200)
 		}},
-		{name: "the numbers that are there stay beside another condition", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "repeats the counts beside a new condition", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.deliver(h.revise("web", "status", sums(3, 3, 3, 0)))
 			h.wait(3 * time.Second)
 			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
@@ -196,23 +200,23 @@ func TestDeploymentStatus(t *testing.T) {
 				condition("Progressing", "True", "FoundNewReplicaSet", 6),
 			}}).answered(200)
 		}},
-		{name: "said to be available, though too few are", want: Fail, evidence: "the condition Available False", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
+		{name: "Available=False with enough available replicas", want: Fail, evidence: "condition Available=False", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), with(sums(12, 6, 10, 2), "conditions", unavailable)).answered(200)
 		}},
-		{name: "a generation that is yet to come", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), with(sums(12, 6, 10, 2), "observedGeneration", 2)).answered(200)
+		{name: "observedGeneration above metadata.generation", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), with(sums(12, 6, 10, 2), "observedGeneration", 2)).answered(200)
 		}},
-		{name: "a generation long past", want: Fail, evidence: "wrote status.observedGeneration 1", build: func(h *historyBuilder) {
-			half(h)
+		{name: "observedGeneration falls", want: Fail, evidence: "wrote status.observedGeneration 1", build: func(h *historyBuilder) {
+			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"replicas": 10}))
 			h.deliver(h.revise("web", "status", fields{"observedGeneration": 2}))
 			h.writeDeploymentStatus(h.find("web"), sums(12, 6, 10, 2)).answered(200)
 		}},
-		{name: "a failure that no ReplicaSet has", want: Fail, evidence: "wrote the condition ReplicaFailure", build: func(h *historyBuilder) {
-			h.writeDeploymentStatus(half(h), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
+		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "wrote condition ReplicaFailure", build: func(h *historyBuilder) {
+			h.writeDeploymentStatus(halfway(h), fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}).answered(200)
 		}},
-		{name: "the failure of a ReplicaSet", want: Pass, build: func(h *historyBuilder) {
-			d := half(h)
+		{name: "ReplicaFailure of a ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+			d := halfway(h)
 			failure := fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}}
 			h.deliver(h.revise("web-v2", "status", failure))
 			h.writeDeploymentStatus(d, failure).answered(200)
@@ -222,8 +226,9 @@ func TestDeploymentStatus(t *testing.T) {
 
 func TestFailurePassedOn(t *testing.T) {
 	failure := fields{"type": "ReplicaFailure", "status": "True"}
-	// A rollout with a deadline of 4 s of which nothing has come since the fifth second,
-	// and is nine now. Such ReplicaSets say that they fail.
+	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was at
+	// second 5; it is second 9 now. The ReplicaSets in failing have the condition
+	// ReplicaFailure.
 	stuck := func(h *historyBuilder, failing ...string) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 8, 8)
@@ -242,59 +247,59 @@ func TestFailurePassedOn(t *testing.T) {
 		h.wait(4 * time.Second)
 		return d
 	}
-	says := func(h *historyBuilder, d *history.Object, reason string, others ...any) {
+	writes := func(h *historyBuilder, d *history.Object, reason string, others ...any) {
 		all := []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", progressStatus[reason], reason, 9)}
 		if reason == replicaSetUpdated {
-			all[1] = condition("Progressing", "True", replicaSetUpdated, 5) // as it was
+			all[1] = condition("Progressing", "True", replicaSetUpdated, 5) // unchanged
 		}
 		h.writeDeploymentStatus(d, fields{"conditions": append(all, others...)}).answered(200)
 	}
 	runTestCases(t, "deployment-status", []testCase{
-		{name: "too late, and its new ReplicaSet fails", want: Pass, build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v2"), deadlineExceeded, failure)
+		{name: "deadline missed, and ReplicaFailure of the new ReplicaSet reported", want: Pass, build: func(h *historyBuilder) {
+			writes(h, stuck(h, "web-v2"), deadlineExceeded, failure)
 		}},
-		{name: "too late, and nobody hears that its new ReplicaSet fails", want: Fail, evidence: "(ProgressDeadlineExceeded), and no condition ReplicaFailure", build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v2"), deadlineExceeded)
+		{name: "deadline missed, and ReplicaFailure of the new ReplicaSet not reported", want: Fail, evidence: "(ProgressDeadlineExceeded) without condition ReplicaFailure", build: func(h *historyBuilder) {
+			writes(h, stuck(h, "web-v2"), deadlineExceeded)
 		}},
-		{name: "too late, and nobody hears that its old ReplicaSet fails", want: Fail, evidence: "no condition ReplicaFailure", build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v1"), deadlineExceeded)
+		{name: "deadline missed, and ReplicaFailure of the old ReplicaSet not reported", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
+			writes(h, stuck(h, "web-v1"), deadlineExceeded)
 		}},
-		{name: "too late, and none fails", want: Pass, build: func(h *historyBuilder) {
-			says(h, stuck(h), deadlineExceeded)
+		{name: "deadline missed, and no ReplicaSet has ReplicaFailure", want: Pass, build: func(h *historyBuilder) {
+			writes(h, stuck(h), deadlineExceeded)
 		}},
-		{name: "too late, and its new ReplicaSet began to fail long before that", want: Fail, evidence: "no condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "deadline missed, and ReplicaFailure began long before the write", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.wait(-3500 * time.Millisecond)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			h.wait(3500 * time.Millisecond)
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
-		{name: "it has only just begun to fail", want: Pass, build: func(h *historyBuilder) {
+		{name: "deadline missed, and ReplicaFailure began a moment ago", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
-		{name: "it fails since, while the write was under way", want: Pass, build: func(h *historyBuilder) {
+		{name: "deadline missed, and ReplicaFailure began while the write was in flight", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			h.wait(4 * time.Second)
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
-		{name: "it fails no more", want: Pass, build: func(h *historyBuilder) {
+		{name: "deadline missed, and ReplicaFailure has gone", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h, "web-v2")
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{}}))
-			says(h, d, deadlineExceeded)
+			writes(h, d, deadlineExceeded)
 		}},
-		{name: "a round that looks at nothing but numbers", want: Pass, build: func(h *historyBuilder) {
-			says(h, stuck(h, "web-v2"), replicaSetUpdated)
+		{name: "a sync that updates only counts", want: Pass, build: func(h *historyBuilder) {
+			writes(h, stuck(h, "web-v2"), replicaSetUpdated)
 		}},
 	})
 }
 
 func TestProgress(t *testing.T) {
-	// A Deployment with a deadline of 600 s that has said so before, at the first
-	// second of the story, and has ten replicas, of which so many are available.
-	said := func(h *historyBuilder, reason string, available int) {
+	// deliver creates a Deployment with ten replicas and progressDeadlineSeconds 600. The
+	// condition Progressing has the reason since second 1.
+	deliver := func(h *historyBuilder, reason string, available int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 10, available)
 		status := sums(10, 10, available, 10-available)
@@ -304,8 +309,8 @@ func TestProgress(t *testing.T) {
 		}
 		h.deliver(h.revise("web", "status", status))
 	}
-	// It says so at some second.
-	says := func(h *historyBuilder, status, reason string, second int64) {
+	// writes sends a status with that condition Progressing at a second of the history.
+	writes := func(h *historyBuilder, status, reason string, second int64) {
 		h.at = time.Duration(second)*time.Second + 500*time.Millisecond
 		h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
 			fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
@@ -313,57 +318,57 @@ func TestProgress(t *testing.T) {
 		}}).answered(200)
 	}
 	runTestCases(t, "deployment-status", []testCase{
-		{name: "too late, and told so", want: Pass, build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "False", deadlineExceeded, 602)
+		{name: "ProgressDeadlineExceeded after the deadline", want: Pass, build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "told before it is too late (D10)", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "False", deadlineExceeded, 590)
+		{name: "ProgressDeadlineExceeded before the deadline (mutant D10)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "False", deadlineExceeded, 590)
 		}},
-		{name: "measured from the end of the rollout before (D10, trap 28)", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, newReplicaSetAvailable, 9)
-			says(h, "False", deadlineExceeded, 602)
+		{name: "ProgressDeadlineExceeded counted from the end of the last rollout (mutant D10, trap 28)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			deliver(h, newReplicaSetAvailable, 9)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "told while it is paused", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
+		{name: "ProgressDeadlineExceeded while paused", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
-			says(h, "False", deadlineExceeded, 602)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "told of what is at its end", want: Fail, evidence: "Progressing False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 10)
-			says(h, "False", deadlineExceeded, 602)
+		{name: "ProgressDeadlineExceeded for a complete rollout", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 10)
+			writes(h, "False", deadlineExceeded, 602)
 		}},
-		{name: "at its end", want: Pass, build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 10)
-			says(h, "True", newReplicaSetAvailable, 10)
+		{name: "NewReplicaSetAvailable for a complete rollout", want: Pass, build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 10)
+			writes(h, "True", newReplicaSetAvailable, 10)
 		}},
-		{name: "said to be at its end, and is not", want: Fail, evidence: "Progressing True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "True", newReplicaSetAvailable, 10)
+		{name: "NewReplicaSetAvailable for an incomplete rollout", want: Fail, evidence: "Progressing=True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "True", newReplicaSetAvailable, 10)
 		}},
-		{name: "progress without any", want: Fail, evidence: "Progressing True (ReplicaSetUpdated) anew", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "True", replicaSetUpdated, 10)
+		{name: "a new lastUpdateTime without progress", want: Fail, evidence: "Progressing=True (ReplicaSetUpdated) with a new lastUpdateTime", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "True", replicaSetUpdated, 10)
 		}},
-		{name: "a reason of the other status", want: Fail, evidence: "Progressing True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "True", deadlineExceeded, 602)
+		{name: "a reason with the wrong status", want: Fail, evidence: "Progressing=True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "True", deadlineExceeded, 602)
 		}},
-		{name: "paused, and resumed", want: Pass, build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
+		{name: "paused and resumed", want: Pass, build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
-			says(h, "Unknown", deploymentPaused, 10)
+			writes(h, "Unknown", deploymentPaused, 10)
 			h.deliver(h.revise("web", "status", fields{"conditions": []any{condition("Progressing", "Unknown", deploymentPaused, 10)}}))
 			h.deliver(h.revise("web", "spec", fields{"paused": false}))
-			says(h, "Unknown", deploymentResumed, 20)
+			writes(h, "Unknown", deploymentResumed, 20)
 		}},
-		{name: "resumed, and never was paused", want: Fail, evidence: "Progressing Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
-			said(h, replicaSetUpdated, 9)
-			says(h, "Unknown", deploymentResumed, 20)
+		{name: "resumed without a pause", want: Fail, evidence: "Progressing=Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
+			deliver(h, replicaSetUpdated, 9)
+			writes(h, "Unknown", deploymentResumed, 20)
 		}},
-		{name: "a new reason with the time of the old one", want: Fail, evidence: "as of", build: func(h *historyBuilder) {
-			said(h, newReplicaSetAvailable, 9)
+		{name: "a new reason with the lastUpdateTime of the old one", want: Fail, evidence: "with lastUpdateTime", build: func(h *historyBuilder) {
+			deliver(h, newReplicaSetAvailable, 9)
 			h.at = 100 * time.Second
 			h.deliver(h.revise("web", "status", nil))
 			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{
@@ -371,12 +376,12 @@ func TestProgress(t *testing.T) {
 				condition("Progressing", "True", "NewReplicaSetCreated", 1),
 			}}).answered(200)
 		}},
-		{name: "without a deadline", want: Fail, evidence: "the condition Progressing True (FoundNewReplicaSet)", build: func(h *historyBuilder) {
+		{name: "condition Progressing without progressDeadlineSeconds", want: Fail, evidence: "condition Progressing=True (FoundNewReplicaSet)", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
 			h.replicaSetOf("web", "v1", 10, 10)
 			h.deliver(h.revise("web", "status", sums(10, 10, 10, 0)))
 			h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": nil}))
-			says(h, "True", "FoundNewReplicaSet", 10)
+			writes(h, "True", "FoundNewReplicaSet", 10)
 		}},
 	})
 }

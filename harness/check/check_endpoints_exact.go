@@ -8,22 +8,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// endpointsExactCheck is the row of endpoints-exact in All.
+// endpointsExactCheck looks at the Endpoints of each Service with a selector after the
+// faults are healed.
+//
+// Its verdict is unknown if the run ends before the bound. It skips Services of type
+// ExternalName.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
-	Guarantee:        "Once faults are healed, the Endpoints of every Service with a selector list exactly its pods, ready or not, at the ports that they have.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
 	Contract:         "Endpoints 2 to 10",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newEndpointsExactChecker,
 }
 
-// newEndpointsExactChecker judges the Services whose Endpoints the subject keeps.
+// newEndpointsExactChecker returns a checker of the Services whose Endpoints the
+// controller manages.
 func newEndpointsExactChecker(s Settings) Checker {
-	lost, ends := lostEndpointsWrites{}, unnoticedEnds{}
-	givenUp := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
+	lostWrites, unnoticed := lostEndpointsWrites{}, unnoticedEnds{}
+	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return newConvergenceChecker(s, convergingKind{
-		noneReason: "there was no Service with a selector",
+		noneReason: "this run left no Service with a selector",
 		changed:    func(objects *objectSet) bool { return len(objects.changedServices) > 0 },
 		all: func(m *Model, namespace string) []types.UID {
 			objects := m.committed
@@ -34,19 +39,19 @@ func newEndpointsExactChecker(s Settings) Checker {
 			return &s.Ref, m.committed.pendingService(s)
 		},
 		observe: func(m *Model, r *history.Record) {
-			lost.observe(m, r)
-			givenUp.observe(m, r)
-			ends.observe(m, r)
+			lostWrites.observe(m, r)
+			dropped.observe(m, r)
+			unnoticed.observe(m, r)
 		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			s := m.committed.services[uid]
 			key := workQueueKey{service: nameOf(s.Ref)}
 			switch {
-			case hasKey(m, lost, key):
+			case hasKey(m, lostWrites, key):
 				return lostEndpoints
-			case givenUp.explains(m, key):
+			case dropped.explains(m, key):
 				return droppedKey
-			case ends.explains(m, s):
+			case unnoticed.explains(m, s):
 				return unnoticedEnd
 			}
 			return nil

@@ -8,13 +8,13 @@ import (
 )
 
 func TestEndpointsExact(t *testing.T) {
-	// A Service with a ready pod, another that is not, and bystanders.
+	// A Service with a ready pod, a pod that is not ready, and pods that do not count.
 	const one, two = "10.1.0.1", "10.1.0.2"
-	type cast struct{ one, two *history.Object }
-	// begin tells of the pods; exact, of Endpoints that list them.
-	begin := func(h *historyBuilder, spec fields) cast {
+	type objects struct{ one, two *history.Object }
+	// setUp creates the Service and the pods, and starts the settle phase.
+	setUp := func(h *historyBuilder, spec fields) objects {
 		h.service("web", spec)
-		c := cast{
+		c := objects{
 			one: h.podWithAddress(h.pod(nil, "web"), one, true, nil),
 			two: h.podWithAddress(h.pod(nil, "web"), two, false, nil),
 		}
@@ -25,63 +25,63 @@ func TestEndpointsExact(t *testing.T) {
 		h.phase(history.PhaseSettle)
 		return c
 	}
-	withService := func(spec fields, tell func(h *historyBuilder, c cast)) func(h *historyBuilder) {
+	withService := func(spec fields, build func(h *historyBuilder, c objects)) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
-			tell(h, begin(h, spec))
+			build(h, setUp(h, spec))
 			h.wait(time.Minute)
 		}
 	}
 	runTestCases(t, "endpoints-exact", []testCase{
-		{name: "all as it should be", want: Pass, build: withService(nil, func(h *historyBuilder, c cast) {
+		{name: "exactly the pods of the Service", want: Pass, build: withService(nil, func(h *historyBuilder, c objects) {
 			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "missing (E4)", want: Fail, evidence: "Service ns/web: no Endpoints", build: withService(nil, func(*historyBuilder, cast) {})},
-		{name: "a pod that is ready is said not to be (E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (pod Pod ns/web-1)",
-			build: withService(nil, func(h *historyBuilder, c cast) {
+		{name: "no Endpoints (mutant E4)", want: Fail, evidence: "Service ns/web: no Endpoints", build: withService(nil, func(*historyBuilder, objects) {})},
+		{name: "a ready pod listed as not ready (mutant E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (pod Pod ns/web-1)",
+			build: withService(nil, func(h *historyBuilder, c objects) {
 				h.endpoints("web", subset(nil, []any{at(c.one, one), at(c.two, two)}))
 			})},
-		{name: "an address is missing", want: Fail, evidence: "lack 10.1.0.2:8080", build: withService(nil, func(h *historyBuilder, c cast) {
+		{name: "an address is missing", want: Fail, evidence: "lack 10.1.0.2:8080", build: withService(nil, func(h *historyBuilder, c objects) {
 			h.endpoints("web", subset([]any{at(c.one, one)}, nil))
 		})},
-		{name: "an address too many", want: Fail, evidence: "should not list 10.1.0.9:8080", build: withService(nil, func(h *historyBuilder, c cast) {
+		{name: "an extra address", want: Fail, evidence: "should not list 10.1.0.9:8080", build: withService(nil, func(h *historyBuilder, c objects) {
 			h.endpoints("web", subset([]any{at(c.one, one), at(c.one, "10.1.0.9")}, []any{at(c.two, two)}))
 		})},
-		{name: "listed both ready and not: not ready wins", want: Pass, build: withService(nil, func(h *historyBuilder, c cast) {
+		{name: "an address listed as ready and as not ready", want: Pass, build: withService(nil, func(h *historyBuilder, c objects) {
 			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two)}, []any{at(c.two, two)}))
 		})},
-		{name: "published though not ready (trap 34)", want: Pass, build: withService(fields{"publishNotReadyAddresses": true}, func(h *historyBuilder, c cast) {
-			dying := h.find("web-6")
-			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two), at(dying, "10.1.0.5")}, nil))
+		{name: "publishNotReadyAddresses (trap 34)", want: Pass, build: withService(fields{"publishNotReadyAddresses": true}, func(h *historyBuilder, c objects) {
+			terminating := h.find("web-6")
+			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two), at(terminating, "10.1.0.5")}, nil))
 		})},
-		{name: "a port by name", want: Pass, build: withService(fields{"ports": []any{
+		{name: "a named port", want: Pass, build: withService(fields{"ports": []any{
 			fields{"name": "web", "port": 80, "protocol": "TCP", "targetPort": "http"},
 			fields{"name": "none", "port": 81, "protocol": "TCP", "targetPort": "metrics"},
-		}}, func(h *historyBuilder, c cast) {
+		}}, func(h *historyBuilder, c objects) {
 			h.endpoints("web", fields{
 				"addresses": []any{at(c.one, one)}, "notReadyAddresses": []any{at(c.two, two)},
 				"ports": []any{fields{"name": "web", "port": 8080, "protocol": "TCP"}},
 			})
 		})},
-		{name: "headless without ports (E8)", want: Fail, evidence: "lack 10.1.0.1 (pod", build: withService(fields{"clusterIP": "None", "ports": nil}, func(h *historyBuilder, _ cast) {
+		{name: "headless without ports (mutant E8)", want: Fail, evidence: "lack 10.1.0.1 (pod", build: withService(fields{"clusterIP": "None", "ports": nil}, func(h *historyBuilder, _ objects) {
 			h.endpoints("web")
 		})},
-		{name: "the label of a headless one is missing", want: Fail, evidence: "have the labels", build: withService(fields{"clusterIP": "None"}, func(h *historyBuilder, c cast) {
+		{name: "the label of a headless Service is missing", want: Fail, evidence: "have the labels", build: withService(fields{"clusterIP": "None"}, func(h *historyBuilder, c objects) {
 			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "a hostname under the Service's name", want: Fail, evidence: "lack 10.1.0.1:8080", build: withService(nil, func(h *historyBuilder, c cast) {
+		{name: "a pod with a hostname and the Service as subdomain", want: Fail, evidence: "lack 10.1.0.1:8080", build: withService(nil, func(h *historyBuilder, c objects) {
 			h.podWithAddress(c.one, one, true, fields{"hostname": "first", "subdomain": "web"})
 			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
-		{name: "the Service's first family is one that no pod has", want: Pass, build: withService(fields{"ipFamilies": []any{"IPv6", "IPv4"}}, func(h *historyBuilder, _ cast) {
+		{name: "no pod has the Service's first IP family", want: Pass, build: withService(fields{"ipFamilies": []any{"IPv6", "IPv4"}}, func(h *historyBuilder, _ objects) {
 			h.endpoints("web")
 		})},
-		{name: "no pods, and empty Endpoints", want: Pass, build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ cast) {
+		{name: "no pods, and empty Endpoints", want: Pass, build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ objects) {
 			h.endpoints("web")
 		})},
-		{name: "said to be truncated", want: Fail, evidence: "over-capacity", build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ cast) {
+		{name: "not truncated, but with the annotation", want: Fail, evidence: "over-capacity", build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ objects) {
 			h.annotate(h.endpoints("web"), overCapacityAnnotation, "truncated")
 		})},
-		{name: "nothing but a Service that selects nothing", want: NotExercised, build: withService(fields{"selector": nil}, func(*historyBuilder, cast) {})},
-		{name: "one elsewhere (E6)", want: NotExercised, build: withService(fields{"type": "ExternalName"}, func(*historyBuilder, cast) {})},
+		{name: "a Service without a selector", want: NotExercised, build: withService(fields{"selector": nil}, func(*historyBuilder, objects) {})},
+		{name: "a Service of type ExternalName (mutant E6)", want: NotExercised, build: withService(fields{"type": "ExternalName"}, func(*historyBuilder, objects) {})},
 	})
 }

@@ -7,33 +7,38 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// expectationsCheck is the row of expectations in All.
+// expectationsCheck looks at each create and delete of a pod.
+//
+// It skips an owner that was never in the cache. After the expectations timeout (5
+// minutes), unobserved calls no longer count.
 var expectationsCheck = Check{
 	ID:               "expectations",
-	Guarantee:        "Until it has observed what it created and deleted for an owner, a controller creates and deletes no more for it than it had decided to before.",
+	Guarantee:        "A controller decides on no further creates or deletes of pods for an owner until it has observed its earlier ones, or for 5 minutes. It deletes no pod again before it has observed the first delete.",
 	Contract:         "ReplicaSet 2",
 	Property:         Safety,
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "delete-without-precondition", "create-after-deletion"},
 	New:              newExpectationsChecker,
 }
 
-// expectationsChecker: what a process sends for an owner was called for by some
-// view that it had at a moment when it had observed all that it did before.
+// expectationsChecker reports creates and deletes that no cached version justified.
 //
-// At each such moment the view allows so many creates, or deletes. Allowances
-// last until they are used or the process is idle and has observed all that it did;
-// a call that fails gives its place back.
+// A process may take a decision only while it has observed all its earlier calls. At each
+// such time, the cache permits a number of creates or deletes. These permits last until
+// they are used, or until the process is idle and has observed all its calls. A call that
+// fails returns its permit.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls]
 }
 
-// permittedCalls is how much a process may still send for one owner.
+// permittedCalls is the number of creates and deletes that a process may still send for
+// one owner.
 type permittedCalls struct {
 	creates int
 	deletes int
-	// Numbers of pods in the view, at the moments of late when a decision could
-	// be taken: those that count for certain, and those that may count.
+	// Counts of cached pods in the recent window, at times when a decision was possible.
+	// active has the pods that certainly count, controlledOrAdoptable those that may
+	// count.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -46,14 +51,14 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 			permitted := checker.states.of(state)
 			if state.creates.outstandingExcept(m.sent)+state.deletes.outstandingExcept(m.sent) == 0 {
 				permitted.creates, permitted.deletes = 0, 0
-			} // else the machine may have stood still in the middle of a batch
+			} // otherwise the machine may have been stalled in the middle of a batch
 			permitted.decide(state, m.sent, m.processTime)
 		}
 	}
 	for _, t := range m.changedOwners {
 		checker.states.of(t.ownerState).decide(t.ownerState, nil, m.processTime)
 		if t.creates.outstanding()+t.deletes.outstanding() > 0 && t.countDiffers() {
-			checker.exercised++ // it was woken, and not to act
+			checker.exercised++ // an event enqueued the owner, and the controller must not act
 		}
 	}
 	if answered := m.answered; answered != nil && answered.ownerState != nil {
@@ -68,13 +73,13 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// countDiffers reports whether the view has another number of pods than is wanted.
+// countDiffers reports whether the number of cached pods differs from spec.replicas.
 func (state *ownerState) countDiffers() bool {
 	o := state.owner()
 	return o != nil && !o.terminating && o.replicas != state.podCounts.replicas
 }
 
-// decide adds what the view calls for, if a decision can be taken now.
+// decide adds the calls that the cache justifies, if the process can take a decision now.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
@@ -101,15 +106,15 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	state := c.ownerState
 	permitted := checker.states.of(state)
 	permitted.decide(state, c, m.processTime)
-	var doing string
+	var verbName string
 	var left *int
 	switch c.verb {
 	case callCreatePod:
-		doing, left = "create", &permitted.creates
+		verbName, left = "create", &permitted.creates
 	case callDeletePod:
-		doing, left = "delete", &permitted.deletes
-		if again := state.deletes.unobserved[c.pod.UID]; again != nil {
-			checker.deletedTwice(m, c, again)
+		verbName, left = "delete", &permitted.deletes
+		if before := state.deletes.unobserved[c.pod.UID]; before != nil {
+			checker.deletedTwice(m, c, before)
 			return
 		}
 	default:
@@ -123,9 +128,9 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s sent a %s that no view called for, with %d creates and %d deletes not observed, %d pods active in its view",
-				state.name(), state.process.name, doing, state.creates.outstanding(), state.deletes.outstanding(), state.podCounts.replicas),
-			Expected: "first to observe what it did before",
+			Summary: fmt.Sprintf("%s: %s sent a %s that its cache did not justify: %d active pods, %d wanted, %d creates and %d deletes not yet observed",
+				state.name(), state.process.name, verbName, state.podCounts.replicas, state.createBound.recent.value.high, state.creates.outstanding(), state.deletes.outstanding()),
+			Expected: "no further call until it has observed its earlier ones",
 			Object:   state.ref(),
 			At:       m.now,
 			Records:  append(append(state.creates.records(), state.deletes.records()...), m.seq),
@@ -136,9 +141,9 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 func (checker *expectationsChecker) deletedTwice(m *Model, c, before *call) {
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s deleted pod %s again before it had observed that it was deleted",
-				c.ownerState.name(), c.process.name, c.pod.Name),
-			Expected: "each pod deleted once",
+			Summary: fmt.Sprintf("%s: %s deleted %s again before it observed the first delete",
+				c.ownerState.name(), c.process.name, podName(c.pod)),
+			Expected: "one delete of each pod",
 			Object:   podRef(c.pod),
 			At:       m.now,
 			Records:  []int64{before.seq, m.seq},

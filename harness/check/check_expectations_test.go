@@ -7,8 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// withExcessObserved tells of a ReplicationController that wants three pods and counts the
-// event of one, whose create it holds for failed, as that of another.
+// withExcessObserved delivers a ReplicationController with three replicas and an
+// unexpected pod event.
+//
+// A create without an answer has succeeded. The controller counts its event instead of
+// that of another create.
 func withExcessObserved(h *historyBuilder) *history.Object {
 	rc := h.owner(controllers, "web", "web", 3)
 	h.deliver(rc)
@@ -23,44 +26,44 @@ func withExcessObserved(h *historyBuilder) *history.Object {
 
 func TestExpectations(t *testing.T) {
 	runTestCases(t, "expectations", []testCase{
-		{name: "creates what is missing, and waits", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates the missing pods, then waits", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.createAll(rs, 3)
 			h.deliver(pods[:2]...)
 			h.wait(time.Second)
 			h.deliver(pods[2])
 		}},
-		{name: "creates again what it has not observed", want: Fail, evidence: "create that no view called for, with 4 creates", build: func(h *historyBuilder) {
+		{name: "creates more before it observes the first ones", want: Fail, evidence: "sent a create that its cache did not justify: 0 active pods, 3 wanted, 4 creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.create(rs)
 		}},
-		{name: "creates again after observing some", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+		{name: "creates more after it observes some", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.createAll(rs, 3)
 			h.deliver(pods[:2]...)
 			h.create(rs)
 		}},
-		{name: "scaled up while it waits: acts at once", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+		{name: "scaled up while it waits: creates more at once", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.deliver(h.scale("web", 5))
 			h.create(rs)
 		}},
-		{name: "scaled up while it waits: acts after", want: Pass, build: func(h *historyBuilder) {
+		{name: "scaled up while it waits: creates more after it observes all", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.createAll(rs, 3)
 			h.deliver(h.scale("web", 5))
 			h.deliver(pods...)
 			h.createAll(rs, 2)
 		}},
-		{name: "scaled down in mid-batch: the batch goes on", want: Pass, build: func(h *historyBuilder) {
+		{name: "scaled down during a batch: completes the batch", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 7)
 			h.createAll(rs, 3)
 			h.deliver(h.scale("web", 1))
 			h.createAll(rs, 4)
 		}},
-		{name: "a pod dies in mid-batch: replaced after", want: Pass, build: func(h *historyBuilder) {
+		{name: "a pod fails during a batch: replaced after the batch is observed", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 4)
 			old := h.running(rs, 1)
 			pods := h.createAll(rs, 3)
@@ -68,64 +71,64 @@ func TestExpectations(t *testing.T) {
 			h.deliver(pods...)
 			h.create(rs)
 		}},
-		{name: "a pod dies in mid-batch: replaced at once", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
+		{name: "a pod fails during a batch: replaced at once", want: Fail, evidence: "sent a create", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 4)
 			old := h.running(rs, 1)
 			h.createAll(rs, 3)
 			h.deliver(h.failPod(old[0]))
 			h.create(rs)
 		}},
-		{name: "refused ones give their place back", want: notFailed, build: func(h *historyBuilder) {
+		{name: "repeats rejected creates", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.create(rs).answered(409)
 			h.create(rs).answered(500)
 			h.create(rs).lost()
 			h.createAll(rs, 3)
 		}},
-		{name: "after five minutes it gives up waiting (trap 17)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "creates more after five minutes (trap 17)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
 			h.deliver(h.scale("web", 6))
 			h.createAll(rs, 3)
 		}},
-		{name: "after four minutes it must not", want: Fail, build: func(h *historyBuilder) {
+		{name: "creates more after four minutes", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(4 * time.Minute)
 			h.createAll(rs, 3)
 		}},
-		{name: "a new process knows what it lists", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a restarted process counts the listed pods", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 2)
 			h.restart("subject-0")
 			h.create(rs)
 		}},
-		{name: "a new process repeats the batch (R28)", want: Fail, build: func(h *historyBuilder) {
+		{name: "a restarted process repeats the batch (mutant R28)", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.restart("subject-1")
 			h.create(rs)
 		}},
-		{name: "a lost create that was committed counts as observed for another (trap 12)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "observes a create without an answer instead of another (trap 12)", want: notFailed, build: func(h *historyBuilder) {
 			withExcessObserved(h)
 		}},
-		{name: "and for no more than one", want: Fail, build: func(h *historyBuilder) {
+		{name: "observes it instead of two others", want: Fail, build: func(h *historyBuilder) {
 			h.create(withExcessObserved(h))
 		}},
-		{name: "a repeated create of which one is never heard (trap 13)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "client-go repeats a create that succeeded unseen (trap 13)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.create(rs).commitPod().answered(500)
 			h.createAll(rs, 3)
 		}},
-		{name: "the event comes before the answer", want: Pass, build: func(h *historyBuilder) {
+		{name: "the event arrives before the answer", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			step := h.create(rs).commitPod()
 			h.deliver(step.made)
 			step.answered(201)
 			succeed(h.create(rs))
 		}},
-		{name: "the event before the answer earns no credit", want: Fail, build: func(h *historyBuilder) {
+		{name: "the event arrives before the answer, and one create too many", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			step := h.create(rs).commitPod()
 			h.deliver(step.made)
@@ -133,12 +136,12 @@ func TestExpectations(t *testing.T) {
 			succeed(h.create(rs))
 			h.create(rs)
 		}},
-		{name: "creates within the lag of the owner's deletion (trap 24)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "creates within the lag of the owner's deletionTimestamp (trap 24)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.deliver(h.terminate(rs))
 			h.createAll(rs, 3)
 		}},
-		{name: "creates for an owner long known to be going (R29)", want: Fail, build: func(h *historyBuilder) {
+		{name: "creates long after the owner's deletionTimestamp (mutant R29)", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.terminate(rs))
@@ -146,7 +149,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.terminate(pods[0]))
 			h.create(rs)
 		}},
-		{name: "deletes the excess, and waits", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes the excess, then waits", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
@@ -157,7 +160,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.terminate(pods[1]))
 			h.delete(pods[2]).answered(200)
 		}},
-		{name: "deletes more before it has observed", want: Fail, evidence: "delete that no view called for", build: func(h *historyBuilder) {
+		{name: "deletes more before it observes the first ones", want: Fail, evidence: "sent a delete that its cache did not justify", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
@@ -166,14 +169,14 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 0))
 			h.delete(pods[2])
 		}},
-		{name: "deletes a pod again", want: Fail, evidence: "again before it had observed", build: func(h *historyBuilder) {
+		{name: "deletes a pod again before it observes the first delete", want: Fail, evidence: "again before it observed", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
 			h.delete(pods[0]).answered(200)
 			h.delete(pods[0])
 		}},
-		{name: "deletes a pod again when that failed", want: notFailed, build: func(h *historyBuilder) {
+		{name: "deletes a pod again after the first delete failed", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 2))
@@ -181,7 +184,7 @@ func TestExpectations(t *testing.T) {
 			h.delete(pods[0]).lost()
 			h.delete(pods[0]).answered(404)
 		}},
-		{name: "creates while deletes are not observed", want: Fail, evidence: "2 deletes not observed", build: func(h *historyBuilder) {
+		{name: "creates before it observes its deletes", want: Fail, evidence: "2 deletes not yet observed", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
@@ -190,7 +193,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 3))
 			h.create(rs)
 		}},
-		{name: "a deleted pod is gone by relist", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a list shows that a deleted pod is gone", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 2))
@@ -200,7 +203,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 3))
 			h.create(rs)
 		}},
-		{name: "a streaming list shows nothing before it is whole", want: Fail, build: func(h *historyBuilder) {
+		{name: "a streaming list is incomplete", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.createAll(rs, 1)
 			h.watch(podResource, "sendInitialEvents=true")
@@ -208,7 +211,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 2))
 			h.create(rs)
 		}},
-		{name: "a streaming list that is whole", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a streaming list is complete", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.createAll(rs, 1)
 			h.watch(podResource, "sendInitialEvents=true")
@@ -217,16 +220,16 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 2))
 			h.create(rs)
 		}},
-		{name: "an owner of the same name starts afresh", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a new owner with the same name", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			h.createAll(rs, 2)
 			h.deliverGone(h.commit(history.Deleted, *rs))
-			again := *rs
-			again.UID = "web-again-uid"
-			h.deliver(h.commit(history.Added, again))
-			h.createAll(&again, 2)
+			recreated := *rs
+			recreated.UID = "web-again-uid"
+			h.deliver(h.commit(history.Added, recreated))
+			h.createAll(&recreated, 2)
 		}},
-		{name: "adopted pods count before their event comes", want: notFailed, build: func(h *historyBuilder) {
+		{name: "deletes an adopted pod before it observes the adoption", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.running(rs, 1)
 			orphan := h.pod(nil, "web")

@@ -7,33 +7,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// leaseHolderWritesCheck is the row of lease-holder-writes in All.
+// leaseHolderWritesCheck looks at each write of a process, except writes of the lease
+// itself.
+//
+// It skips a process that never requests a lease: leader election may be off.
 var leaseHolderWritesCheck = Check{
 	ID:               "lease-holder-writes",
-	Guarantee:        "What a process writes for its work, it writes while the lease is its own, by what it was told and by its own clock.",
+	Guarantee:        "Only the holder of the leader-election lease writes.",
 	Contract:         "The binary",
 	Property:         Safety,
 	AllowedBehaviors: []string{"retry-delay", "paused-process"},
 	New:              newLeaseHolderWritesChecker,
 }
 
-// leaseHolderWritesChecker: what a process writes for its work, it writes while the lease
-// is its own by what it was told: since its last renewal the lease has not run
-// out by its own clock, which stands still while the process does (trap 41).
+// leaseHolderWritesChecker reports writes of a process that does not hold the lease by its
+// own clock.
 //
-// A process that never asks for a lease is not judged: it may have been told to
-// do without. Nor is the first call that a process sends after its time: the
-// machine may have stood still with that call under way. Nor, for a moment, what it
-// sends when the machine goes on, if the lease has run out meanwhile: workers go on
-// at once, before the one that renews it finds it lost (trap 41).
+// A process holds the lease from a successful write of it until leaseDurationSeconds
+// later. Its clock does not advance while the process is paused (trap 41).
+//
+// The first call after the lease has expired is allowed: the machine may have stalled with
+// that call in flight. For a short time after a stall in which the lease expired, all
+// calls are allowed: workers may continue before the leader elector notices the loss
+// (trap 41).
 type leaseHolderWritesChecker struct {
 	findings
-	lastSent      map[*process]time.Duration // when each sent its latest call
-	resumingUntil time.Duration              // until when one that stood still may not have noticed
+	lastSent      map[*process]time.Duration // when each process sent its latest call
+	resumingUntil time.Duration              // end of the grace period after a stall
 }
 
-// resumeMax bounds how long a process that stood still with its machine may take to
-// notice; it may take no longer than it stood still.
+// resumeMax bounds the time after a stall until a process notices that its lease has
+// expired. The time is also no longer than the stall.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {
@@ -48,34 +52,35 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	if c == nil {
 		return
 	}
-	before := checker.lastSent[c.process]
+	previouslySent := checker.lastSent[c.process]
 	checker.lastSent[c.process] = m.processTime
 	if !r.Request.IsWrite() || c.process.lease.identity == "" {
 		return
 	}
 	checker.exercised++
 	lease := &c.process.lease
-	// Within the lag, calls that were in the client when its time ended are still sent.
-	stoodStill := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
-	if lease.seq != 0 && (before <= lease.expiresAt()+lag || stoodStill) {
+	// Within the lag after the lease has expired, calls that were in the client are still
+	// sent.
+	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
+	if lease.seq != 0 && (previouslySent <= lease.expiresAt()+lag || resuming) {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		e := Evidence{
-			Expected: "writes only of the process that holds the lease",
+			Expected: "writes only from the holder of the lease",
 			Object:   requestRef(r.Request),
 			At:       m.now,
 			Records:  []int64{m.seq},
 		}
-		did := fmt.Sprintf("%s wrote to %s (%s)", c.process.name, requestRef(r.Request), r.Request.Verb)
+		write := fmt.Sprintf("%s sent %s %s", c.process.name, r.Request.Verb, requestRef(r.Request))
 		switch {
 		case lease.seq == 0:
-			e.Summary = did + " before it was told that the lease is its own"
+			e.Summary = write + " before it acquired the lease"
 			return e
 		case lease.held:
-			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which lasts %s", did, seconds(m.processTime-lease.since), seconds(lease.duration))
+			e.Summary = fmt.Sprintf("%s %s after it last renewed the lease, which has a duration of %s", write, seconds(m.processTime-lease.since), seconds(lease.duration))
 		default:
-			e.Summary = fmt.Sprintf("%s %s after it gave the lease back", did, seconds(m.processTime-lease.since))
+			e.Summary = fmt.Sprintf("%s %s after it released the lease", write, seconds(m.processTime-lease.since))
 		}
 		e.Records = []int64{lease.seq, m.seq}
 		return e

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lease is the lease as it says that the holder has it for 15 s.
+// lease returns a lease of 15 s with that holder.
 func lease(holder string) *history.Object {
 	return &history.Object{
 		Ref:  history.Ref{Resource: leaseResource, Namespace: "kube-system", Name: "l"},
@@ -16,137 +16,137 @@ func lease(holder string) *history.Object {
 	}
 }
 
-// renew is the subject's write of the lease for a holder.
+// renew sends an update of the lease with that holder.
 func (h *historyBuilder) renew(holder string) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l", Object: lease(holder)})
 }
 
-// findLease is the subject's look at the lease, which shows a holder.
+// findLease reads the lease, which has that holder.
 func (h *historyBuilder) findLease(holder string) {
 	step := h.request(history.Request{Verb: "get", Resource: leaseResource, Namespace: "kube-system", Name: "l"})
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease(holder)}})
 }
 
-// holdLease lets the subject win the lease.
+// holdLease lets the subject acquire the lease.
 func (h *historyBuilder) holdLease() {
 	step := h.renew("me")
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease("me")}})
 }
 
 func TestLeaseHolderWrites(t *testing.T) {
-	works := func(h *historyBuilder) { h.createAll(deliveredReplicaSet(h, 3), 3) }
+	createPods := func(h *historyBuilder) { h.createAll(deliveredReplicaSet(h, 3), 3) }
 	runTestCases(t, "lease-holder-writes", []testCase{
-		{name: "asks for no lease", want: notFailed, build: works},
-		{name: "works while it leads", want: Pass, build: func(h *historyBuilder) {
+		{name: "requests no lease", want: notFailed, build: createPods},
+		{name: "writes while it holds the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(14 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "works long after another leads, whatever time its witness got", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes long after another process has the lease, with the recorder stalled", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			for range 40 {
 				h.wait(200 * time.Millisecond)
 				h.stall(300 * time.Millisecond)
 			}
-			works(h)
+			createPods(h)
 			h.wait(time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "works before it leads", want: Fail, evidence: "before it was told that the lease is its own", build: func(h *historyBuilder) {
+		{name: "writes before it acquires the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.findLease("other")
 			h.renew("me").answered(409)
-			works(h)
+			createPods(h)
 		}},
-		{name: "works while the outcome of its bid is unknown", want: Fail, evidence: "before it was told", build: func(h *historyBuilder) {
+		{name: "writes while its lease request has no answer", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me")
-			works(h)
+			createPods(h)
 		}},
-		{name: "believes a look at the lease", want: Fail, evidence: "before it was told", build: func(h *historyBuilder) {
+		{name: "reads the lease as its own after a failed request", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.renew("me").answered(500)
 			h.findLease("me")
-			works(h)
+			createPods(h)
 		}},
-		{name: "works on when the lease has run out", want: Fail, evidence: "17s after it last renewed the lease, which lasts 15s", build: func(h *historyBuilder) {
+		{name: "writes after the lease has expired", want: Fail, evidence: "17s after it last renewed the lease, which has a duration of 15s", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.renew("me").answered(500)
 			h.wait(8 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "stood still with a call under way when the lease ran out", want: Pass, build: func(h *historyBuilder) {
+		{name: "the first call after the lease has expired", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.holdLease()
 			h.wait(20 * time.Second)
 			h.create(rs)
 		}},
-		{name: "goes on for a moment when the machine stood still until the lease had run out", want: Pass, build: func(h *historyBuilder) {
+		{name: "writes for a moment after a stall in which the lease expired", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.stall(8 * time.Second)
-			h.renew("me") // whose answer it does not get
+			h.renew("me") // without an answer
 			h.stall(4 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "goes on for longer than that", want: Fail, evidence: "22.1s after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes for longer than a moment after such a stall", want: Fail, evidence: "22.1s after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.stall(8 * time.Second)
 			h.renew("me")
 			h.stall(4 * time.Second)
 			h.wait(1100 * time.Millisecond)
-			works(h)
+			createPods(h)
 		}},
-		{name: "goes on when the machine stood still long after the lease had run out", want: Fail, evidence: "21s after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes after a stall that began after the lease had expired", want: Fail, evidence: "21s after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.wait(17 * time.Second)
 			h.renew("me").answered(500)
 			h.stall(4 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "renews in time", want: Pass, build: func(h *historyBuilder) {
+		{name: "renews the lease in time", want: Pass, build: func(h *historyBuilder) {
 			for range 4 {
 				h.holdLease()
 				h.wait(10 * time.Second)
 			}
-			works(h)
+			createPods(h)
 		}},
-		{name: "stood still, with the lease its own when it did", want: Pass, build: func(h *historyBuilder) {
+		{name: "was paused while it held the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.processEvent(history.ProcessPaused)
 			h.wait(time.Minute)
 			h.processEvent(history.ProcessResumed)
-			works(h)
+			createPods(h)
 		}},
-		{name: "tries on though another leads", want: Pass, build: func(h *historyBuilder) {
+		{name: "writes while its own lease lasts, after another process acquired it", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			h.wait(5 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "works on long after another leads", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
+		{name: "writes long after another process acquired the lease", want: Fail, evidence: "after it last renewed the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.findLease("other")
 			h.wait(17 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "works on after it gave the lease back", want: Fail, evidence: "after it gave the lease back", build: func(h *historyBuilder) {
+		{name: "writes after it released the lease", want: Fail, evidence: "after it released the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.renew("").answered(200)
 			h.wait(2 * time.Second)
-			works(h)
+			createPods(h)
 		}},
-		{name: "sends what it had under way when it gave the lease back", want: Pass, build: func(h *historyBuilder) {
+		{name: "calls in flight when it released the lease", want: Pass, build: func(h *historyBuilder) {
 			h.holdLease()
 			h.renew("").answered(200)
-			works(h)
+			createPods(h)
 		}},
-		{name: "another life must lead anew", want: Fail, evidence: "before it was told", build: func(h *historyBuilder) {
+		{name: "a restarted process has not acquired the lease", want: Fail, evidence: "before it acquired the lease", build: func(h *historyBuilder) {
 			h.holdLease()
 			h.restart("subject-0")
 			h.findLease("me")
 			h.renew("me")
-			works(h)
+			createPods(h)
 		}},
 	})
 }

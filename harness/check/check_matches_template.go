@@ -9,37 +9,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// matchesTemplateCheck is the row of matches-template in All.
+// matchesTemplateCheck looks at each create of a pod or of a ReplicaSet of a Deployment.
+//
+// It skips an owner that is not in the cache.
 var matchesTemplateCheck = Check{
 	ID:               "matches-template",
-	Guarantee:        "A pod, or a ReplicaSet of a Deployment, is created as the template of its owner says, the ReplicaSet with the Deployment's annotations, and controlled by that owner alone.",
+	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",
 	Contract:         "ReplicaSet 11, Deployment 3, 19",
 	Property:         Safety,
 	AllowedBehaviors: []string{"cache-only-decisions"},
 	New:              newMatchesTemplateChecker,
 }
 
-// matchesTemplateChecker: what a controller creates is what the template of its owner says,
-// as the process was shown that at some time, and names the owner as its
-// controller: pods of ReplicaSets and ReplicationControllers, and ReplicaSets of
-// Deployments.
+// matchesTemplateChecker compares created objects with the cached versions of the owner's
+// template.
+//
+// It covers pods of ReplicaSets and ReplicationControllers, and ReplicaSets of
+// Deployments. Of a pod it compares the name, labels, annotations, finalizers, and names
+// and images of containers.
 type matchesTemplateChecker struct{ findings }
 
 func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecker{} }
 
-// createdObject is something created for an owner.
+// createdObject is an object that a process creates for an owner.
 type createdObject struct {
-	kindName string // a pod or a ReplicaSet
+	kindName string // kind of the object: pod or ReplicaSet
 	owner    history.Ref
-	kind     string // of the owner
+	kind     string // kind of the owner
 	object   *history.Object
 	decoder  *decoder
-	allowed  []desiredContent // of the owner, that the process was shown, the latest last
-	// compare says in what the object is not as wished; "" if it is.
+	allowed  []desiredContent // by the versions of the owner in the cache, latest last
+	// compare returns how the object differs from the desired content, "" if it does not.
 	compare func(*createdObject, desiredContent) string
 }
 
-// desiredContent is what an owner says of what is made for it.
+// desiredContent is the content that one version of an owner asks for.
 type desiredContent struct {
 	*template
 	annotations map[string]string // of a ReplicaSet
@@ -50,21 +54,21 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	if c == nil || r.Request.Verb != "create" || r.Request.Object == nil {
 		return
 	}
-	made := &createdObject{object: r.Request.Object, decoder: m.decoder}
+	created := &createdObject{object: r.Request.Object, decoder: m.decoder}
 	switch {
 	case c.verb == callCreatePod && c.ownerState.owner() != nil:
 		o := c.ownerState.owner()
-		made.kindName, made.owner, made.kind = "pod", o.Ref, o.kind.name
+		created.kindName, created.owner, created.kind = "pod", o.Ref, o.kind.name
 		for _, each := range c.ownerState.templates {
-			made.allowed = append(made.allowed, desiredContent{template: each})
+			created.allowed = append(created.allowed, desiredContent{template: each})
 		}
-		made.compare = (*createdObject).podMismatch
+		created.compare = (*createdObject).podMismatch
 	case c.scaling != nil && c.scaling.creates && len(c.rollout.deployments) > 0:
 		for _, each := range c.rollout.deployments {
-			made.allowed = append(made.allowed, desiredContent{each.value.template, each.value.annotations})
-			made.owner = each.value.Ref
+			created.allowed = append(created.allowed, desiredContent{each.value.template, each.value.annotations})
+			created.owner = each.value.Ref
 		}
-		made.kindName, made.kind, made.compare = "ReplicaSet", deploymentKind, (*createdObject).replicaSetMismatch
+		created.kindName, created.kind, created.compare = "ReplicaSet", deploymentKind, (*createdObject).replicaSetMismatch
 	case r.Request.Resource == podResource && c.verb != callCreatePod:
 		checker.reportUncontrolled(m, c, r.Request)
 		return
@@ -72,70 +76,74 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	checker.exercised++
-	problem := made.problem()
+	problem := created.problem()
 	if problem == "" {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(&made.owner, fmt.Sprintf("%s %s/%s: %s created a %s %s",
-			made.kind, made.owner.Namespace, made.owner.Name, c.process.name, made.kindName, problem),
-			"what the template of its owner says, controlled by the owner")
+		return m.evidenceOf(&created.owner, fmt.Sprintf("%s %s/%s: %s created a %s %s",
+			created.kind, created.owner.Namespace, created.owner.Name, c.process.name, created.kindName, problem),
+			"the content of its owner's template, with that owner as its only owner")
 	})
 }
 
-// reportUncontrolled notes a pod that is created for no owner of the subject's kinds.
+// reportUncontrolled reports the create of a pod without a ReplicaSet or
+// ReplicationController as its controller.
 func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *history.Request) {
 	checker.exercised++
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(requestRef(r), fmt.Sprintf("%s created a pod with the owners %+v", c.process.name, r.Object.Owners),
-			"one that a ReplicaSet or a ReplicationController controls")
+		return m.evidenceOf(requestRef(r), fmt.Sprintf("%s created a pod with ownerReferences %+v", c.process.name, r.Object.Owners),
+			"a ReplicaSet or ReplicationController as its controller")
 	})
 }
 
-// problem says what is wrong by the latest wish, if something is by each.
-func (made *createdObject) problem() string {
-	if problem := made.ownerMismatch(); problem != "" {
+// problem returns how the object differs from what its owner asks for.
+//
+// It returns "" if the object matches one cached version of the owner, else the difference
+// to the latest one.
+func (created *createdObject) problem() string {
+	if problem := created.ownerMismatch(); problem != "" {
 		return problem
 	}
 	problem := ""
-	for _, each := range made.allowed {
-		if problem = made.compare(made, each); problem == "" {
+	for _, each := range created.allowed {
+		if problem = created.compare(created, each); problem == "" {
 			return ""
 		}
 	}
 	return problem
 }
 
-func (made *createdObject) ownerMismatch() string {
-	if made.object.Namespace != "" && made.object.Namespace != made.owner.Namespace {
-		return fmt.Sprintf("in namespace %s", made.object.Namespace)
+func (created *createdObject) ownerMismatch() string {
+	if created.object.Namespace != "" && created.object.Namespace != created.owner.Namespace {
+		return fmt.Sprintf("in namespace %s", created.object.Namespace)
 	}
-	want := history.Owner{Kind: made.kind, Name: made.owner.Name, UID: made.owner.UID, Controller: true}
-	if len(made.object.Owners) != 1 || made.object.Owners[0] != want {
-		return fmt.Sprintf("with the owners %+v, not %+v alone", made.object.Owners, want)
+	want := history.Owner{Kind: created.kind, Name: created.owner.Name, UID: created.owner.UID, Controller: true}
+	if len(created.object.Owners) != 1 || created.object.Owners[0] != want {
+		return fmt.Sprintf("with ownerReferences %+v, not only %+v", created.object.Owners, want)
 	}
 	return ""
 }
 
-// longestName is how long a name may be at the most; one so long is taken without
-// a dash behind it.
+// longestName is the maximum length of a name. An owner name of that length becomes the
+// generateName without a dash.
 const longestName = 253
 
-// podMismatch compares a pod with a template (contract ReplicaSet 11).
-func (made *createdObject) podMismatch(as desiredContent) string {
-	pod, want := made.object, as.pods
+// podMismatch returns how a pod differs from a template (contract ReplicaSet 11).
+func (created *createdObject) podMismatch(desired desiredContent) string {
+	pod, want := created.object, desired.pods
 	containers := containersOf(pod)
 	switch {
-	case pod.GenerateName != made.owner.Name+"-" && len(made.owner.Name) < longestName:
-		return fmt.Sprintf("named %q and what is generated, not %q", pod.GenerateName, made.owner.Name+"-")
+	case pod.GenerateName != created.owner.Name+"-" && len(created.owner.Name) < longestName:
+		return fmt.Sprintf("with generateName %q, not %q", pod.GenerateName, created.owner.Name+"-")
 	case !maps.Equal(pod.Labels, want.labels):
-		return fmt.Sprintf("with the labels %v, not %v", pod.Labels, want.labels)
+		return fmt.Sprintf("with labels %v, not %v", pod.Labels, want.labels)
 	case !maps.Equal(pod.Annotations, want.annotations):
-		return fmt.Sprintf("with the annotations %v, not %v", pod.Annotations, want.annotations)
+		return fmt.Sprintf("with annotations %v, not %v", pod.Annotations, want.annotations)
 	case !slices.Equal(pod.Finalizers, want.finalizers):
-		return fmt.Sprintf("with the finalizers %v, not %v", pod.Finalizers, want.finalizers)
+		return fmt.Sprintf("with finalizers %v, not %v", pod.Finalizers, want.finalizers)
 	case !slices.Equal(containers, want.containers):
-		return fmt.Sprintf("with the containers %v, not %v", containers, want.containers)
+		return fmt.Sprintf("with containers %v, not %v", containers, want.containers)
 	}
 	return ""
 }
@@ -144,31 +152,31 @@ func containersOf(pod *history.Object) []container {
 	var body struct {
 		Spec struct{ Containers []container }
 	}
-	_ = unmarshalSome(pod.Body, &body) // the API server refuses what cannot be read
+	_ = unmarshalSome(pod.Body, &body) // the API server rejects a body that cannot be decoded
 	return body.Spec.Containers
 }
 
-// replicaSetMismatch compares a ReplicaSet with a Deployment's template and annotations
-// (contract Deployment 3, 19).
-func (made *createdObject) replicaSetMismatch(as desiredContent) string {
-	set, err := made.decoder.decodeOwner(kindByResource(replicaSetResource), made.object)
+// replicaSetMismatch returns how a ReplicaSet differs from a Deployment's template and
+// annotations (contract Deployment 3, 19).
+func (created *createdObject) replicaSetMismatch(desired desiredContent) string {
+	set, err := created.decoder.decodeOwner(kindByResource(replicaSetResource), created.object)
 	if err != nil {
 		return ""
 	}
 	hash := set.labels[hashLabel]
 	selected, _ := set.selector.RequiresExactMatch(hashLabel)
-	_, applied := made.object.Annotations[lastAppliedAnnotation]
+	_, applied := created.object.Annotations[lastAppliedAnnotation]
 	switch {
-	case !set.template.same(as.template):
-		return fmt.Sprintf("with the template %s, not %s", set.template.text, as.text)
-	case !maps.Equal(set.annotations, as.annotations):
-		return fmt.Sprintf("with the annotations %v of its Deployment, not %v", set.annotations, as.annotations)
+	case !set.template.same(desired.template):
+		return fmt.Sprintf("with template %s, not %s", set.template.text, desired.text)
+	case !maps.Equal(set.annotations, desired.annotations):
+		return fmt.Sprintf("with annotations %v from its Deployment, not %v", set.annotations, desired.annotations)
 	case applied:
-		return "with the annotation " + lastAppliedAnnotation
+		return "with annotation " + lastAppliedAnnotation
 	case hash == "" || set.template.hash != hash || selected != hash:
-		return fmt.Sprintf("labelled %s=%q, whose pods are labelled %q and selected by %q", hashLabel, hash, set.template.hash, selected)
-	case !strings.HasPrefix(made.object.Name, made.owner.Name+"-"):
-		return fmt.Sprintf("named %q, not %s-HASH", made.object.Name, made.owner.Name)
+		return fmt.Sprintf("with label %s=%q, but its template has the label value %q and its selector %q", hashLabel, hash, set.template.hash, selected)
+	case !strings.HasPrefix(created.object.Name, created.owner.Name+"-"):
+		return fmt.Sprintf("with name %q, not %s-<hash>", created.object.Name, created.owner.Name)
 	}
 	return ""
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-func TestContentOfPods(t *testing.T) {
-	// fullTemplate is a template that says all that a history keeps of one.
+func TestMatchesTemplateOfPods(t *testing.T) {
+	// fullTemplate is a template with all fields that a history records.
 	fullTemplate := fields{
 		"metadata": fields{
 			"labels":      fields{"app": "web", "tier": "front"},
@@ -28,8 +28,8 @@ func TestContentOfPods(t *testing.T) {
 	creates := func(h *historyBuilder, o history.Object) {
 		h.request(history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &o})
 	}
-	// but makes the right pod with something changed.
-	but := func(change func(*history.Object)) func(*historyBuilder) {
+	// except creates the right pod with one change.
+	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			rs := h.revise("web", "spec", fields{"template": fullTemplate})
@@ -41,36 +41,36 @@ func TestContentOfPods(t *testing.T) {
 		}
 	}
 	runTestCases(t, "matches-template", []testCase{
-		{name: "as the template says", want: Pass, build: but(func(*history.Object) {})},
-		{name: "another name", want: Fail, evidence: `named "pod-"`, build: but(func(o *history.Object) { o.GenerateName = "pod-" })},
-		{name: "a label missing", want: Fail, evidence: "with the labels map[app:web]", build: but(func(o *history.Object) { delete(o.Labels, "tier") })},
-		{name: "a label too many", want: Fail, evidence: "with the labels", build: but(func(o *history.Object) { o.Labels["x"] = "y" })},
-		{name: "no annotations", want: Fail, evidence: "with the annotations map[]", build: but(func(o *history.Object) { o.Annotations = nil })},
-		{name: "no finalizer", want: Fail, evidence: "with the finalizers []", build: but(func(o *history.Object) { o.Finalizers = nil })},
-		{name: "another image", want: Fail, evidence: "with the containers [{main app:2}]", build: but(func(o *history.Object) {
+		{name: "pod as in the template", want: Pass, build: except(func(*history.Object) {})},
+		{name: "another generateName", want: Fail, evidence: `with generateName "pod-"`, build: except(func(o *history.Object) { o.GenerateName = "pod-" })},
+		{name: "a label is missing", want: Fail, evidence: "with labels map[app:web]", build: except(func(o *history.Object) { delete(o.Labels, "tier") })},
+		{name: "an extra label", want: Fail, evidence: "with labels", build: except(func(o *history.Object) { o.Labels["x"] = "y" })},
+		{name: "annotations are missing", want: Fail, evidence: "with annotations map[]", build: except(func(o *history.Object) { o.Annotations = nil })},
+		{name: "a finalizer is missing", want: Fail, evidence: "with finalizers []", build: except(func(o *history.Object) { o.Finalizers = nil })},
+		{name: "another image", want: Fail, evidence: "with containers [{main app:2}]", build: except(func(o *history.Object) {
 			o.Body = encoded(fields{"spec": fields{"containers": []any{fields{"name": "main", "image": "app:2"}}}})
 		})},
-		{name: "an owner that does not control", want: Fail, evidence: "with the owners", build: but(func(o *history.Object) { o.Owners[0].Controller = false })},
-		{name: "the owner by another kind", want: Fail, evidence: "with the owners", build: but(func(o *history.Object) { o.Owners[0].Kind = "ReplicationController" })},
-		{name: "two owners", want: Fail, evidence: "with the owners", build: but(func(o *history.Object) { o.Owners = append(o.Owners, o.Owners[0]) })},
-		{name: "another namespace", want: Fail, evidence: "in namespace elsewhere", build: but(func(o *history.Object) { o.Namespace = "elsewhere" })},
-		{name: "as an earlier template said", want: Pass, build: func(h *historyBuilder) {
+		{name: "an owner reference without controller=true", want: Fail, evidence: "with ownerReferences", build: except(func(o *history.Object) { o.Owners[0].Controller = false })},
+		{name: "an owner reference with another kind", want: Fail, evidence: "with ownerReferences", build: except(func(o *history.Object) { o.Owners[0].Kind = "ReplicationController" })},
+		{name: "two owner references", want: Fail, evidence: "with ownerReferences", build: except(func(o *history.Object) { o.Owners = append(o.Owners, o.Owners[0]) })},
+		{name: "another namespace", want: Fail, evidence: "in namespace elsewhere", build: except(func(o *history.Object) { o.Namespace = "elsewhere" })},
+		{name: "pod as in an earlier cached template", want: Pass, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			rs := h.revise("web", "spec", fields{"template": fullTemplate})
 			h.deliver(rs)
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v9", "")}))
 			creates(h, right(rs))
 		}},
-		{name: "as a template said that it was not shown", want: Fail, evidence: "with the labels", build: func(h *historyBuilder) {
+		{name: "pod as in a template that was not in the cache", want: Fail, evidence: "with labels", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			creates(h, right(h.revise("web", "spec", fields{"template": fullTemplate})))
 		}},
 	})
 }
 
-func TestContentOfReplicaSets(t *testing.T) {
-	// but makes the right ReplicaSet with something changed.
-	but := func(change func(*history.Object)) func(*historyBuilder) {
+func TestMatchesTemplateOfReplicaSets(t *testing.T) {
+	// except creates the right ReplicaSet with one change.
+	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			d := *h.deployment("web", 10, nil)
 			d.Annotations = map[string]string{"team": "paint", lastAppliedAnnotation: "{}", revisionAnnotation: "7"}
@@ -84,23 +84,23 @@ func TestContentOfReplicaSets(t *testing.T) {
 		}
 	}
 	runTestCases(t, "matches-template", []testCase{
-		{name: "as the template says", want: Pass, build: but(func(*history.Object) {})},
-		{name: "another template", want: Fail, evidence: "with the template", build: but(func(o *history.Object) {
+		{name: "ReplicaSet as in the template", want: Pass, build: except(func(*history.Object) {})},
+		{name: "another template", want: Fail, evidence: "with template", build: except(func(o *history.Object) {
 			o.Body = newReplicaSetOf("web", "v2", 10, 10).Body
 		})},
-		{name: "without a hash", want: Fail, evidence: `labelled pod-template-hash=""`, build: but(func(o *history.Object) { delete(o.Labels, hashLabel) })},
-		{name: "another hash than its pods", want: Fail, evidence: `labelled pod-template-hash="v7", whose pods are labelled "v1"`, build: but(func(o *history.Object) {
+		{name: "without pod-template-hash", want: Fail, evidence: `with label pod-template-hash=""`, build: except(func(o *history.Object) { delete(o.Labels, hashLabel) })},
+		{name: "another pod-template-hash than its pods", want: Fail, evidence: `with label pod-template-hash="v7", but its template has the label value "v1"`, build: except(func(o *history.Object) {
 			o.Labels[hashLabel] = "v7"
 		})},
-		{name: "without an annotation of its Deployment", want: Fail, evidence: "with the annotations map[] of its Deployment, not map[team:paint]", build: but(func(o *history.Object) {
+		{name: "without an annotation of its Deployment", want: Fail, evidence: "with annotations map[] from its Deployment, not map[team:paint]", build: except(func(o *history.Object) {
 			delete(o.Annotations, "team")
 		})},
-		{name: "with another annotation", want: Fail, evidence: "with the annotations map[a:b team:paint] of its Deployment", build: but(func(o *history.Object) {
+		{name: "with an extra annotation", want: Fail, evidence: "with annotations map[a:b team:paint] from its Deployment", build: except(func(o *history.Object) {
 			o.Annotations["a"] = "b"
 		})},
-		{name: "with what kubectl applied to its Deployment", want: Fail, evidence: "with the annotation kubectl.kubernetes.io/last-applied-configuration", build: but(func(o *history.Object) {
+		{name: "with kubectl's last-applied-configuration", want: Fail, evidence: "with annotation kubectl.kubernetes.io/last-applied-configuration", build: except(func(o *history.Object) {
 			o.Annotations[lastAppliedAnnotation] = "{}"
 		})},
-		{name: "another's name", want: Fail, evidence: `named "db-v1"`, build: but(func(o *history.Object) { o.Name = "db-v1" })},
+		{name: "name of another Deployment", want: Fail, evidence: `with name "db-v1"`, build: except(func(o *history.Object) { o.Name = "db-v1" })},
 	})
 }

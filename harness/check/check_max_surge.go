@@ -7,19 +7,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxSurgeCheck is the row of max-surge in All.
+// maxSurgeCheck looks at each create or scale-up of a ReplicaSet of a Deployment with
+// strategy RollingUpdate.
+//
+// It skips calls before the Deployment and its ReplicaSets are in the cache.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
-	Guarantee:        "By the controller's own hand the ReplicaSets of a rolling Deployment ask for no more than its replicas and maxSurge together, by what it knew of them.",
+	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
 	Contract:         "Deployment 8, 9, 11",
 	Property:         Safety,
 	AllowedBehaviors: []string{"partial-proportional-scaling", "terminating-pods-not-counted", "lost-response", "template-and-replicas-together", "cache-only-decisions", "writes-from-one-snapshot"},
 	New:              newMaxSurgeChecker,
 }
 
-// maxSurgeChecker: each time a ReplicaSet of a rolling Deployment is made or scaled
-// up, what its ReplicaSets ask for together is no more than replicas and maxSurge
-// allow, for some way in which the process may have had them in mind.
+// maxSurgeChecker reports scale-ups that exceed replicas + maxSurge.
+//
+// It compares the lowest possible sum over the ReplicaSets with the highest limit, over
+// all cached versions that the process may have acted on.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }
@@ -30,18 +34,18 @@ func (checker *maxSurgeChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.exercised++
-	most, least := 0, math.MaxInt
+	limit, lowest := 0, math.MaxInt
 	for _, d := range s.deployments {
-		most = max(most, d.maxPods())
+		limit = max(limit, d.maxPods())
 	}
 	for _, sets := range s.replicaSetStates {
-		least = min(least, sumOf(sets, specReplicas)-s.replicasBefore(sets)+s.to)
+		lowest = min(lowest, sumOf(sets, specReplicas)-s.replicasBefore(sets)+s.to)
 	}
-	if least <= most {
+	if lowest <= limit {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return s.evidence(m, fmt.Sprintf("raised ReplicaSet %s to %d, which makes %d", s.name, s.to, least),
-			fmt.Sprintf("at most %d replicas over all its ReplicaSets", most))
+		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s up to %d, for a total of %d replicas", s.name, s.to, lowest),
+			fmt.Sprintf("at most %d replicas in all its ReplicaSets", limit))
 	})
 }

@@ -7,23 +7,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxUnavailableCheck is the row of max-unavailable in All.
+// maxUnavailableCheck looks at each scale-down of a ReplicaSet in a rolling update that
+// removes available pods.
+//
+// It skips a Deployment that may be paused or being scaled: proportional scaling does not
+// obey maxUnavailable.
 var maxUnavailableCheck = Check{
 	ID:               "max-unavailable",
-	Guarantee:        "A rolling update scales down only what leaves replicas less maxUnavailable pods available, by what the controller knew of them.",
+	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
 	Contract:         "Deployment 8, 9",
 	Property:         Safety,
 	AllowedBehaviors: []string{"external-disruptions", "template-and-replicas-together", "undeletable-pods", "writes-from-one-snapshot"},
 	New:              newMaxUnavailableChecker,
 }
 
-// maxUnavailableChecker: each time a rolling update scales a ReplicaSet down in a
-// way that takes available pods away, enough stay available by what the process
-// was told, for some way in which it may have had them in mind.
+// maxUnavailableChecker reports scale-downs that leave fewer than replicas -
+// maxUnavailable pods available.
 //
-// Scaling in proportion, when the Deployment itself is scaled, is none of this.
-// A ReplicaSet counts with all that are available of it, though it asks for fewer
-// by now: who goes by the status alone does not know better.
+// It compares the highest possible count of available pods with the lowest limit, over all
+// cached versions that the process may have acted on. A ReplicaSet counts with all its
+// available pods, even if its spec.replicas is lower, because the controller reads only
+// the status.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(Settings) Checker { return &maxUnavailableChecker{} }
@@ -33,24 +37,24 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	if s == nil || !s.isRollingUpdate() || s.creates || s.mayBePending() {
 		return
 	}
-	most := math.MinInt
+	highest := math.MinInt
 	for _, sets := range s.replicaSetStates {
 		set := findByName(sets, s.name)
 		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.replicas) {
-			return // it takes nothing away that was available
+			return // it removes no available pod
 		}
-		most = max(most, sumOf(sets, availableReplicas)-availableReplicas(set)+min(availableReplicas(set), s.to))
+		highest = max(highest, sumOf(sets, availableReplicas)-availableReplicas(set)+min(availableReplicas(set), s.to))
 	}
 	checker.exercised++
-	fewest := math.MaxInt
+	limit := math.MaxInt
 	for _, d := range s.deployments {
-		fewest = min(fewest, d.minAvailable())
+		limit = min(limit, d.minAvailable())
 	}
-	if most >= fewest {
+	if highest >= limit {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return s.evidence(m, fmt.Sprintf("lowered ReplicaSet %s to %d, which leaves %d available", s.name, s.to, most),
-			fmt.Sprintf("at least %d available", fewest))
+		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which leaves %d pods available", s.name, s.to, highest),
+			fmt.Sprintf("at least %d pods available", limit))
 	})
 }

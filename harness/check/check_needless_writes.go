@@ -8,40 +8,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// needlessWritesCheck is the row of needless-writes in All.
+// needlessWritesCheck looks at each answered update of an object other than a pod.
+//
+// It skips an update after a failed update of the same object. It allows the first 5
+// updates of an object without a change.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
-	Guarantee:        "A controller does not write an object again and again as it is already.",
+	Guarantee:        "A controller process sends at most 5 updates of one object that change nothing. A new trigger time of Endpoints alone is no change.",
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},
 	New:              newNeedlessWritesChecker,
 }
 
-// needlessMax is how many needless writes of one object are let pass in a life of
-// a process: a status is sent again after a conflict without a look whether that
-// is needed, and between a look and a write somebody else may write the same.
+// needlessMax is how many updates without a change a process may send for one object.
+//
+// A controller sends a status again after a conflict without a comparison, and another
+// client may write the same content between the read and the write.
 const needlessMax = 5
 
-// needlessWritesChecker: a controller does not write what is there already. Of Endpoints,
-// that is told by what it was shown of the version that it writes from: a new
-// trigger time alone is no change. Of all else, by the answer, which is the very
-// version that was written from, or that was there when what names no version was sent:
-// an API server makes no new one of what changes nothing.
+// needlessWritesChecker reports repeated updates that change nothing.
 //
-// A write after one of the same object that failed is not counted, nor is one of
-// a Deployment after a call for its ReplicaSets that failed: the failure is
-// written into its status each time.
+// For Endpoints it compares the update with the cached version that the update was written
+// from. A new trigger time alone is no change. For other objects it compares resource
+// versions: the API server creates no new version for an update without a change. An
+// update without a resource version is compared with the version in etcd when it was sent.
+//
+// An update after a failed update of the same object does not count. Nor does an update of
+// a Deployment after a failed call for its ReplicaSets, because each failure is written
+// into the status.
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites
 }
 
-// needlessWrites is what is kept of an object that a process writes.
+// needlessWrites counts the updates of one object by one process that changed nothing.
 type needlessWrites struct {
-	failed  bool // the latest write
+	failed  bool // the latest update failed
 	count   int
-	records []int64 // of the latest few
+	records []int64 // the latest few
 }
 
 func newNeedlessWritesChecker(Settings) Checker {
@@ -63,32 +68,33 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	checker.exercised++
-	kept := checker.of(answered.process, nameOf(answered.update.Ref))
-	again := kept.failed
-	kept.failed = !answered.response.OK()
-	if kept.failed || again || !answered.changesNothing() {
-		if !kept.failed && kept.count == 0 { // nothing that counts
+	counted := checker.of(answered.process, nameOf(answered.update.Ref))
+	afterFailure := counted.failed
+	counted.failed = !answered.response.OK()
+	if counted.failed || afterFailure || !answered.changesNothing() {
+		if !counted.failed && counted.count == 0 { // nothing to remember
 			delete(checker.byProcess[answered.process], nameOf(answered.update.Ref))
 		}
 		return
 	}
-	kept.count++
-	kept.records = append(kept.records, answered.seq)
-	kept.records = kept.records[max(0, len(kept.records)-needlessMax):]
-	if kept.count <= needlessMax {
+	counted.count++
+	counted.records = append(counted.records, answered.seq)
+	counted.records = counted.records[max(0, len(counted.records)-needlessMax):]
+	if counted.count <= needlessMax {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s wrote %s %s though nothing in it was to change", answered.process.name, answered.update.Ref, times(kept.count)),
-			Expected: "writes of what differs from what is there",
+			Summary:  fmt.Sprintf("%s sent %d updates of %s that changed nothing", answered.process.name, counted.count, answered.update.Ref),
+			Expected: fmt.Sprintf("at most %d updates without a change", needlessMax),
 			Object:   &answered.update.Ref,
 			At:       m.now,
-			Records:  append([]int64{}, kept.records...),
+			Records:  append([]int64{}, counted.records...),
 		}
 	})
 }
 
+// of returns the counts of a process and an object.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}
@@ -99,7 +105,7 @@ func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessW
 	return checker.byProcess[p][name]
 }
 
-// deployment is the Deployment that the call was for, nil if it was for none.
+// deployment returns the Deployment that the call was for, nil if there is none.
 func (answered *answeredCall) deployment() *deployment {
 	if answered.rollout == nil {
 		return nil
@@ -107,7 +113,7 @@ func (answered *answeredCall) deployment() *deployment {
 	return answered.process.view.deployments[answered.rollout.uid]
 }
 
-// changesNothing reports whether an update that succeeded wrote what was there.
+// changesNothing reports whether a successful update changed nothing.
 func (answered *answeredCall) changesNothing() bool {
 	from := cmp.Or(answered.update.Version, answered.update.committedVersion)
 	return answered.update.unchanged || answered.response.Object != nil && answered.response.Object.Version == from

@@ -10,14 +10,14 @@ import (
 )
 
 func TestNeedlessWrites(t *testing.T) {
-	// sends writes an object from a version, and is answered with a version.
+	// sends updates an object from one version; the answer has another version.
 	sends := func(h *historyBuilder, from, now *history.Object, code int) {
 		step := h.request(history.Request{Verb: "update", Resource: from.Resource, Subresource: "status", Namespace: namespace, Name: from.Name, Object: from})
 		step.made = now
 		step.answered(code)
 	}
-	// republishes writes Endpoints anew, of as many pods as fit, with another trigger
-	// time and what change does to them.
+	// republishes updates Endpoints n times with a new trigger time and the given change.
+	// The Endpoints list as many pods as fit.
 	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
 		service := h.service("web", nil)
 		var addresses []any
@@ -33,9 +33,9 @@ func TestNeedlessWrites(t *testing.T) {
 			next.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": time.Unix(int64(i), 0).String()}
 			change(&next)
 			if n := next.Labels["n"]; n != "" {
-				labelled := *service
-				labelled.Labels = map[string]string{"n": n}
-				h.deliver(h.commit(history.Modified, labelled))
+				labeled := *service
+				labeled.Labels = map[string]string{"n": n}
+				h.deliver(h.commit(history.Modified, labeled))
 			}
 			step := h.request(history.Request{Verb: "update", Resource: endpointsResource, Namespace: namespace, Name: "web", Object: &next})
 			now = h.commit(history.Modified, next)
@@ -44,7 +44,7 @@ func TestNeedlessWrites(t *testing.T) {
 			h.deliver(now)
 		}
 	}
-	// reported is a ReplicaSet whose status says that it has no pods.
+	// reported delivers a ReplicaSet whose status has no pods.
 	reported := func(h *historyBuilder) *history.Object {
 		deliveredReplicaSet(h, 1)
 		rs := h.status("web", 0)
@@ -52,7 +52,7 @@ func TestNeedlessWrites(t *testing.T) {
 		return rs
 	}
 	runTestCases(t, "needless-writes", []testCase{
-		{name: "writes what differs", want: Pass, build: func(h *historyBuilder) {
+		{name: "each update changes the object", want: Pass, build: func(h *historyBuilder) {
 			rs := reported(h)
 			for range 20 {
 				next := h.status("web", 0)
@@ -61,21 +61,21 @@ func TestNeedlessWrites(t *testing.T) {
 				h.deliver(rs)
 			}
 		}},
-		{name: "writes what is there", want: Fail, evidence: "wrote replicasets.apps ns/web 6 times though nothing in it was to change", build: func(h *historyBuilder) {
+		{name: "6 updates change nothing", want: Fail, evidence: "sent 6 updates of replicasets.apps ns/web that changed nothing", build: func(h *historyBuilder) {
 			rs := reported(h)
 			for range 6 {
 				sends(h, rs, rs, 200)
 			}
 		}},
-		{name: "writes what is there, from no version", want: Fail, evidence: "wrote replicasets.apps ns/web 6 times", build: func(h *historyBuilder) {
+		{name: "6 updates without a resource version change nothing", want: Fail, evidence: "sent 6 updates of replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := reported(h)
-			blind := *rs
-			blind.Version = 0
+			unversioned := *rs
+			unversioned.Version = 0
 			for range 6 {
-				sends(h, &blind, rs, 200)
+				sends(h, &unversioned, rs, 200)
 			}
 		}},
-		{name: "does so now and then", want: Pass, build: func(h *historyBuilder) {
+		{name: "5 updates change nothing", want: Pass, build: func(h *historyBuilder) {
 			rs := reported(h)
 			for range 5 {
 				sends(h, rs, rs, 200)
@@ -88,7 +88,7 @@ func TestNeedlessWrites(t *testing.T) {
 				sends(h, rs, rs, 200)
 			}
 		}},
-		{name: "writes of a Deployment that it could not make its ReplicaSet", want: Pass, build: func(h *historyBuilder) {
+		{name: "writes a Deployment status after each failed create of a ReplicaSet", want: Pass, build: func(h *historyBuilder) {
 			d := h.deployment("web", 10, nil)
 			for range 20 {
 				h.createReplicaSet("web", "v1", 10).answered(403)
@@ -97,7 +97,7 @@ func TestNeedlessWrites(t *testing.T) {
 				step.answered(200)
 			}
 		}},
-		{name: "writes of a Deployment what is there", want: Fail, evidence: "wrote deployments.apps ns/web 6 times", build: func(h *historyBuilder) {
+		{name: "6 updates of a Deployment change nothing", want: Fail, evidence: "sent 6 updates of deployments.apps ns/web", build: func(h *historyBuilder) {
 			d := h.deployment("web", 10, nil)
 			for range 6 {
 				step := h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
@@ -105,7 +105,7 @@ func TestNeedlessWrites(t *testing.T) {
 				step.answered(200)
 			}
 		}},
-		{name: "another life counts anew", want: Pass, build: func(h *historyBuilder) {
+		{name: "a restarted process counts from 0", want: Pass, build: func(h *historyBuilder) {
 			rs := reported(h)
 			for range 3 {
 				for range 5 {
@@ -114,17 +114,17 @@ func TestNeedlessWrites(t *testing.T) {
 				h.restart(h.subject)
 			}
 		}},
-		{name: "gives Endpoints a new trigger time alone", want: Fail, evidence: "wrote endpoints ns/web 6 times", build: func(h *historyBuilder) {
+		{name: "6 updates of Endpoints change only the trigger time", want: Fail, evidence: "sent 6 updates of endpoints ns/web", build: func(h *historyBuilder) {
 			republishes(h, 6, 1, func(*history.Object) {})
 		}},
-		{name: "labels them anew", want: Pass, build: func(h *historyBuilder) {
+		{name: "updates change the labels of Endpoints", want: Pass, build: func(h *historyBuilder) {
 			n := 0
 			republishes(h, 20, 1, func(o *history.Object) {
 				n++
 				o.Labels["n"] = time.Duration(n).String()
 			})
 		}},
-		{name: "truncated Endpoints are sent each time (trap 32)", want: Pass, build: func(h *historyBuilder) {
+		{name: "repeats truncated Endpoints (trap 32)", want: Pass, build: func(h *historyBuilder) {
 			republishes(h, 20, addressesMax+1, func(o *history.Object) { o.Annotations[overCapacityAnnotation] = "truncated" })
 		}},
 	})

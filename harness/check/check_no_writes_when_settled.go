@@ -7,19 +7,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// noWritesWhenSettledCheck is the row of no-writes-when-settled in All.
+// noWritesWhenSettledCheck looks at each write after the run reported convergence.
+//
+// Its verdict is unknown if the run ended too early, or if the cluster changed after
+// convergence and the subject reacted to the change.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
-	Guarantee:        "Once converged, the subject writes nothing but leases and events.",
+	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
 	Contract:         "ReplicaSet 14",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints"},
 	New:              newNoWritesWhenSettledChecker,
 }
 
-// noWritesWhenSettledChecker: once the run has found that all had converged, the subject writes
-// nothing. It is granted the lag, within the first half of that time, to finish
-// what it was doing. When the cluster itself goes on to change, it may react.
+// noWritesWhenSettledChecker reports writes after the run reported convergence.
+//
+// The subject may finish work in progress for the lag, but no longer than half of
+// Settings.Quiet. If another client changes an object, the subject may react. Updates of
+// truncated Endpoints are allowed: the controller repeats them in each sync (trap 32).
 type noWritesWhenSettledChecker struct {
 	findings
 	quietTime time.Duration
@@ -27,8 +32,8 @@ type noWritesWhenSettledChecker struct {
 
 	quiet   bool
 	since   time.Duration
-	changed *history.Ref // what changed before the subject wrote
-	reacted bool         // the subject wrote after that
+	changed *history.Ref // the object that changed before the subject wrote
+	reacted bool         // the subject wrote after that change
 }
 
 func newNoWritesWhenSettledChecker(s Settings) Checker {
@@ -39,7 +44,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		checker.quiet, checker.since = true, m.now
-		checker.changed, checker.reacted = nil, false // what went before was given up
+		checker.changed, checker.reacted = nil, false // an earlier convergence no longer counts
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if checker.quiet && m.now-checker.since >= checker.quietTime-tolerance {
 			checker.exercised++
@@ -57,8 +62,8 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	}
 }
 
-// truncated reports whether a write is of Endpoints that hold only some of their
-// addresses, which upstream writes anew with every look at them.
+// truncated reports whether a write updates truncated Endpoints, which upstream writes
+// again in each sync.
 func truncated(m *Model, r *history.Request) bool {
 	if r.Resource != endpointsResource || r.Verb != "update" {
 		return false
@@ -71,8 +76,8 @@ func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) 
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s sent %s %s %v after all had converged", r.Subject, r.Verb, ref, (m.now - checker.since).Round(time.Millisecond)),
-			Expected: "no writes but leases and events",
+			Summary:  fmt.Sprintf("%s sent %s %s %v after convergence", r.Subject, r.Verb, ref, (m.now - checker.since).Round(time.Millisecond)),
+			Expected: "no writes except leases and events",
 			Object:   &ref,
 			At:       m.now,
 			Records:  []int64{m.seq},
@@ -85,12 +90,12 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 	switch {
 	case result.Verdict == Fail:
 	case checker.exercised == 0:
-		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run was not watched for %v after it converged", checker.quietTime)
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run was not observed for %v after convergence", checker.quietTime)
 	case checker.reacted:
-		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s changed when all should have been quiet, and the subject reacted", checker.changed)
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s changed after convergence, and the subject reacted to the change", checker.changed)
 	}
 	return result
 }
 
-// neverConverged reports that the run never converged, which is another check's to judge.
+// neverConverged reports that the run never converged. Another check reports that.
 func (checker *noWritesWhenSettledChecker) neverConverged() bool { return checker.exercised == 0 }

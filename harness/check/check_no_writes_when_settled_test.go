@@ -14,7 +14,7 @@ func TestNoWritesWhenSettled(t *testing.T) {
 		return rs
 	}
 	runTestCases(t, "no-writes-when-settled", []testCase{
-		{name: "leases, events, reads", want: Pass, build: func(h *historyBuilder) {
+		{name: "leases, events and reads", want: Pass, build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)
 			h.request(history.Request{Verb: "update", Resource: leaseResource, Name: "l"}).answered(200)
@@ -22,18 +22,18 @@ func TestNoWritesWhenSettled(t *testing.T) {
 			h.readLive(rs)
 			h.wait(time.Second)
 		}},
-		{name: "a write that changes nothing", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
+		{name: "an update that changes nothing", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)
 			h.writeStatus(rs).answered(200)
 			h.wait(time.Second)
 		}},
-		{name: "what it was just doing", want: Pass, build: func(h *historyBuilder) {
+		{name: "completes a write within the lag", want: Pass, build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.writeStatus(rs).answered(200)
 			h.wait(2 * time.Second)
 		}},
-		{name: "a change in a window that was given up excuses nothing", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
+		{name: "a change during an earlier settle attempt is no excuse", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)
 			h.deliver(h.failPod(h.find("web-1")))
@@ -43,21 +43,21 @@ func TestNoWritesWhenSettled(t *testing.T) {
 			h.writeStatus(rs).answered(200)
 			h.wait(time.Second)
 		}},
-		{name: "the cluster changes of itself, and it reacts", want: Unknown, build: func(h *historyBuilder) {
+		{name: "a pod fails, and the controller reacts", want: Unknown, build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)
 			h.deliver(h.failPod(h.find("web-1")))
 			h.create(rs)
 			h.wait(time.Second)
 		}},
-		{name: "writes after the end are the teardown", want: Pass, build: func(h *historyBuilder) {
+		{name: "writes during teardown", want: Pass, build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(3 * time.Second)
 			h.end()
 			h.writeStatus(rs)
 		}},
-		{name: "watched too briefly", want: Unknown, build: func(h *historyBuilder) { quiet(h) }},
-		{name: "never converged", want: Unknown, build: func(h *historyBuilder) { deliveredReplicaSet(h, 1) }},
+		{name: "the run ends too early", want: Unknown, build: func(h *historyBuilder) { quiet(h) }},
+		{name: "the run never converged", want: Unknown, build: func(h *historyBuilder) { deliveredReplicaSet(h, 1) }},
 	})
 }
 
@@ -74,7 +74,7 @@ func TestNoWritesWhenSettledOfEndpoints(t *testing.T) {
 		}
 	}
 	runTestCases(t, "no-writes-when-settled", []testCase{
-		{name: "without a change (E10)", want: Fail, evidence: "sent update endpoints ns/web", build: rewritten("")},
-		{name: "those that were truncated (trap 32)", want: Pass, build: rewritten("truncated")},
+		{name: "updates Endpoints without a change (mutant E10)", want: Fail, evidence: "sent update endpoints ns/web", build: rewritten("")},
+		{name: "updates truncated Endpoints (trap 32)", want: Pass, build: rewritten("truncated")},
 	})
 }

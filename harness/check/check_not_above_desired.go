@@ -7,27 +7,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notAboveDesiredCheck is the row of not-above-desired in All.
+// notAboveDesiredCheck looks at each create of a pod.
+//
+// It skips an owner that was never in the cache.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
-	Guarantee:        "By the controller's own hand an owner never has more active pods than it asks for, counting those that the controller knew of.",
+	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas, counting the pods in its cache and its own creates that it has not yet observed.",
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "create-after-deletion"},
 	New:              newNotAboveDesiredChecker,
 }
 
-// notAboveDesiredChecker: at each create, the pods that the process knows of and
-// those that it has on the way are no more than the owner asked for at any time
-// since the process was last idle.
+// notAboveDesiredChecker reports creates that exceed spec.replicas.
 //
-// Pods that came to the owner in that time by other hands are left out, since
-// the decision may be older than their news: pods of unknown outcome, adopted
-// ones, those of a former leader.
+// At each create, the cached pods and the unobserved creates of the process must be at
+// most the highest spec.replicas since the process was last idle. Pods that the owner
+// gained in that time from others do not count: the decision may be older than their
+// events. Such pods are adopted pods, pods of a former leader, and creates without an
+// answer.
 //
-// Pods that the process was told it made are on the way however long its watch takes
-// to show them. A ReplicaSet's controller waits for what it wrote (contract ReplicaSet
-// 1); that upstream's for ReplicationControllers does not is known.
+// Creates that succeeded count until the process observes them, however long its watch is
+// delayed. A ReplicaSet controller waits for its own writes (contract ReplicaSet 1).
+// Upstream's ReplicationController does not, which is a known upstream issue.
 type notAboveDesiredChecker struct{ findings }
 
 func newNotAboveDesiredChecker(s Settings) Checker {
@@ -49,7 +51,7 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created pod %d of %d: it knew of %d active ones and had %d creates on the way; in truth %d were active",
+			Summary: fmt.Sprintf("%s: %s created pod %d of %d; %d active pods in its cache, %d earlier creates not yet observed, %d active pods in etcd",
 				state.name(), state.process.name, pods, desired, state.podCounts.replicas, state.creates.outstanding()-1, m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),
@@ -59,30 +61,31 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired judges a create by those, too, that the process gave up waiting for.
+// checkExpired checks a create, and counts the creates whose expectations have expired,
+// too.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
-	lapsed := state.expiredCreates()
-	if pods+len(lapsed) <= desired {
+	expired := state.expiredCreates()
+	if pods+len(expired) <= desired {
 		return
 	}
-	say := func() Evidence {
-		var made []int64
-		for _, c := range lapsed {
-			made = append(made, c.seq)
+	describe := func() Evidence {
+		var seqs []int64
+		for _, c := range expired {
+			seqs = append(seqs, c.seq)
 		}
-		slices.Sort(made)
+		slices.Sort(seqs)
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s created pod %d of %d, %d of them made so long ago that it waits for them no more, and not in its view yet; in truth %d were active",
-				state.name(), state.process.name, pods+len(lapsed), desired, len(lapsed), m.committed.podCountsOf(state.uid).replicas),
+			Summary: fmt.Sprintf("%s: %s created pod %d of %d; %d of them not observed before their expectations expired, %d active pods in etcd",
+				state.name(), state.process.name, pods+len(expired), desired, len(expired), m.committed.podCountsOf(state.uid).replicas),
 			Expected: fmt.Sprintf("at most %d active pods", desired),
 			Object:   state.ref(),
 			At:       m.now,
-			Records:  append(made[:min(len(made), evidenceMax)], m.seq),
+			Records:  append(seqs[:min(len(seqs), evidenceMax)], m.seq),
 		}
 	}
 	if o := state.owner(); o != nil && o.kind.name == controllerKind {
-		checker.addKnownViolation(latePods, say)
+		checker.addKnownViolation(latePods, describe)
 		return
 	}
-	checker.addViolation(say)
+	checker.addViolation(describe)
 }

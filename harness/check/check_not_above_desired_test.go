@@ -9,26 +9,26 @@ import (
 
 func TestNotAboveDesired(t *testing.T) {
 	runTestCases(t, "not-above-desired", []testCase{
-		{name: "fills up to what is asked for", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates up to spec.replicas", want: Pass, build: func(h *historyBuilder) {
 			h.deliver(h.createAll(deliveredReplicaSet(h, 5), 5)...)
 		}},
-		{name: "one too many though all was observed (R1)", want: Fail, evidence: "created pod 6 of 5", build: func(h *historyBuilder) {
+		{name: "creates one more after it observes all (mutant R1)", want: Fail, evidence: "created pod 6 of 5", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.deliver(h.createAll(rs, 5)...)
 			h.create(rs)
 		}},
-		{name: "one too many on the way", want: Fail, evidence: "created pod 6 of 5", build: func(h *historyBuilder) {
+		{name: "creates one more before it observes all", want: Fail, evidence: "created pod 6 of 5", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.createAll(rs, 4)
 			h.creates(rs, 2)
 		}},
-		{name: "made again because they do not come into view (trap 9)", want: Fail, evidence: "created pod 4 of 3, 3 of them made so long ago", build: func(h *historyBuilder) {
+		{name: "creates pods again that it has not observed for 5 minutes (trap 9)", want: Fail, evidence: "created pod 4 of 3; 3 of them not observed before their expectations expired", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
 			h.createAll(rs, 3)
 		}},
-		{name: "made again because they are gone, of which no event told", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates pods again that a list shows as deleted", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			for _, p := range h.createAll(rs, 3) {
 				h.commit(history.Deleted, *p)
@@ -37,7 +37,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.list(podResource)
 			h.createAll(rs, 3)
 		}},
-		{name: "made again because they failed, of which it was told late", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates pods again that failed, observed late", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -46,28 +46,28 @@ func TestNotAboveDesired(t *testing.T) {
 			}
 			h.createAll(rs, 3)
 		}},
-		{name: "more made, as more are asked for, and those made first do not come into view", want: Pass, build: func(h *historyBuilder) {
+		{name: "scaled up: creates more while the first pods are unobserved", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
 			h.deliver(h.scale("web", 5))
 			h.createAll(rs, 2)
 		}},
-		{name: "and one more than that", want: Fail, evidence: "created pod 6 of 5, 3 of them made so long ago", build: func(h *historyBuilder) {
+		{name: "scaled up: creates one too many while the first pods are unobserved", want: Fail, evidence: "created pod 6 of 5; 3 of them not observed before their expectations expired", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
 			h.deliver(h.scale("web", 5))
 			h.createAll(rs, 3)
 		}},
-		{name: "made anew for an owner of the same name", want: Pass, build: func(h *historyBuilder) {
+		{name: "creates pods for a new owner with the same name", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
 			h.remove(h.find("web"))
-			anew := *rs
-			anew.UID = "web-anew-uid"
-			h.deliver(h.commit(history.Added, anew))
+			recreated := *rs
+			recreated.UID = "web-anew-uid"
+			h.deliver(h.commit(history.Added, recreated))
 			h.createAll(h.find("web"), 3)
 		}},
 		{name: "replaces a failed pod", want: Pass, build: func(h *historyBuilder) {
@@ -76,7 +76,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.failPod(pods[0]))
 			h.create(rs)
 		}},
-		{name: "replaces a terminating pod, live pods above desired (trap 10)", want: Pass, build: func(h *historyBuilder) {
+		{name: "replaces terminating pods (trap 10)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.terminate(pods[0]), h.terminate(pods[1]))
@@ -95,7 +95,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.create(rs)
 		}},
-		{name: "scaled down while it was paused (trap 41)", want: Pass, build: func(h *historyBuilder) {
+		{name: "scaled down while the process was paused (trap 41)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.deliver(h.createAll(rs, 2)...)
 			h.processEvent(history.ProcessPaused)
@@ -104,7 +104,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.processEvent(history.ProcessResumed)
 			h.create(rs)
 		}},
-		{name: "scaled down long before, though it was paused once", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
+		{name: "scaled down long after the process was paused", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.processEvent(history.ProcessPaused)
 			h.wait(3 * time.Second)
@@ -114,7 +114,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.create(rs)
 		}},
-		{name: "the next life of one that was paused", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
+		{name: "scaled down long before, in a restarted process", want: Fail, evidence: "created pod 3 of 2", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.processEvent(history.ProcessPaused)
 			h.processEvent(history.ProcessStopped)
@@ -124,26 +124,26 @@ func TestNotAboveDesired(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.create(rs)
 		}},
-		{name: "a pod of unknown outcome appears (trap 12)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a create without an answer succeeded (trap 12)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			lost := h.create(rs).commitPod().lost()
 			succeed(h.create(rs))
 			h.deliver(lost.made)
 			succeed(h.create(rs))
 		}},
-		{name: "others make pods of its own meanwhile", want: Pass, build: func(h *historyBuilder) {
+		{name: "another client creates pods of the owner", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 1)
 			h.deliver(h.pod(rs, "web"), h.pod(rs, "web"))
 			h.createAll(rs, 2)
 		}},
-		{name: "a new leader counts what it listed", want: Fail, evidence: "it knew of 3 active ones", build: func(h *historyBuilder) {
+		{name: "a new leader counts the listed pods", want: Fail, evidence: "3 active pods in its cache", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.restart("subject-1")
 			h.create(rs)
 		}},
-		{name: "an owner it was never shown", want: notFailed, build: func(h *historyBuilder) {
+		{name: "an owner that is not in the cache", want: notFailed, build: func(h *historyBuilder) {
 			h.create(h.replicaSet("web", 0))
 		}},
 	})

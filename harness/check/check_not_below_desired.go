@@ -6,22 +6,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notBelowDesiredCheck is the row of not-below-desired in All.
+// notBelowDesiredCheck looks at each delete of a pod that is active in the cache.
+//
+// It skips an owner that was never in the cache.
 var notBelowDesiredCheck = Check{
 	ID:               "not-below-desired",
-	Guarantee:        "By the controller's own hand an owner never has fewer active pods than it asks for, counting those that the controller took to be active.",
+	Guarantee:        "A controller never deletes a pod that brings the active pods of an owner below spec.replicas, counting the pods in its cache and its own deletes that it has not yet observed. It deletes no pods of an owner that is terminating or deleted.",
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "external-disruptions", "expired-expectations", "delete-without-precondition", "overlapping-selectors"},
 	New:              newNotBelowDesiredChecker,
 }
 
-// notBelowDesiredChecker: at each delete of a pod that the process takes to be
-// active, those that it may take to be left are no fewer than the owner asked
-// for at any time since the process was last idle.
+// notBelowDesiredChecker reports deletes that leave fewer active pods than spec.replicas.
 //
-// Pods that the owner lost in that time by other hands count as left, since the
-// decision may be older than their news.
+// At each delete, the remaining cached pods must be at least the lowest spec.replicas
+// since the process was last idle. Pods that the owner lost in that time to others still
+// count: the decision may be older than their events.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }
@@ -33,29 +34,29 @@ func (checker *notBelowDesiredChecker) Observe(m *Model, _ *history.Record) {
 	}
 	checker.exercised++
 	state := c.ownerState
-	going := len(state.deletes.unobserved)
+	deleting := len(state.deletes.unobserved)
 	for _, other := range state.deletes.inFlight {
 		if other.deletesActivePod() {
-			going++
+			deleting++
 		}
 	}
 	desired := state.deleteBound.sinceIdle.low
-	remaining := state.podCounts.controlledOrAdoptable() - going + state.lost.total()
+	remaining := state.podCounts.controlledOrAdoptable() - deleting + state.lost.total()
 	if remaining >= desired {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		e := Evidence{
-			Summary: fmt.Sprintf("%s: %s deleted pod %s, which left %d of %d active by what it knew; in truth %d were active",
-				state.name(), state.process.name, c.pod.Name, remaining, desired, m.committed.podCountsOf(state.uid).replicas),
-			Expected: fmt.Sprintf("at least %d active pods left", desired),
+			Summary: fmt.Sprintf("%s: %s deleted %s, which leaves at most %d active pods in its cache, %d wanted; %d active pods in etcd",
+				state.name(), state.process.name, podName(c.pod), remaining, desired, m.committed.podCountsOf(state.uid).replicas),
+			Expected: fmt.Sprintf("at least %d active pods", desired),
 			Object:   podRef(c.pod),
 			At:       m.now,
 			Records:  append(state.deletes.records(), m.seq),
 		}
 		if desired == unlimited {
-			e.Summary = fmt.Sprintf("%s, which is being deleted or gone: %s deleted its pod %s", state.name(), state.process.name, c.pod.Name)
-			e.Expected = "its pods left to the garbage collector"
+			e.Summary = fmt.Sprintf("%s is terminating or deleted: %s deleted its %s", state.name(), state.process.name, podName(c.pod))
+			e.Expected = "no delete, because the garbage collector deletes the pods"
 		}
 		return e
 	})

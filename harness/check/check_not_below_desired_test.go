@@ -16,7 +16,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.delete(pods[1]).answered(200)
 		}},
-		{name: "deletes one more", want: Fail, evidence: "left 2 of 3 active", build: func(h *historyBuilder) {
+		{name: "deletes one more than the excess", want: Fail, evidence: "leaves at most 2 active pods in its cache, 3 wanted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.scale("web", 3))
@@ -24,19 +24,19 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.delete(pods[2])
 		}},
-		{name: "counts terminating pods again (R2)", want: Fail, evidence: "left 2 of 3 active", build: func(h *historyBuilder) {
+		{name: "counts terminating pods again (mutant R2)", want: Fail, evidence: "leaves at most 2 active pods in its cache, 3 wanted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 6)
 			pods := h.running(rs, 6)
 			h.deliver(h.scale("web", 5))
 			h.delete(pods[0]).answered(200)
 			h.deliver(h.terminate(pods[0]))
 			h.wait(2 * time.Second)
-			h.deliver(h.scale("web", 3)) // 5 active and one terminating: 2 to go, not 3
+			h.deliver(h.scale("web", 3)) // 5 active pods and a terminating one: 2 in excess, not 3
 			h.delete(pods[1]).answered(200)
 			h.delete(pods[2]).answered(200)
 			h.delete(pods[3]).answered(200)
 		}},
-		{name: "the next scale-down counts right", want: Pass, build: func(h *historyBuilder) {
+		{name: "the next scale-down deletes the excess", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 6)
 			pods := h.running(rs, 6)
 			h.deliver(h.scale("web", 5))
@@ -47,7 +47,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.delete(pods[2]).answered(200)
 		}},
-		{name: "a pod dies of itself meanwhile", want: Pass, build: func(h *historyBuilder) {
+		{name: "a pod fails during the scale-down", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.scale("web", 3))
@@ -55,7 +55,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.delete(pods[1]).answered(200)
 		}},
-		{name: "the lost answer to a delete, and another delete", want: Pass, build: func(h *historyBuilder) {
+		{name: "a delete without an answer, and another delete", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.scale("web", 4))
@@ -63,14 +63,14 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.deliver(h.terminate(pods[0]))
 		}},
-		{name: "a ghost in its view, gone in truth", want: Pass, build: func(h *historyBuilder) {
+		{name: "a cached pod is already deleted in etcd", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 4)
 			pods := h.running(rs, 5)
 			h.commit(history.Deleted, *pods[0])
 			h.delete(pods[0]).answered(404)
 			h.delete(pods[1]).answered(200)
 		}},
-		{name: "the event comes before the answer", want: Pass, build: func(h *historyBuilder) {
+		{name: "the event arrives before the answer", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.scale("web", 3))
@@ -80,7 +80,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.deliver(h.terminate(pods[1]))
 			b.answered(200)
 		}},
-		{name: "the event before the answer counts once", want: Fail, build: func(h *historyBuilder) {
+		{name: "the event arrives before the answer, and one delete too many", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.scale("web", 4))
@@ -89,7 +89,7 @@ func TestNotBelowDesired(t *testing.T) {
 			step.answered(200)
 			h.delete(pods[1])
 		}},
-		{name: "another owner's pod, with an overlapping selector (R11)", want: Fail, evidence: "left 2 of 3 active", build: func(h *historyBuilder) {
+		{name: "deletes its own pod because of another owner's pod with a matching label (mutant R11)", want: Fail, evidence: "leaves at most 2 active pods in its cache, 3 wanted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			other := h.owner(replicaSets, "other", "web", 1)
 			h.deliver(other)
@@ -97,21 +97,21 @@ func TestNotBelowDesired(t *testing.T) {
 			h.running(other, 1)
 			h.delete(pods[0])
 		}},
-		{name: "deletes pods of an owner that is going", want: Fail, evidence: "being deleted or gone", build: func(h *historyBuilder) {
+		{name: "deletes pods of a terminating owner", want: Fail, evidence: "is terminating or deleted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.terminate(rs))
 			h.wait(3 * time.Second)
 			h.delete(pods[0])
 		}},
-		{name: "deletes within the lag of the owner's deletion", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes within the lag of the owner's deletionTimestamp", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 0))
 			h.deliver(h.terminate(rs))
 			h.delete(pods[0])
 		}},
-		{name: "a matching orphan counts as its own when adopted", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes a pod after it adopted a matching orphan", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.running(rs, 2)
 			orphan := h.pod(nil, "web")

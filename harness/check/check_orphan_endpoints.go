@@ -11,27 +11,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// orphanEndpointsCheck is the row of orphan-endpoints in All.
+// orphanEndpointsCheck looks at each write of Endpoints, and at Endpoints without a
+// Service after the faults are healed.
+//
+// It skips writes before the process has listed Services. It also skips Endpoints that
+// were created without a Service while the process was running (trap 33).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
-	Guarantee:        "Endpoints whose Service is gone are deleted; those of leader elections and of Services that select nothing are left alone.",
+	Guarantee:        "A controller deletes Endpoints after their Service is deleted, and at its start those without a Service, unless they are a leader-election record. It does not write Endpoints of Services without a selector or of type ExternalName.",
 	Contract:         "Endpoints 2, 14",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"service-in-cache", "manual-endpoints-edits"},
 	New:              newOrphanEndpointsChecker,
 }
 
-// orphanEndpointsChecker: Endpoints without a Service go, and nobody else's are
-// touched.
+// orphanEndpointsChecker reports Endpoints left without a Service, and writes that no
+// cached Service justifies.
 //
-// They must go if a process of the subject found them when it started, or was
-// told that their Service is gone. What was made without a Service later is left
-// until the next start (trap 33).
+// Endpoints must be deleted if they had no Service when a process started, or if a process
+// observed the deletion of their Service. Endpoints that are created later without a
+// Service stay until the next start (trap 33).
 type orphanEndpointsChecker struct {
-	findings // writes that nothing called for
+	findings // unjustified writes
 	*convergenceChecker
-	createdAt map[types.UID]time.Duration // when each Endpoints came to be
-	// serviceSince is since when there is a Service of each name.
+	createdAt map[types.UID]time.Duration // creation time of each Endpoints object
+	// serviceSince is the creation time of the existing Service of each name.
 	serviceSince map[objectName]time.Duration
 }
 
@@ -40,7 +44,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 		findings: findings{upstream: s.Upstream}, createdAt: map[types.UID]time.Duration{}, serviceSince: map[objectName]time.Duration{},
 	}
 	checker.convergenceChecker = newConvergenceChecker(s, convergingKind{
-		noneReason: "no Endpoints were without a Service",
+		noneReason: "this run left no Endpoints without a Service",
 		changed:    func(objects *objectSet) bool { return len(objects.changedServices) > 0 },
 		all:        checker.orphans,
 		pending:    checker.pending,
@@ -48,8 +52,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 	return checker
 }
 
-// orphans returns the Endpoints that have no Service, though some process knows
-// that they are to go.
+// orphans returns the Endpoints without a Service that some process must delete.
 func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []types.UID {
 	return slices.DeleteFunc(sortedByName(m.committed.endpoints, namespace), func(uid types.UID) bool {
 		e := m.committed.endpoints[uid]
@@ -61,20 +64,20 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 	})
 }
 
-// pending says whether some process knows that the Endpoints are to go.
+// pending returns why some process must delete the Endpoints, nothing if no process must.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
 	for _, name := range slices.Sorted(maps.Keys(m.processes)) {
 		p := m.processes[name]
-		known := p.serviceStates[serviceName(e.Ref)]
-		if known == nil || known.service.now == managedService || known.service.now == unmanagedService {
+		state := p.serviceStates[serviceName(e.Ref)]
+		if state == nil || state.service.now == managedService || state.service.now == unmanagedService {
 			continue
 		}
-		found := p.startupOrphans[uid] && known.endpoints.now == ordinaryEndpoints && known.service.now == neverSeen
-		serviceGone := known.service.now == absent && checker.createdAt[uid] <= known.service.since
-		list.expect(!found, "still there, though it had no Service when %s started", p.name)
-		list.expect(!serviceGone, "still there, though %s was told that its Service is gone", p.name)
+		atStart := p.startupOrphans[uid] && state.endpoints.now == ordinaryEndpoints && state.service.now == neverSeen
+		serviceDeleted := state.service.now == absent && checker.createdAt[uid] <= state.service.since
+		list.expect(!atStart, "not deleted, although they had no Service when %s started", p.name)
+		list.expect(!serviceDeleted, "not deleted, although %s observed the deletion of their Service", p.name)
 		if len(list.all) > 0 {
 			break
 		}
@@ -85,7 +88,7 @@ func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*histor
 func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	if r.Commit != nil && r.Commit.Object.Resource == endpointsResource {
 		uid := r.Commit.Object.UID
-		if _, known := checker.createdAt[uid]; !known {
+		if _, exists := checker.createdAt[uid]; !exists {
 			checker.createdAt[uid] = m.processTime
 		}
 		if r.Commit.Type == history.Deleted {
@@ -96,9 +99,9 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 		checker.recordService(m, r.Commit)
 	}
 	for _, event := range m.events {
-		known := event.process.serviceStates[event.service]
-		elsewhere := m.start.Namespace != "" && event.service.namespace != m.start.Namespace // such as the API server's own
-		if known != nil && !elsewhere && known.mayBeForeign() {
+		state := event.process.serviceStates[event.service]
+		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace // such as that of the API server
+		if state != nil && !otherNamespace && state.mayBeForeign() {
 			checker.exercised++
 		}
 	}
@@ -108,57 +111,59 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	checker.convergenceChecker.Observe(m, r)
 }
 
-// recordService takes in what has become of a Service.
-func (checker *orphanEndpointsChecker) recordService(m *Model, t *history.Commit) {
-	name := nameOf(t.Object.Ref)
-	if _, known := checker.serviceSince[name]; !known {
+// recordService records the creation or deletion of a Service.
+func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.Commit) {
+	name := nameOf(commit.Object.Ref)
+	if _, exists := checker.serviceSince[name]; !exists {
 		checker.serviceSince[name] = m.now
 	}
-	if t.Type == history.Deleted {
+	if commit.Type == history.Deleted {
 		delete(checker.serviceSince, name)
 	}
 }
 
-// inUse reports whether Endpoints that a process deletes are those of a Service that
-// it has never been shown, though it has been there for so long that whoever had
-// looked for it would have found it.
+// inUse reports whether a process deletes the Endpoints of an existing Service that it has
+// never had in its cache.
+//
+// The Service must have existed for so long that a live read before the decision would
+// have found it.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
-	since, there := checker.serviceSince[c.serviceState.name]
+	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
-	return c.serviceState.service.now == neverSeen && there && s != nil && s.managed() &&
+	return c.serviceState.service.now == neverSeen && exists && s != nil && s.managed() &&
 		m.now-since > c.process.batchTime && !c.process.clientMayRetry(m.processTime) && m.pauses[c.process.name] == nil
 }
 
-// checkWrite judges a write to Endpoints.
+// checkWrite checks a write of Endpoints.
 func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string) {
 	state := c.serviceState
 	switch {
 	case verb != "delete" && state.service.was(state.from, managedService):
 		return
 	case verb != "delete" && state.service.was(state.from, unmanagedService):
-		checker.report(m, c, verb, "of a Service without a selector or of type ExternalName", "them left alone")
+		checker.report(m, c, verb, "whose Service has no selector or is of type ExternalName", "no write of these Endpoints")
 	case verb != "delete":
-		checker.report(m, c, verb, "without a Service", "Endpoints only for Services")
+		checker.report(m, c, verb, "which have no Service", "Endpoints only for existing Services")
 	case !state.service.was(state.from, neverSeen, absent):
-		checker.report(m, c, verb, "of a Service that is there", "them deleted only once their Service is gone")
+		checker.report(m, c, verb, "whose Service exists", "a delete only after the Service is deleted")
 	case !state.service.was(state.from, absent) && !state.endpoints.was(state.from, absent, ordinaryEndpoints):
-		checker.report(m, c, verb, "that are a leader election's record", "it left alone")
+		checker.report(m, c, verb, "which are a leader-election record", "no delete of leader-election records")
 	case checker.inUse(m, c):
 		checker.addKnownViolation(earlyLeftovers, func() Evidence {
-			return checker.evidence(m, c, verb, "of a Service that is there and that it was not shown yet", "a look for the Service before its Endpoints are deleted")
+			return checker.evidence(m, c, verb, "whose Service exists but is not yet in its cache", "a live read of the Service before the delete")
 		})
 	}
 	checker.exercised++
 }
 
-func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, whose, expected string) {
-	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, whose, expected) })
+func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, expected string) {
+	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }
 
-func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, whose, expected string) Evidence {
+func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
 	ref := history.Ref{Resource: endpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{
-		Summary:  fmt.Sprintf("%s sent %s of %s, %s", c.process.name, verb, ref, whose),
+		Summary:  fmt.Sprintf("%s sent %s %s, %s", c.process.name, verb, ref, problem),
 		Expected: expected,
 		Object:   &ref,
 		At:       m.now,
@@ -166,8 +171,10 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, whose, 
 	}
 }
 
-// Result is the worse of what was seen on the way and in the end. That writes
-// were right puts it to the test, too.
+// Result returns the violations by writes if there are any, else the result of the
+// convergence check.
+//
+// Justified writes exercise the guarantee, too.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

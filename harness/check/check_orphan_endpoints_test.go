@@ -13,48 +13,48 @@ func TestOrphanEndpoints(t *testing.T) {
 		h.wait(time.Minute)
 	}
 	runTestCases(t, "orphan-endpoints", []testCase{
-		{name: "deleted with its Service", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes Endpoints after their Service", want: Pass, build: func(h *historyBuilder) {
 			service, e := h.service("web", nil), h.endpoints("web")
 			h.remove(service)
 			h.writeEndpoints("delete", "web").answered(200)
 			h.remove(e)
 			settled(h)
 		}},
-		{name: "deleted just when a Service that it was not shown has come to be", want: Pass, build: func(h *historyBuilder) { buildEarlyLeftovers(h, time.Second) }},
-		{name: "left, though the Service is known to be gone", want: Fail, evidence: "Endpoints ns/web: still there, though subject-0 was told that its Service is gone",
+		{name: "deletes Endpoints just after an unobserved Service was created", want: Pass, build: func(h *historyBuilder) { buildEarlyLeftovers(h, time.Second) }},
+		{name: "keeps Endpoints after it observed the deletion of their Service", want: Fail, evidence: "Endpoints ns/web: not deleted, although subject-0 observed the deletion of their Service",
 			build: func(h *historyBuilder) {
 				service := h.service("web", nil)
 				h.endpoints("web")
 				h.remove(service)
 				settled(h)
 			}},
-		{name: "left, though it was there at the start", want: Fail, evidence: "still there, though it had no Service when subject-1 started", build: func(h *historyBuilder) {
+		{name: "keeps Endpoints that had no Service at the start", want: Fail, evidence: "not deleted, although they had no Service when subject-1 started", build: func(h *historyBuilder) {
 			h.endpoints("web")
 			h.restart("subject-1")
 			settled(h)
 		}},
-		{name: "made later without a Service (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
+		{name: "keeps Endpoints that were created later without a Service (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
 			h.endpoints("web")
 			settled(h)
 		}},
-		{name: "made after its Service had gone (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
+		{name: "keeps Endpoints that were created after their Service was deleted (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
 			h.remove(h.service("web", nil))
 			h.wait(time.Second)
 			h.endpoints("web")
 			settled(h)
 		}},
-		{name: "a leader election's record is deleted at the start (E3)", want: Fail, evidence: "that are a leader election's record", build: func(h *historyBuilder) {
+		{name: "deletes a leader-election record at the start (mutant E3)", want: Fail, evidence: "which are a leader-election record", build: func(h *historyBuilder) {
 			h.leaderElectionEndpoints("lock")
 			h.restart("subject-1")
 			h.writeEndpoints("delete", "lock").answered(200)
 			settled(h)
 		}},
-		{name: "it is left alone", want: Pass, build: func(h *historyBuilder) {
+		{name: "keeps a leader-election record", want: Pass, build: func(h *historyBuilder) {
 			h.leaderElectionEndpoints("lock")
 			h.restart("subject-1")
 			settled(h)
 		}},
-		{name: "it was no record a moment ago", want: notFailed, build: func(h *historyBuilder) {
+		{name: "deletes Endpoints that became a leader-election record within the lag", want: notFailed, build: func(h *historyBuilder) {
 			e := h.endpoints("lock")
 			h.restart("subject-1")
 			o := *e
@@ -63,13 +63,13 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.writeEndpoints("delete", "lock").answered(200)
 			settled(h)
 		}},
-		{name: "written though the Service selects nothing", want: Fail, evidence: "of a Service without a selector or of type ExternalName", build: func(h *historyBuilder) {
+		{name: "writes Endpoints of a Service without a selector", want: Fail, evidence: "whose Service has no selector or is of type ExternalName", build: func(h *historyBuilder) {
 			h.service("web", fields{"selector": nil})
 			h.wait(3 * time.Second)
 			h.writeEndpoints("create", "web").answered(201)
 			settled(h)
 		}},
-		{name: "written though the Service is elsewhere by now (E6)", want: Fail, evidence: "ExternalName", build: func(h *historyBuilder) {
+		{name: "writes Endpoints long after the Service became ExternalName (mutant E6)", want: Fail, evidence: "ExternalName", build: func(h *historyBuilder) {
 			o := *h.service("web", nil)
 			o.Body = encoded(fields{"spec": fields{"type": "ExternalName", "selector": fields{"app": "web"}}})
 			h.deliver(h.commit(history.Modified, o))
@@ -77,25 +77,25 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.writeEndpoints("update", "web").answered(200)
 			settled(h)
 		}},
-		{name: "it was here a moment ago", want: notFailed, build: func(h *historyBuilder) {
+		{name: "writes Endpoints just after the Service became ExternalName", want: notFailed, build: func(h *historyBuilder) {
 			o := *h.service("web", nil)
 			o.Body = encoded(fields{"spec": fields{"type": "ExternalName"}})
 			h.deliver(h.commit(history.Modified, o))
 			h.writeEndpoints("update", "web").answered(200)
 			settled(h)
 		}},
-		{name: "written where no Service is", want: Fail, evidence: "without a Service", build: func(h *historyBuilder) {
+		{name: "creates Endpoints without a Service", want: Fail, evidence: "which have no Service", build: func(h *historyBuilder) {
 			h.writeEndpoints("create", "web").answered(201)
 			settled(h)
 		}},
-		{name: "deleted where the Service is", want: Fail, evidence: "of a Service that is there", build: func(h *historyBuilder) {
+		{name: "deletes Endpoints of an existing Service", want: Fail, evidence: "whose Service exists", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.endpoints("web")
 			h.wait(3 * time.Second)
 			h.writeEndpoints("delete", "web").answered(200)
 			settled(h)
 		}},
-		{name: "deleted at the start, before the Service is seen (trap 8)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "deletes Endpoints at the start, before the Service is in the cache (trap 8)", want: notFailed, build: func(h *historyBuilder) {
 			h.endpoints("web")
 			h.restart("subject-1")
 			h.service("web", nil)

@@ -6,18 +6,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipCheck is the row of ownership in All.
+// ownershipCheck looks at each committed object, and at each delete, adoption and release
+// of a pod.
+//
+// It skips a write to a pod that was never in the cache of the process.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller, and a controller deletes, adopts and releases only pods that are its own or nobody's.",
+	Guarantee:        "An object has at most one controller. Controllers delete and release only pods of a ReplicaSet or ReplicationController, release them only if they no longer match, and adopt only active matching orphans after a live read of the owner.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,
 }
 
-// ownershipChecker: an object has one controller, and the subject writes only to
-// pods that were its own, or nobody's, in some way that it may have them in mind.
+// ownershipChecker reports objects with two controllers, and writes to pods that no cached
+// version of the pod justifies.
 type ownershipChecker struct{ findings }
 
 func newOwnershipChecker(Settings) Checker { return &ownershipChecker{} }
@@ -28,7 +31,7 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	}
 	c := m.sent
 	if c == nil || c.pod == nil {
-		return // what it was never shown, it cannot be judged by
+		return // the pod was never in the cache
 	}
 	switch {
 	case c.verb == callDeletePod:
@@ -40,6 +43,7 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
+// oneController checks that a committed object has at most one controller.
 func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	controllers := 0
 	for _, o := range r.Commit.Object.Owners {
@@ -51,8 +55,8 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 		ref := r.Commit.Object.Ref
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  fmt.Sprintf("%s has %d controllers", ref, controllers),
-				Expected: "at most one",
+				Summary:  fmt.Sprintf("%s has %d owner references with controller=true", ref, controllers),
+				Expected: "at most one controller",
 				Object:   &ref,
 				At:       m.now,
 				Records:  []int64{m.seq},
@@ -61,46 +65,50 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	}
 }
 
-// deletesItsOwn: a pod that it deletes was controlled by an owner that it runs.
+// deletesItsOwn checks that a ReplicaSet or ReplicationController controlled a deleted pod
+// in some cached version.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
 		return
 	}
 	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.hasManagedOwner() }) {
-		checker.report(m, c, "deleted", "deletes only of pods that an owner of the subject's kinds controls")
+		checker.report(m, c, "deleted", "", "deletes only of pods that a ReplicaSet or ReplicationController controls")
 	}
 }
 
-// adoptsAnOrphan: a pod that it adopts was active, matched and nobody's, and
-// after it had seen that, it read the owner live and found it not terminating.
+// adoptsAnOrphan checks that an adopted pod was active, matched, and had no controller in
+// some cached version.
+//
+// After that version arrived, the process must have read the owner live and found it not
+// terminating.
 func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
-	if seen := c.process.view.cachedPodStates(c.pod.UID); len(seen) > 0 && seen[len(seen)-1].pod.controller.UID == c.ownershipChange.owner {
-		return // a write that changes nothing about it, as it was last seen
+	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.controller.UID == c.ownershipChange.owner {
+		return // the write changes nothing, by the latest cached version
 	}
 	o := c.ownerState.owner()
 	free := func(s cachedPodState) bool {
 		return s.pod.orphan() && s.pod.active && (o == nil || c.ownerState.selectorChanged || o.selector.Matches(s.pod.labels))
 	}
 	if !c.anyCachedState(free) {
-		checker.report(m, c, "adopted", "adoption only of active pods that match and that nobody controls")
+		checker.report(m, c, "adopted", "", "adoption only of active pods that match and have no controller")
 		return
 	}
 	read, ok := c.process.liveReads[c.ownershipChange.owner]
 	confirmed := func(s cachedPodState) bool { return free(s) && ok && !read.terminating && s.since < read.sentSeq }
 	if !c.anyCachedState(confirmed) {
-		checker.report(m, c, fmt.Sprintf("adopted for %s, without having read that live since,", c.ownerState.name()),
-			"the owner read live and not terminating, after the orphan was seen")
+		checker.report(m, c, "adopted", fmt.Sprintf(" for %s without a live read of it since the pod became an orphan", c.ownerState.name()),
+			"a live read that shows the owner not terminating, after the pod became an orphan")
 	}
 }
 
-// releasesItsOwn: a pod that it releases, or writes to otherwise, was its own
-// and matched no more.
+// releasesItsOwn checks that a released or otherwise written pod was controlled and no
+// longer matched in some cached version.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.hasManagedOwner() }) {
-		checker.report(m, c, "wrote to", "writes only to pods that an owner of the subject's kinds controls")
+		checker.report(m, c, "wrote to", "", "writes only to pods that a ReplicaSet or ReplicationController controls")
 		return
 	}
 	if !c.ownershipChange.releases || c.ownerState == nil || c.ownerState.selectorChanged || c.ownerState.owner() == nil {
@@ -108,18 +116,18 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	}
 	o := c.ownerState.owner()
 	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.controller.UID == o.UID && !o.selector.Matches(s.pod.labels) }) {
-		checker.report(m, c, fmt.Sprintf("released from %s", o), "release only of pods that the selector does not match")
+		checker.report(m, c, "released", fmt.Sprintf(" from %s", o), "release only of pods that the selector does not match")
 	}
 }
 
-func (checker *ownershipChecker) report(m *Model, c *call, did, expected string) {
+func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expected string) {
 	checker.addViolation(func() Evidence {
-		controller := "nobody controls"
+		controller := "no controller"
 		if !c.pod.orphan() {
-			controller = fmt.Sprintf("%s %s controls", c.pod.controller.Kind, c.pod.controller.Name)
+			controller = fmt.Sprintf("controller %s %s", c.pod.controller.Kind, c.pod.controller.Name)
 		}
 		return Evidence{
-			Summary:  fmt.Sprintf("%s %s pod %s, which by its view %s", c.process.name, did, c.pod.Name, controller),
+			Summary:  fmt.Sprintf("%s %s %s%s; in its cache the pod has %s", c.process.name, verb, podName(c.pod), detail, controller),
 			Expected: expected,
 			Object:   podRef(c.pod),
 			At:       m.now,

@@ -9,18 +9,18 @@ import (
 
 func TestOwnership(t *testing.T) {
 	runTestCases(t, "ownership", []testCase{
-		{name: "deletes its own", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes its own pod", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 2)
 			h.delete(pods[0])
 		}},
-		{name: "deletes another controller's pod", want: Fail, evidence: "subject-0 deleted pod web-1, which by its view ConfigMap foreign controls", build: func(h *historyBuilder) {
+		{name: "deletes another controller's pod", want: Fail, evidence: "subject-0 deleted pod ns/web-1; in its cache the pod has controller ConfigMap foreign", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			pod := h.pod(foreign(), "web")
 			h.deliver(pod)
 			h.delete(pod)
 		}},
-		{name: "deletes an orphan", want: Fail, evidence: "nobody controls", build: func(h *historyBuilder) {
+		{name: "deletes an orphan", want: Fail, evidence: "the pod has no controller", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 0)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
@@ -32,14 +32,14 @@ func TestOwnership(t *testing.T) {
 			h.deliver(h.removeOwner(pods[0]))
 			h.delete(pods[0])
 		}},
-		{name: "deletes a pod orphaned long ago", want: Fail, evidence: "nobody controls", build: func(h *historyBuilder) {
+		{name: "deletes a pod that was orphaned long ago", want: Fail, evidence: "the pod has no controller", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
 			h.wait(3 * time.Second)
 			h.delete(pods[0])
 		}},
-		{name: "deletes what it has just adopted", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes a pod that it has just adopted", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
@@ -55,38 +55,38 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts without a live read (R10)", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts an orphan without a live read (mutant R10)", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
 			h.adopt(pod, rs)
 		}},
-		{name: "takes back, without a live read, what it was told is no longer its own (R10)", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts its former pod again without a live read (mutant R10)", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
 			h.adopt(pods[0], rs)
 		}},
-		{name: "takes back what it was told is no longer its own", want: Pass, build: func(h *historyBuilder) {
+		{name: "adopts its former pod again after a live read", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
 			h.readLive(rs)
 			h.adopt(pods[0], rs)
 		}},
-		{name: "adopts what it has been told is its own by now", want: Pass, build: func(h *historyBuilder) {
+		{name: "adopts a pod that it controls by now", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.running(rs, 2)
 			h.adopt(pods[0], rs)
 		}},
-		{name: "adopts after a live read that came too early", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts after a live read that preceded the orphan", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.readLive(rs)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts though the live read showed it terminating", want: Fail, evidence: "without having read that live", build: func(h *historyBuilder) {
+		{name: "adopts although the live read showed the owner terminating", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
@@ -94,7 +94,7 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts again before it sees that it did", want: Pass, build: func(h *historyBuilder) {
+		{name: "adopts again after an adoption without an answer", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
@@ -103,7 +103,7 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs).answered(200)
 		}},
-		{name: "adopts an orphan that either of two may have (trap 25)", want: Pass, build: func(h *historyBuilder) {
+		{name: "adopts an orphan that matches two owners (trap 25)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(h.owner(replicaSets, "other", "web", 1))
 			pod := h.pod(nil, "web")
@@ -125,20 +125,20 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(failed, rs)
 		}},
-		{name: "adopts another controller's pod", want: Fail, evidence: "ConfigMap foreign controls", build: func(h *historyBuilder) {
+		{name: "adopts another controller's pod", want: Fail, evidence: "controller ConfigMap foreign", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(foreign(), "web")
 			h.deliver(pod)
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
-		{name: "releases what matches no more", want: Pass, build: func(h *historyBuilder) {
+		{name: "releases a pod that no longer matches", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 1)
 			h.deliver(h.relabel(pods[0], "other"))
 			h.release(pods[0], rs)
 		}},
-		{name: "releases what still matches", want: Fail, evidence: "released from ReplicaSet ns/web", build: func(h *historyBuilder) {
+		{name: "releases a pod that still matches", want: Fail, evidence: "released pod ns/web-1 from ReplicaSet ns/web", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 1)
 			h.release(pods[0], rs)
@@ -149,13 +149,13 @@ func TestOwnership(t *testing.T) {
 			h.deliver(pod)
 			h.release(pod, rs)
 		}},
-		{name: "labels a bystander", want: Fail, evidence: "wrote to", build: func(h *historyBuilder) {
+		{name: "labels a pod that no owner controls", want: Fail, evidence: "wrote to", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "other")
 			h.deliver(pod)
 			h.patch(pod, `{"metadata":{"labels":{"a":"b"}}}`)
 		}},
-		{name: "two controllers", want: Fail, evidence: "has 2 controllers", build: func(h *historyBuilder) {
+		{name: "a pod with two controllers", want: Fail, evidence: "has 2 owner references with controller=true", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 1)
 			twice := *pods[0]

@@ -8,25 +8,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// processAliveCheck is the row of process-alive in All.
+// processAliveCheck looks at each exit of a process of the subject that the run did not
+// cause.
+//
+// It skips exits before the first phase of the run.
 var processAliveCheck = Check{
 	ID:               "process-alive",
-	Guarantee:        "No process of the subject dies of itself, unless it could not renew its lease.",
+	Guarantee:        "No controller process exits by itself, except within 30 seconds after it failed to renew its lease.",
 	Contract:         "The binary",
 	Property:         Safety,
 	AllowedBehaviors: []string{"retry-delay"},
 	New:              newProcessAliveChecker,
 }
 
-// leaseGrace is within what time of a failure to renew its lease a leader may
-// exit because of it.
+// leaseGrace bounds the time from a failed lease renewal to the exit of the leader.
 const leaseGrace = 30 * time.Second
 
-// subjectPrefix begins the names of the subject's processes.
+// subjectPrefix is the prefix of the names of the subject's processes.
 const subjectPrefix = "subject-"
 
-// processAliveChecker: no process of the subject dies that nobody stopped, unless it had
-// trouble with its lease, which a leader that loses it must exit for.
+// processAliveChecker reports processes that exit by themselves. A leader that cannot
+// renew its lease must exit.
 type processAliveChecker struct{ findings }
 
 func newProcessAliveChecker(Settings) Checker { return &processAliveChecker{} }
@@ -35,7 +37,7 @@ func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
 	if m.sent != nil && checker.exercised < len(m.processes) {
 		checker.exercised = len(m.processes)
 	}
-	// One that dies before the chaos has not been started: a broken run, no finding.
+	// A process that exits before the first phase did not start; that is no finding.
 	if r.Process == nil || r.Process.Event != history.ProcessDied || m.phase == "" {
 		return
 	}
@@ -48,8 +50,8 @@ func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s died: %s", r.Process.Name, r.Process.Detail),
-			Expected: "to run until it is stopped",
+			Summary:  strings.TrimSuffix(fmt.Sprintf("process %s died: %s", r.Process.Name, r.Process.Detail), ": "),
+			Expected: "a process that runs until it is stopped",
 			At:       m.now,
 			Records:  []int64{m.seq},
 		}

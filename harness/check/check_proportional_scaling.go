@@ -9,26 +9,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// proportionalScalingCheck is the row of proportional-scaling in All.
+// proportionalScalingCheck looks at each successful change of spec.replicas of a
+// ReplicaSet of a Deployment.
+//
+// It skips creates, and a Deployment whose set of ReplicaSets is unclear because of
+// adoptions or releases.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
-	Guarantee:        "While a Deployment rolls, only its new ReplicaSet is scaled up, no further than its replicas, and old ones give up available pods the oldest first; while it is scaled or paused, each ReplicaSet gets just its share.",
+	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, up to spec.replicas, and scales old ones down, available pods of the oldest first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
 	Contract:         "Deployment 9, 10, 11, 12, 13",
 	Property:         Safety,
 	AllowedBehaviors: []string{"partial-proportional-scaling", "template-and-replicas-together", "whole-second-timestamps", "writes-from-one-snapshot"},
 	New:              newProportionalScalingChecker,
 }
 
-// proportionalScalingChecker: each time a ReplicaSet is scaled, it goes where the Deployment has
-// it go, in some way in which the process may have had them in mind.
+// proportionalScalingChecker reports ReplicaSet sizes that no cached version of the
+// Deployment and its ReplicaSets justifies.
 //
-// While the Deployment rolls, the new one goes towards its replicas and the old
-// ones down. While it is paused, or its ReplicaSets were last scaled for another
-// number of replicas, a single one takes all of them, one that carries all sends
-// the others to 0, and otherwise each gets its share, the largest with what
-// rounding leaves. How far at a time is for max-surge and max-unavailable to judge.
-// Of several old ones that a rolling update takes available pods of, the oldest goes
-// first, and down to 0.
+// During a rollout, the new ReplicaSet scales up towards spec.replicas, and the old ones
+// scale down. Other rules apply while the Deployment is paused, or while its ReplicaSets
+// were last scaled for another spec.replicas. A single active ReplicaSet then takes all
+// replicas. If the new ReplicaSet has all replicas available, the old ones go to 0.
+// Otherwise each gets its share, and the largest also gets the rest from rounding.
+//
+// The checks max-surge and max-unavailable bound the steps. Of several old ReplicaSets
+// with available pods, the oldest scales to 0 first.
 type proportionalScalingChecker struct{ findings }
 
 func newProportionalScalingChecker(Settings) Checker { return &proportionalScalingChecker{} }
@@ -36,7 +41,7 @@ func newProportionalScalingChecker(Settings) Checker { return &proportionalScali
 func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) {
 	answered := m.answered
 	if answered == nil || answered.scaling == nil || !answered.response.OK() || !answered.scaling.hasCachedState() {
-		return // what is refused was made from what is outdated
+		return // a rejected write may come from an outdated version
 	}
 	s := answered.scaling
 	if s.creates || s.stale || !s.rollout.ownershipClear(s.rollout.from, m.processTime) {
@@ -45,8 +50,8 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	checker.exercised++
 	if older := s.olderToGoFirst(); older != nil {
 		checker.addViolation(func() Evidence {
-			return s.evidence(m, fmt.Sprintf("lowered ReplicaSet %s to %d, and its pods were available, while the older %s asked for %d", s.name, s.to, older.Name, older.replicas),
-				"the oldest ReplicaSet at 0 first")
+			return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which removes available pods, while the older ReplicaSet %s has spec.replicas %d", s.name, s.to, older.Name, older.replicas),
+				"the oldest ReplicaSet scaled to 0 first")
 		})
 		return
 	}
@@ -64,11 +69,12 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	})
 }
 
-// olderToGoFirst returns an older ReplicaSet that was to go first, where available pods of
-// an old one are taken away in a rolling update: in no way in which the process may
-// have had them in mind had all that are older gone (contract Deployment 9). It is nil
-// where that may be right. Pods that are not available go first, whatever their age,
-// and nobody can tell which of two is older that were made in the same second.
+// olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0
+// before this one (contract Deployment 9).
+//
+// It returns nil if some cached version justifies the scale-down. Pods that are not
+// available may go first, whatever the age of their ReplicaSet. The order of two
+// ReplicaSets with the same creation second is unknown.
 func (s *scaling) olderToGoFirst() (older *owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -92,20 +98,20 @@ func (s *scaling) olderToGoFirst() (older *owner) {
 	return older
 }
 
-// allowedSizes is between which bounds a ReplicaSet may be given replicas; to keep those
-// that it has is always right.
+// allowedSizes bounds the replicas that a ReplicaSet may get. Its current size is always
+// allowed.
 type allowedSizes struct{ now, low, high int }
 
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
 
 func (s allowedSizes) String() string {
 	if s.low > s.high || s.low == s.now && s.high == s.now {
-		return fmt.Sprintf("%d left", s.now)
+		return fmt.Sprintf("%d replicas (unchanged)", s.now)
 	}
-	return fmt.Sprintf("%d left, or from %d to %d", s.now, s.low, s.high)
+	return fmt.Sprintf("%s replicas, or %d (unchanged)", rangeText(s.low, s.high), s.now)
 }
 
-// allowedSizes says how many replicas a ReplicaSet of the Deployment may be given.
+// allowedSizes returns the sizes that a ReplicaSet of the Deployment may get.
 func (d *deployment) allowedSizes(sets []*owner, set *owner) allowedSizes {
 	current := oldestOf(sets, d.template)
 	switch {
@@ -122,7 +128,7 @@ func (d *deployment) allowedSizes(sets []*owner, set *owner) allowedSizes {
 	}
 }
 
-// scaledSizes is the same while the rollout stands still.
+// scaledSizes returns the allowed sizes while the Deployment is paused or being scaled.
 func (d *deployment) scaledSizes(sets []*owner, set, current *owner) allowedSizes {
 	var active []*owner
 	for _, other := range sets {
@@ -130,9 +136,9 @@ func (d *deployment) scaledSizes(sets []*owner, set, current *owner) allowedSize
 			active = append(active, other)
 		}
 	}
-	alone := len(active) == 0 || len(active) == 1 && active[0] == set
+	single := len(active) == 0 || len(active) == 1 && active[0] == set
 	switch {
-	case alone:
+	case single:
 		return allowedSizes{set.replicas, d.replicas, d.replicas}
 	case set.replicas == 0 || len(active) == 1:
 		return allowedSizes{0, 0, 0}
@@ -144,11 +150,11 @@ func (d *deployment) scaledSizes(sets []*owner, set, current *owner) allowedSize
 	return d.proportionalSizes(active, set)
 }
 
-// proportionalSizes is the sizes of one of several active ReplicaSets: its share, and what
-// the shares of all leave to it, as far as that is to be told. Where it is not, it is
-// towards its share, and where it is the largest, and more or fewer are missing, by as
-// many as the shares of the others leave. How these come out even, or not, depends on
-// which goes first, so that one more or less of each may be left.
+// proportionalSizes returns the allowed sizes of one of several active ReplicaSets.
+//
+// If the exact size is not certain, the ReplicaSet may get any size between its current
+// size and its share. The largest may also get the rest that the shares of the others
+// leave. Rounding depends on the order, so the rest may differ by one for each ReplicaSet.
 func (d *deployment) proportionalSizes(active []*owner, set *owner) allowedSizes {
 	most := d.maxPods()
 	if d.replicas == 0 {
@@ -171,11 +177,12 @@ func (d *deployment) proportionalSizes(active []*owner, set *owner) allowedSizes
 	return result
 }
 
-// exactSize is what one of several active ReplicaSets gets when there are to be so many
-// in all: one after another gets its share as far as that is still missing, and what
-// rounding leaves goes to the first. It is certain only where all have noted what they
-// were last scaled for, none of them strays, one comes before the other, and the first
-// has as many as it is to lose.
+// exactSize returns the size of one of several active ReplicaSets when the total is known.
+//
+// One after another, each ReplicaSet gets its share as long as replicas are missing. The
+// first one also gets the rest. The size is certain only if all have the max-replicas
+// annotation, all shares go in one direction, the order is strict, and the first has
+// enough replicas to lose.
 func (d *deployment) exactSize(active []*owner, set *owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
@@ -204,9 +211,10 @@ func (d *deployment) exactSize(active []*owner, set *owner, most int) (to int, c
 	return to, first+missing >= 0
 }
 
-// sortForScaling returns ReplicaSets in the order in which they get their shares: the largest
-// first, of equals the newest where more are missing, else the oldest. It is strict
-// unless two of one size were made in the same second.
+// sortForScaling returns ReplicaSets in the order in which they get their shares.
+//
+// The largest comes first. Of equals, the newest comes first on scale-up, the oldest on
+// scale-down. The order is strict unless two of one size have the same creation second.
 func sortForScaling(active []*owner, growing bool) (ordered []*owner, strict bool) {
 	order := func(a, b *owner) int {
 		age := a.created.Compare(b.created)
@@ -224,11 +232,11 @@ func sortForScaling(active []*owner, growing bool) (ordered []*owner, strict boo
 	return ordered, true
 }
 
-// proportionalShare is how many of the most replicas that there may be a ReplicaSet gets in
-// proportion.
+// proportionalShare returns the share of a ReplicaSet. most is the new total of all
+// ReplicaSets.
 func (d *deployment) proportionalShare(set *owner, most int) int {
 	before := set.maxReplicas
-	if before <= 0 { // nobody has noted it
+	if before <= 0 { // without the max-replicas annotation
 		before = d.status.Replicas
 	}
 	if before <= 0 {
@@ -237,8 +245,10 @@ func (d *deployment) proportionalShare(set *owner, most int) int {
 	return int(math.Round(float64(set.replicas) * float64(most) / float64(before)))
 }
 
-// sharesConflict reports whether some ReplicaSet was last scaled for a size on the other
-// side of what is to be, so that its share goes against the others'.
+// sharesConflict reports whether the shares of the ReplicaSets go in different directions.
+//
+// That happens if some were last scaled for a total above the new total, and some for one
+// below it.
 func (d *deployment) sharesConflict(active []*owner, missing int) bool {
 	return !every(active, func(set *owner) bool {
 		return missing >= 0 && set.maxReplicas <= d.maxPods() || missing <= 0 && set.maxReplicas >= d.maxPods()

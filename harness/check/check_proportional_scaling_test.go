@@ -10,9 +10,9 @@ import (
 )
 
 func TestProportionalScaling(t *testing.T) {
-	// Ten replicas, of which six are of v1 and four of the new v2; the ReplicaSets
-	// were last scaled for ten, with twelve at the most.
-	half := func(h *historyBuilder) {
+	// Ten replicas: six of v1 and four of the new v2. The ReplicaSets were last scaled for
+	// ten replicas and a maximum of twelve.
+	halfway := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
 			o := h.replicaSetOf("web", version, replicas, replicas)
@@ -22,77 +22,77 @@ func TestProportionalScaling(t *testing.T) {
 		h.rollTo("web", "v2")
 	}
 	changed := func(h *historyBuilder, spec fields) {
-		half(h)
+		halfway(h)
 		h.deliver(h.revise("web", "spec", spec))
 		h.wait(3 * time.Second)
 	}
 	runTestCases(t, "proportional-scaling", []testCase{
-		{name: "the new one goes up", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "the new ReplicaSet scales up", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.resize(h.find("web-v2"), 6).applyAndAnswer()
 		}},
-		{name: "an old one goes down", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "an old ReplicaSet scales down", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.resize(h.find("web-v1"), 4).applyAndAnswer()
 		}},
-		{name: "an old one goes up", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 7", build: func(h *historyBuilder) {
-			half(h)
+		{name: "an old ReplicaSet scales up", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 7", build: func(h *historyBuilder) {
+			halfway(h)
 			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}},
-		{name: "the new one goes down", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 3", build: func(h *historyBuilder) {
-			half(h)
+		{name: "the new ReplicaSet scales down", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 3", build: func(h *historyBuilder) {
+			halfway(h)
 			h.resize(h.find("web-v2"), 3).applyAndAnswer()
 		}},
-		{name: "the one that was new a moment ago goes up", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "a ReplicaSet that was the new one within the lag scales up", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
 			h.resize(h.find("web-v2"), 6).applyAndAnswer()
 		}},
-		{name: "each gets its share of twenty and two (D17)", want: Pass, build: func(h *historyBuilder) {
+		{name: "each ReplicaSet gets its share (mutant D17)", want: Pass, build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 20})
 			h.resize(h.find("web-v1"), 15).applyAndAnswer()
 			h.resize(h.find("web-v2"), 7).applyAndAnswer()
 		}},
-		{name: "the smaller one gets more than its share", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 16", build: func(h *historyBuilder) {
+		{name: "the smaller ReplicaSet gets more than its share", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 16", build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 20})
 			h.resize(h.find("web-v2"), 16).applyAndAnswer()
 		}},
-		{name: "the larger one gets all that is missing", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 18", build: func(h *historyBuilder) {
+		{name: "the larger ReplicaSet gets all missing replicas", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 18", build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 20})
 			h.resize(h.find("web-v1"), 18).applyAndAnswer()
 		}},
-		{name: "the larger one gets more than is missing", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 20", build: func(h *historyBuilder) {
+		{name: "the larger ReplicaSet gets more than the missing replicas", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 20", build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 20})
 			h.resize(h.find("web-v1"), 20).applyAndAnswer()
 		}},
-		{name: "the new one has all that is asked for, and still the pods of more", want: Pass, build: func(h *historyBuilder) {
+		{name: "the new ReplicaSet has all replicas, and a status with more", want: Pass, build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 3})
-			h.deliver(h.scale("web-v2", 3)) // its status says four
+			h.deliver(h.scale("web-v2", 3)) // its status still has four
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 0).applyAndAnswer()
 		}},
-		{name: "the new one has all that is asked for, and they are not available", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 0", build: func(h *historyBuilder) {
+		{name: "the new ReplicaSet has all replicas, and not all are available", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 0", build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 3})
 			h.deliver(h.scale("web-v2", 3))
 			h.deliver(h.status("web-v2", 2))
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 0).applyAndAnswer()
 		}},
-		{name: "paused, and it rolls on", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 2", build: func(h *historyBuilder) {
+		{name: "rolls on while paused", want: Fail, evidence: "scaled ReplicaSet web-v1 from 6 to 2", build: func(h *historyBuilder) {
 			changed(h, fields{"paused": true})
 			h.resize(h.find("web-v1"), 2).applyAndAnswer()
 		}},
-		{name: "it has only just been paused", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "rolls on just after the pause", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(h.find("web-v1"), 4).applyAndAnswer()
 		}},
-		{name: "paused, and scaled", want: Pass, build: func(h *historyBuilder) {
+		{name: "scales proportionally while paused", want: Pass, build: func(h *historyBuilder) {
 			changed(h, fields{"paused": true, "replicas": 20})
 			h.resize(h.find("web-v2"), 7).applyAndAnswer()
 		}},
-		{name: "one alone takes all", want: Pass, build: func(h *historyBuilder) {
-			half(h)
+		{name: "a single active ReplicaSet takes all replicas", want: Pass, build: func(h *historyBuilder) {
+			halfway(h)
 			h.deliver(h.scale("web-v1", 0))
 			h.deliver(h.revise("web", "spec", fields{"paused": true, "replicas": 20}))
 			h.wait(3 * time.Second)
@@ -101,9 +101,10 @@ func TestProportionalScaling(t *testing.T) {
 	})
 }
 
-// noted is a ReplicaSet of web that the subject has been told of, with all its pods
-// available, made in that second and last scaled for so many at the most.
-func (h *historyBuilder) noted(version string, replicas, second, most int) {
+// scaledReplicaSet delivers a ReplicaSet of Deployment web whose pods are all available.
+//
+// second is its creation time, and most its max-replicas annotation.
+func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most int) {
 	o := *h.replicaSetOf("web", version, replicas, replicas)
 	o.Created = time.Unix(1e9+int64(second), 0)
 	o.Annotations = maps.Clone(o.Annotations)
@@ -111,91 +112,91 @@ func (h *historyBuilder) noted(version string, replicas, second, most int) {
 	h.deliver(h.commit(history.Modified, o))
 }
 
-func TestProportions(t *testing.T) {
-	// Twelve at the most, of which one ReplicaSet has so many and a newer one the rest.
-	// By now the Deployment has had other replicas for long, and two more may be.
+func TestProportionalShares(t *testing.T) {
+	// Two ReplicaSets with a maximum of twelve replicas in total. For a long time the
+	// Deployment has had another number of replicas, with maxSurge 2.
 	resized := func(h *historyBuilder, older, replicas int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
-		h.noted("v1", older, 1, 12)
-		h.noted("v2", 12-older, 2, 12)
+		h.scaledReplicaSet("v1", older, 1, 12)
+		h.scaledReplicaSet("v2", 12-older, 2, 12)
 		h.rollTo("web", "v2")
 		h.deliver(h.revise("web", "spec", fields{"replicas": replicas}))
 		h.wait(3 * time.Second)
 	}
-	// As many of each of three versions, two of them of the same second.
+	// Three ReplicaSets of equal size. The creation second of v2 is given.
 	thirds := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
-		h.noted("v1", 4, 1, 12)
-		h.noted("v2", 4, second, 12)
-		h.noted("v3", 4, 3, 12)
+		h.scaledReplicaSet("v1", 4, 1, 12)
+		h.scaledReplicaSet("v2", 4, second, 12)
+		h.scaledReplicaSet("v3", 4, 3, 12)
 		h.rollTo("web", "v3")
 		h.deliver(h.revise("web", "spec", fields{"replicas": 11}))
 		h.wait(3 * time.Second)
 	}
 	runTestCases(t, "proportional-scaling", []testCase{
-		{name: "halves round up, and the largest comes first", want: Pass, build: func(h *historyBuilder) {
+		{name: "rounds halves up, largest first", want: Pass, build: func(h *historyBuilder) {
 			resized(h, 9, 16)
 			h.resize(h.find("web-v1"), 14).applyAndAnswer()
 			h.resize(h.find("web-v2"), 4).applyAndAnswer()
 		}},
-		{name: "the smallest comes first", want: Fail, evidence: "scaled ReplicaSet web-v2 from 3 to 5", build: func(h *historyBuilder) {
+		{name: "the smallest ReplicaSet gets its share first", want: Fail, evidence: "scaled ReplicaSet web-v2 from 3 to 5", build: func(h *historyBuilder) {
 			resized(h, 9, 16)
 			h.resize(h.find("web-v2"), 5).applyAndAnswer()
 		}},
-		{name: "the largest gets what that leaves", want: Fail, evidence: "scaled ReplicaSet web-v1 from 9 to 13", build: func(h *historyBuilder) {
+		{name: "the largest ReplicaSet gets only the rest", want: Fail, evidence: "scaled ReplicaSet web-v1 from 9 to 13", build: func(h *historyBuilder) {
 			resized(h, 9, 16)
 			h.resize(h.find("web-v1"), 13).applyAndAnswer()
 		}},
-		{name: "the first was written, and the next came too late", want: Pass, build: func(h *historyBuilder) {
+		{name: "the second write follows long after the first", want: Pass, build: func(h *historyBuilder) {
 			resized(h, 9, 16)
 			h.deliver(h.scaledFor("web-v1", 14, 18))
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v2"), 4).applyAndAnswer()
 		}},
-		{name: "fewer, and the largest has the smaller part of what is cut off", want: Fail, evidence: "scaled ReplicaSet web-v1 from 9 to 7", build: func(h *historyBuilder) {
+		{name: "scale-down: the largest loses too little", want: Fail, evidence: "scaled ReplicaSet web-v1 from 9 to 7", build: func(h *historyBuilder) {
 			resized(h, 9, 6)
 			h.resize(h.find("web-v1"), 7).applyAndAnswer()
 		}},
-		{name: "fewer, in proportion", want: Pass, build: func(h *historyBuilder) {
+		{name: "scale-down in proportion", want: Pass, build: func(h *historyBuilder) {
 			resized(h, 9, 6)
 			h.resize(h.find("web-v1"), 6).applyAndAnswer()
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
-		{name: "none at all", want: Pass, build: func(h *historyBuilder) {
+		{name: "scale-down to 0", want: Pass, build: func(h *historyBuilder) {
 			resized(h, 9, 0)
 			h.resize(h.find("web-v1"), 0).applyAndAnswer()
 			h.resize(h.find("web-v2"), 0).applyAndAnswer()
 		}},
-		{name: "of equals the newest grows", want: Pass, build: func(h *historyBuilder) {
+		{name: "of equal ReplicaSets the newest scales up", want: Pass, build: func(h *historyBuilder) {
 			thirds(h, 2)
 			h.resize(h.find("web-v3"), 5).applyAndAnswer()
 		}},
-		{name: "of equals another one grows", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 5", build: func(h *historyBuilder) {
+		{name: "of equal ReplicaSets another one scales up", want: Fail, evidence: "scaled ReplicaSet web-v2 from 4 to 5", build: func(h *historyBuilder) {
 			thirds(h, 2)
 			h.resize(h.find("web-v2"), 5).applyAndAnswer()
 		}},
-		{name: "of equals another one grows, of the same second", want: Pass, build: func(h *historyBuilder) {
+		{name: "of equal ReplicaSets with the same creation second another one scales up", want: Pass, build: func(h *historyBuilder) {
 			thirds(h, 3)
 			h.resize(h.find("web-v2"), 5).applyAndAnswer()
 		}},
-		{name: "nobody has noted for what one of them was scaled", want: Pass, build: func(h *historyBuilder) {
+		{name: "one ReplicaSet has no max-replicas annotation", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(2, 2))
-			h.noted("v1", 9, 1, 12)
-			h.noted("v2", 3, 2, 0)
+			h.scaledReplicaSet("v1", 9, 1, 12)
+			h.scaledReplicaSet("v2", 3, 2, 0)
 			h.deliver(h.revise("web", "spec", fields{"replicas": 16}))
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 13).applyAndAnswer()
 		}},
-		{name: "the two were scaled for sizes on either side", want: Pass, build: func(h *historyBuilder) {
+		{name: "two ReplicaSets were last scaled for a lower and a higher total", want: Pass, build: func(h *historyBuilder) {
 			resized(h, 9, 16)
 			h.deliver(h.scaledFor("web-v2", 5, 30))
 			h.wait(3 * time.Second)
-			h.resize(h.find("web-v1"), 11).applyAndAnswer() // not what its share and the rest come to
+			h.resize(h.find("web-v1"), 11).applyAndAnswer() // neither its share nor its share plus the rest
 		}},
 	})
 }
 
-// scaledFor gives a ReplicaSet other replicas, and notes for how many at the most.
+// scaledFor changes the replicas and the max-replicas annotation of a ReplicaSet.
 func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Object {
 	o := *h.scale(name, replicas)
 	o.Annotations = maps.Clone(o.Annotations)
@@ -203,59 +204,59 @@ func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Obj
 	return h.commit(history.Modified, o)
 }
 
-func TestOldestFirst(t *testing.T) {
-	// Ten replicas, of which four are of v1, three of v2 and five of the new v3.
+func TestOldestReplicaSetFirst(t *testing.T) {
+	// Ten replicas: four of v1, three of v2 and five of the new v3.
 	between := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
-		h.noted("v1", 4, 1, 12)
-		h.noted("v2", 3, second, 12)
-		h.noted("v3", 5, 9, 12)
+		h.scaledReplicaSet("v1", 4, 1, 12)
+		h.scaledReplicaSet("v2", 3, second, 12)
+		h.scaledReplicaSet("v3", 5, 9, 12)
 		h.rollTo("web", "v3")
 	}
 	runTestCases(t, "proportional-scaling", []testCase{
-		{name: "the oldest goes", want: Pass, build: func(h *historyBuilder) {
+		{name: "the oldest scales down", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
 			h.resize(h.find("web-v1"), 1).applyAndAnswer()
 		}},
-		{name: "the next goes", want: Fail, evidence: "lowered ReplicaSet web-v2 to 1, and its pods were available, while the older web-v1 asked for 4", build: func(h *historyBuilder) {
+		{name: "the second oldest scales down first", want: Fail, evidence: "scaled ReplicaSet web-v2 down to 1, which removes available pods, while the older ReplicaSet web-v1 has spec.replicas 4", build: func(h *historyBuilder) {
 			between(h, 5)
 			h.resize(h.find("web-v2"), 1).applyAndAnswer()
 		}},
-		{name: "the oldest has gone, and then the next", want: Pass, build: func(h *historyBuilder) {
+		{name: "the oldest scales to 0, then the second oldest", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
-			h.resize(h.find("web-v1"), 0).applyAndAnswer() // of which its watch is yet to tell
+			h.resize(h.find("web-v1"), 0).applyAndAnswer() // not yet in its cache
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
-		{name: "the oldest has gone but for one, and then the next", want: Fail, evidence: "while the older web-v1 asked for 1", build: func(h *historyBuilder) {
+		{name: "the oldest scales to 1, then the second oldest", want: Fail, evidence: "while the older ReplicaSet web-v1 has spec.replicas 1", build: func(h *historyBuilder) {
 			between(h, 5)
 			h.deliver(h.resize(h.find("web-v1"), 1).applyAndAnswer())
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
-		{name: "what is not available goes first", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods that are not available go first", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1}))
 			h.resize(h.find("web-v2"), 1).applyAndAnswer()
 		}},
-		{name: "more goes than is not available", want: Fail, evidence: "lowered ReplicaSet web-v2 to 0", build: func(h *historyBuilder) {
+		{name: "more pods go than are not available", want: Fail, evidence: "scaled ReplicaSet web-v2 down to 0", build: func(h *historyBuilder) {
 			between(h, 5)
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1}))
 			h.resize(h.find("web-v2"), 0).applyAndAnswer()
 		}},
-		{name: "both were made in the same second", want: Pass, build: func(h *historyBuilder) {
+		{name: "two old ReplicaSets with the same creation second", want: Pass, build: func(h *historyBuilder) {
 			between(h, 1)
 			h.resize(h.find("web-v2"), 1).applyAndAnswer()
 		}},
-		{name: "the older one was the new one a moment ago", want: Pass, build: func(h *historyBuilder) {
+		{name: "the older ReplicaSet was the new one within the lag", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
 			h.rollTo("web", "v1")
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))
 			h.resize(h.find("web-v2"), 1).applyAndAnswer()
 		}},
-		{name: "it is the new one that goes", want: Pass, build: func(h *historyBuilder) {
+		{name: "the new ReplicaSet scales down", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 3, rollingUpdate(2, 2))
-			h.noted("v1", 1, 1, 5)
-			h.noted("v2", 4, 5, 5)
+			h.scaledReplicaSet("v1", 1, 1, 5)
+			h.scaledReplicaSet("v2", 4, 5, 5)
 			for _, name := range []string{"web-v1", "web-v2"} {
 				o := *h.find(name)
 				o.Annotations = maps.Clone(o.Annotations)
@@ -265,14 +266,14 @@ func TestOldestFirst(t *testing.T) {
 			h.rollTo("web", "v2")
 			h.resize(h.find("web-v2"), 3).applyAndAnswer()
 		}},
-		{name: "all go at once", want: Pass, build: func(h *historyBuilder) {
+		{name: "all scale to 0 for Recreate", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, fields{"type": "Recreate"})
-			h.noted("v1", 4, 1, 10)
-			h.noted("v2", 6, 5, 10)
+			h.scaledReplicaSet("v1", 4, 1, 10)
+			h.scaledReplicaSet("v2", 6, 5, 10)
 			h.rollTo("web", "v3")
 			h.resize(h.find("web-v2"), 0).applyAndAnswer()
 		}},
-		{name: "all are scaled in proportion", want: Pass, build: func(h *historyBuilder) {
+		{name: "all scale proportionally", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
 			h.deliver(h.revise("web", "spec", fields{"replicas": 6}))
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()

@@ -6,19 +6,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// recreateCheck is the row of recreate in All.
+// recreateCheck looks at each create or scale-up of the new ReplicaSet of a Deployment
+// with strategy Recreate.
+//
+// It skips a Deployment that may be paused or being scaled, and one without an old
+// ReplicaSet.
 var recreateCheck = Check{
 	ID:               "recreate",
-	Guarantee:        "The new ReplicaSet of a Deployment of strategy Recreate is neither made nor scaled up while the controller knows of an old pod that has not ended.",
+	Guarantee:        "With strategy Recreate, a controller neither creates nor scales up the new ReplicaSet while its cache has a pod of an old ReplicaSet that is neither Failed nor Succeeded.",
 	Contract:         "Deployment 10",
 	Property:         Safety,
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "template-and-replicas-together"},
 	New:              newRecreateChecker,
 }
 
-// recreateChecker: the new ReplicaSet of a Deployment of strategy Recreate is
-// neither made nor scaled up while a pod of an old one runs that the process has
-// known all the time.
+// recreateChecker reports scale-ups of the new ReplicaSet while an old pod has not
+// terminated.
+//
+// The pod must have been in the cache before the earliest possible time of the decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }
@@ -43,14 +48,14 @@ func (checker *recreateChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.exercised++
-	known := view.firstPod(old, func(p *pod) bool { return view.firstCachedAt[p.UID] <= s.rollout.from-lag })
-	if known == nil {
+	running := view.firstPod(old, func(p *pod) bool { return view.firstCachedAt[p.UID] <= s.rollout.from-lag })
+	if running == nil {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		e := s.evidence(m, fmt.Sprintf("raised its new ReplicaSet %s to %d while the old pod %s ran", s.name, s.to, known.Name),
-			"first all old pods gone, failed or succeeded")
-		e.Records = append(e.Records, view.podStateSince[known.UID])
+		e := s.evidence(m, fmt.Sprintf("scaled its new ReplicaSet %s up to %d while old %s had not terminated", s.name, s.to, podName(running)),
+			"all old pods deleted, Failed or Succeeded first")
+		e.Records = append(e.Records, view.podStateSince[running.UID])
 		return e
 	})
 }

@@ -8,8 +8,8 @@ import (
 )
 
 func TestRecreate(t *testing.T) {
-	// The old ReplicaSet has been scaled to 0; the new template is known.
-	rolls := func(h *historyBuilder, phase string) (old, pod *history.Object) {
+	// The old ReplicaSet is scaled to 0, and the new template is in the cache.
+	startRollout := func(h *historyBuilder, phase string) (old, pod *history.Object) {
 		h.deployment("web", 1, fields{"type": "Recreate"})
 		old = h.replicaSetOfSize("web", "v1", 0, 0, 1)
 		pod = h.podOf(old, phase)
@@ -18,46 +18,46 @@ func TestRecreate(t *testing.T) {
 		return old, pod
 	}
 	runTestCases(t, "recreate", []testCase{
-		{name: "an old pod still runs", want: Fail, evidence: "raised its new ReplicaSet web-v2 to 1 while the old pod web-v1-1 ran", build: func(h *historyBuilder) {
-			rolls(h, "Running")
+		{name: "an old pod is running", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1 while old pod ns/web-v1-1 had not terminated", build: func(h *historyBuilder) {
+			startRollout(h, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "an old pod is still going", want: Fail, evidence: "while the old pod", build: func(h *historyBuilder) {
-			_, pod := rolls(h, "Running")
+		{name: "an old pod is terminating", want: Fail, evidence: "while old pod", build: func(h *historyBuilder) {
+			_, pod := startRollout(h, "Running")
 			h.deliver(h.terminate(pod))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "the new one is there and is scaled up too early", want: Fail, evidence: "raised its new ReplicaSet web-v2 to 1", build: func(h *historyBuilder) {
-			rolls(h, "Running")
+		{name: "scales the new ReplicaSet up too early", want: Fail, evidence: "scaled its new ReplicaSet web-v2 up to 1", build: func(h *historyBuilder) {
+			startRollout(h, "Running")
 			h.resize(h.replicaSetOfSize("web", "v2", 0, 0, 1), 1).applyAndAnswer()
 		}},
-		{name: "all old pods are gone", want: Pass, build: func(h *historyBuilder) {
-			_, pod := rolls(h, "Running")
+		{name: "all old pods are deleted", want: Pass, build: func(h *historyBuilder) {
+			_, pod := startRollout(h, "Running")
 			h.remove(pod)
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "the old pods have failed (D7)", want: Pass, build: func(h *historyBuilder) {
-			rolls(h, "Failed")
+		{name: "the old pods have failed (mutant D7)", want: Pass, build: func(h *historyBuilder) {
+			startRollout(h, "Failed")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "an old pod has just turned up", want: Pass, build: func(h *historyBuilder) {
-			old, pod := rolls(h, "Failed")
+		{name: "an old pod has just arrived", want: Pass, build: func(h *historyBuilder) {
+			old, pod := startRollout(h, "Failed")
 			h.remove(pod)
 			h.podOf(old, "Running")
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},
-		{name: "there is no old one (D22)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "no old ReplicaSet (mutant D22)", want: notFailed, build: func(h *historyBuilder) {
 			h.deployment("web", 1, fields{"type": "Recreate"})
 			h.wait(3 * time.Second)
 			h.createReplicaSet("web", "v1", 1).applyAndAnswer()
 		}},
-		{name: "scaled while it is paused", want: notFailed, build: func(h *historyBuilder) {
-			old, _ := rolls(h, "Running")
+		{name: "scaled while paused", want: notFailed, build: func(h *historyBuilder) {
+			old, _ := startRollout(h, "Running")
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.resize(old, 1).applyAndAnswer()
 		}},
-		{name: "it rolls by now", want: notFailed, build: func(h *historyBuilder) {
-			rolls(h, "Running")
+		{name: "the strategy is RollingUpdate by now", want: notFailed, build: func(h *historyBuilder) {
+			startRollout(h, "Running")
 			h.deliver(h.revise("web", "spec", fields{"strategy": rollingUpdate(1, 0)}))
 			h.createReplicaSet("web", "v2", 1).applyAndAnswer()
 		}},

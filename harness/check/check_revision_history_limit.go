@@ -6,19 +6,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// revisionHistoryLimitCheck is the row of revision-history-limit in All.
+// revisionHistoryLimitCheck looks at each delete of a ReplicaSet of a Deployment.
+//
+// It skips deletes before the Deployment and its ReplicaSets are in the cache.
 var revisionHistoryLimitCheck = Check{
 	ID:               "revision-history-limit",
-	Guarantee:        "The ReplicaSets that a Deployment's controller deletes are old, empty, above the history limit and of the lowest revisions, and the rollout is paused or at its end.",
+	Guarantee:        "A controller deletes only old ReplicaSets of a Deployment that have no replicas, lowest revision first, down to revisionHistoryLimit, and only while the rollout is complete or paused.",
 	Contract:         "Deployment 15",
 	Property:         Safety,
 	AllowedBehaviors: []string{"revision-may-decrease"},
 	New:              newRevisionHistoryLimitChecker,
 }
 
-// revisionHistoryLimitChecker: a process deletes a ReplicaSet only where, in some way in which
-// it may have had them in mind, that is old and empty, the rollout is paused or
-// at its end, and there are so many more than the limit of a higher revision.
+// revisionHistoryLimitChecker reports deletes of ReplicaSets that no cached version of the
+// Deployment and its ReplicaSets justifies.
 type revisionHistoryLimitChecker struct{ findings }
 
 func newRevisionHistoryLimitChecker(Settings) Checker { return &revisionHistoryLimitChecker{} }
@@ -32,11 +33,11 @@ func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record)
 		return
 	}
 	checker.exercised++
-	why := ""
+	reason := ""
 	for _, d := range c.rollout.deployments {
 		for _, state := range c.rollout.replicaSets {
 			for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
-				if why = d.value.reasonToKeep(sets, r.Request.Name); why == "" {
+				if reason = d.value.reasonToKeep(sets, r.Request.Name); reason == "" {
 					return
 				}
 			}
@@ -44,29 +45,31 @@ func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record)
 	}
 	d := c.rollout.deployments[len(c.rollout.deployments)-1].value
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(&d.Ref, fmt.Sprintf("%s: %s deleted its ReplicaSet %s: %s", d, c.process.name, r.Request.Name, why),
-			"only old and empty ReplicaSets deleted, above the limit, the lowest revisions first, when the rollout is at its end")
+		return m.evidenceOf(&d.Ref, fmt.Sprintf("%s: %s deleted ReplicaSet %s/%s: %s", d, c.process.name, d.Namespace, r.Request.Name, reason),
+			"deletes only of old ReplicaSets without replicas, lowest revision first, down to revisionHistoryLimit, after the rollout")
 	})
 }
 
-// reasonToKeep says why a ReplicaSet may not be deleted, "" if it may.
+// reasonToKeep returns why a ReplicaSet must not be deleted, "" if it may be.
 func (d *deployment) reasonToKeep(sets []*owner, name string) string {
-	set, now := findByName(sets, name), oldestOf(sets, d.template)
+	set, current := findByName(sets, name), oldestOf(sets, d.template)
 	switch {
 	case set == nil:
-		return "it did not know of it"
-	case set == now:
-		return "it is the new one"
+		return "it is not in the cache"
+	case set == current:
+		return "it is the new ReplicaSet"
 	case set.replicas != 0 || set.status.Replicas != 0:
-		return fmt.Sprintf("it asks for %d replicas and has %d", set.replicas, set.status.Replicas)
+		return fmt.Sprintf("it has spec.replicas %d and status.replicas %d", set.replicas, set.status.Replicas)
 	case set.generation > set.status.ObservedGeneration:
-		return "its controller has not seen what it asks for"
-	case d.terminating || !d.paused && !d.rolloutEnded(sets, now):
-		return "the rollout was not at its end"
+		return "its status.observedGeneration is behind its generation"
+	case d.terminating:
+		return "the Deployment is terminating"
+	case !d.paused && !d.rolloutEnded(sets, current):
+		return "the rollout is not complete"
 	}
 	older, old := 0, 0
 	for _, other := range sets {
-		if other == now {
+		if other == current {
 			continue
 		}
 		old++
@@ -75,7 +78,7 @@ func (d *deployment) reasonToKeep(sets []*owner, name string) string {
 		}
 	}
 	if older >= old-d.historyLimit {
-		return fmt.Sprintf("of %d old ones, with a limit of %d, it comes after %d", old, d.historyLimit, older)
+		return fmt.Sprintf("%d of %d old ReplicaSets have a lower revision, revisionHistoryLimit is %d", older, old, d.historyLimit)
 	}
 	return ""
 }

@@ -9,25 +9,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// revisionsCheck is the row of revisions in All.
+// revisionsCheck looks at each create and update of a ReplicaSet of a Deployment, and at
+// each write of the Deployment.
+//
+// It skips an update from a version that the history does not have.
 var revisionsCheck = Check{
 	ID:               "revisions",
-	Guarantee:        "A ReplicaSet's revision and a Deployment's collisionCount never fall, the count rises only where a name is another's, and no template gets a second ReplicaSet while the controller knows of one.",
+	Guarantee:        "A controller never lowers a ReplicaSet's revision or a Deployment's collisionCount, and raises collisionCount only by one after a name conflict with another ReplicaSet. It creates no second ReplicaSet for a template that has one in its cache.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "revision-may-decrease", "cache-only-decisions"},
 	New:              newRevisionsChecker,
 }
 
-// revisionsChecker: how a Deployment's controller tells its ReplicaSets apart.
+// revisionsChecker checks revisions, collisionCount, and the number of ReplicaSets of each
+// template.
 //
-// A ReplicaSet is written with no lower revision than the version that it was
-// written from had, and made with a higher one than all that the process knew of.
-// The collisionCount is written no lower than it was, and higher, by one, only
-// after a create was refused because of its name, and what has the name is not
-// the Deployment's own ReplicaSet of this template. No ReplicaSet is made for a
-// template that has one, nor raised while an older one has the same template, in
-// every way in which the process may have had them in mind.
+// An update must not lower the revision. A new ReplicaSet must have a higher revision than
+// all ReplicaSets in the cache. collisionCount must not fall. It may rise by one after a
+// create that failed because another ReplicaSet has the name. That ReplicaSet must not be
+// the one that the Deployment owns for this template.
+//
+// A controller must not create a ReplicaSet for a template that has one. Of two
+// ReplicaSets with the same template, it must scale up the older one. These rules apply if
+// every cached version that the process may have acted on shows the other ReplicaSet.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(Settings) Checker { return &revisionsChecker{} }
@@ -48,13 +53,13 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// checkRevision judges an update of a ReplicaSet.
+// checkRevision checks an update of a ReplicaSet.
 func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
-	known := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
-	if known == nil {
+	cached := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
+	if cached == nil {
 		return
 	}
-	from := recentlyDecoded[owner](m.decoder, known.UID, r.Object.Version)
+	from := recentlyDecoded[owner](m.decoder, cached.UID, r.Object.Version)
 	if from == nil || from.revision == 0 {
 		return
 	}
@@ -64,12 +69,12 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(&known.Ref, fmt.Sprintf("%s: %s lowered its revision from %d to %d", known, m.sent.process.name, from.revision, to),
-			"a revision that only rises")
+		return m.evidenceOf(&cached.Ref, fmt.Sprintf("%s: %s changed its revision from %d to %d", cached, m.sent.process.name, from.revision, to),
+			fmt.Sprintf("revision %d or higher", from.revision))
 	})
 }
 
-// checkCreate judges the making of a ReplicaSet.
+// checkCreate checks a create of a ReplicaSet.
 func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	s := checkableScaling(m)
 	if s == nil {
@@ -78,22 +83,22 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	checker.exercised++
 	if every(s.replicaSetStates, func(sets []*owner) bool { return oldestOf(sets, s.template) != nil }) {
 		checker.addViolation(func() Evidence {
-			twin := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
-			return s.evidence(m, fmt.Sprintf("made ReplicaSet %s of the template that %s has", s.name, twin.Name), "one ReplicaSet of a template")
+			existing := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
+			return s.evidence(m, fmt.Sprintf("created ReplicaSet %s with the same template as ReplicaSet %s", s.name, existing.Name), "one ReplicaSet for each template")
 		})
 	}
-	least := int64(math.MaxInt64)
+	lowest := int64(math.MaxInt64)
 	for _, sets := range s.replicaSetStates {
-		least = min(least, highestRevision(sets))
+		lowest = min(lowest, highestRevision(sets))
 	}
-	if revision := wholeNumber(r.Object.Annotations[revisionAnnotation], 0); revision <= least {
+	if revision := wholeNumber(r.Object.Annotations[revisionAnnotation], 0); revision <= lowest {
 		checker.addViolation(func() Evidence {
-			return s.evidence(m, fmt.Sprintf("made ReplicaSet %s of revision %d, though there was %d", s.name, revision, least), "a revision above all others")
+			return s.evidence(m, fmt.Sprintf("created ReplicaSet %s with revision %d when the highest revision was %d", s.name, revision, lowest), fmt.Sprintf("revision %d or higher", lowest+1))
 		})
 	}
 }
 
-// checkScaleUp judges the raising of a ReplicaSet.
+// checkScaleUp checks a scale-up of a ReplicaSet.
 func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	s := checkableScaling(m)
 	if s == nil || s.template == nil || s.stale || !s.scalesUp() || s.mayBePending() {
@@ -112,40 +117,41 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	}
 	checker.addViolation(func() Evidence {
 		oldest := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
-		return s.evidence(m, fmt.Sprintf("raised ReplicaSet %s to %d, though %s of the same template is older", s.name, s.to, oldest.Name),
-			"the oldest ReplicaSet of the template raised")
+		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s up to %d, but ReplicaSet %s with the same template is older", s.name, s.to, oldest.Name),
+			"the oldest ReplicaSet of the template scaled up")
 	})
 }
 
-// checkCollisionCount judges a write of the Deployment.
+// checkCollisionCount checks a write of the Deployment.
 func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Request) {
 	uid := m.sent.rollout.uid
 	from := recentlyDecoded[deployment](m.decoder, uid, r.Object.Version)
 	to, err := m.decoder.decodeDeployment(r.Object)
-	if from == nil || err != nil { // the API server refuses what cannot be read
+	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
 		return
 	}
 	checker.exercised++
-	was, is := from.status.CollisionCount, to.status.CollisionCount
+	before, after := from.status.CollisionCount, to.status.CollisionCount
 	switch {
-	case is == was:
-	case is < was:
+	case after == before:
+	case after < before:
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s lowered collisionCount from %d to %d", from, m.sent.process.name, was, is),
-				"a collisionCount that only rises")
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d", from, m.sent.process.name, before, after),
+				fmt.Sprintf("status.collisionCount %d or higher", before))
 		})
-	case is > was+1 || !m.nameMayBeTaken(m.sent.rollout, to):
+	case after > before+1 || !m.nameMayBeTaken(m.sent.rollout, to):
 		checker.addViolation(func() Evidence {
 			names := slices.Sorted(maps.Keys(m.sent.rollout.takenNames))
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s raised collisionCount from %d to %d; the names it found taken, %v, are of its own ReplicaSet of this template",
-				from, m.sent.process.name, was, is, names), "a rise by one, where a name is taken by another ReplicaSet")
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s changed status.collisionCount from %d to %d; conflicting names of its creates: %v",
+				from, m.sent.process.name, before, after, names), "an increase by one, and only if another ReplicaSet has the name")
 		})
 	}
 }
 
-// nameMayBeTaken reports whether some name that was refused of late may be another's:
-// whoever has it, in the view or in truth, is not the Deployment's or has another
-// template. One that nobody can be seen to have may have been anybody's.
+// nameMayBeTaken reports whether a recent name conflict may be with another ReplicaSet.
+//
+// The ReplicaSet with the name, in the cache or in etcd, must not be the Deployment's own
+// ReplicaSet for this template. If there is none any more, it may have been another.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *deployment) bool {
 	for name := range r.takenNames {
 		holders := []*owner{

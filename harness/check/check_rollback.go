@@ -6,24 +6,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rollbackCheck is the row of rollback in All.
+// rollbackCheck looks at each update of a Deployment that changes its template or removes
+// its rollback annotation.
+//
+// It skips a Deployment whose set of ReplicaSets is unclear because of adoptions or
+// releases.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A Deployment's template is changed only by a rollback that was asked for, to the revision asked for, and the wish goes with that write, or where it cannot be fulfilled.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response"},
 	New:              newRollbackChecker,
 }
 
-// rollbackChecker: a process changes a Deployment's template only from a version
-// that asks for it, to the template of the revision that it asks for, and takes
-// the wish away with the same write: whatever is left to do twice will be. It takes
-// the wish away without that only where there is no such revision, or it has the
-// template already.
+// rollbackChecker reports wrong changes of the template and wrong removals of the rollback
+// annotation.
 //
-// A write that names no version overwrites whatever is there, so that it is judged by
-// that.
+// The template may change only from a version that requests it, to the template of the
+// requested revision. The same write must remove the annotation, otherwise a retry repeats
+// the rollback. The annotation may go without a rollback only if the revision does not
+// exist or has the template already.
+//
+// An update without a resource version overwrites any version, so it is compared with the
+// version in etcd.
 type rollbackChecker struct{ findings }
 
 func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
@@ -38,49 +44,51 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 		from = m.committed.deployments[c.rollout.uid]
 	}
 	to, err := m.decoder.decodeDeployment(r.Request.Object)
-	if from == nil || err != nil { // the API server refuses what cannot be read
+	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
 		return
 	}
 	if !c.rollout.ownershipClear(c.rollout.from, m.processTime) {
-		return // a ReplicaSet may or may not be the Deployment's, and the one it goes back to
+		return // the target of the rollback may or may not belong to the Deployment
 	}
-	did, expected := "changed its template", ""
+	found, expected := "changed spec.template", ""
 	switch {
 	case !to.template.same(from.template):
 		expected = c.rollout.wrongRollback(from, to)
 	case from.rollback >= 0 && to.rollback < 0:
-		did, expected = "took the wish to roll it back away", c.rollout.wrongRefusal(from)
+		found, expected = "removed the rollback annotation without a rollback", c.rollout.wrongRefusal(from)
 	default:
 		return
 	}
 	checker.exercised++
 	if expected != "" {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s %s", from, c.process.name, did), expected)
+			return m.evidenceOf(&from.Ref, fmt.Sprintf("%s: %s %s", from, c.process.name, found), expected)
 		})
 	}
 }
 
-// wrongRollback says what is wrong with a change of the template, "" if nothing is.
+// wrongRollback returns what a wrong change of the template should have been, "" if the
+// change is right.
 func (r *rolloutState) wrongRollback(from, to *deployment) string {
 	switch {
 	case from.rollback < 0:
-		return "the template left alone, for nobody asked for a rollback"
+		return "no change, because the Deployment has no rollback annotation"
 	case to.rollback >= 0:
-		return "the annotation that asks for it gone with the same write"
+		return "the rollback annotation removed by the same write"
 	}
 	if to.template.hash != "" && from.template.hash == "" {
-		return "the template without the label " + hashLabel + ", which is its ReplicaSet's"
+		return "a template without the label " + hashLabel
 	}
 	for _, target := range r.rollbackTargets(from) {
 		if target != nil && target.template.same(to.template) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the template of the revision asked for, %d", from.rollback)
+	return fmt.Sprintf("the template of the requested revision %d", from.rollback)
 }
 
-// wrongRefusal says what is wrong with leaving the template as it is, "" if nothing is.
+// wrongRefusal returns the rollback that a process should have done, "" if it was right to
+// do none.
 func (r *rolloutState) wrongRefusal(from *deployment) string {
 	var asked *owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -89,23 +97,25 @@ func (r *rolloutState) wrongRefusal(from *deployment) string {
 		}
 	}
 	if asked == nil {
-		return "" // nothing is known of its ReplicaSets
+		return "" // the states of its ReplicaSets are unknown
 	}
-	return fmt.Sprintf("the template of %s, which is of revision %d", asked.Name, asked.revision)
+	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.revision)
 }
 
-// rollbackTargets is the ReplicaSets that a Deployment asks to be rolled back to, nil where
-// there is none, for each way in which the process may have had them in mind.
+// rollbackTargets returns the ReplicaSets that a Deployment may ask to be rolled back to.
+//
+// It has one for each cached state that the process may have acted on, nil where the
+// revision does not exist.
 func (r *rolloutState) rollbackTargets(d *deployment) (all []*owner) {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
-			wish := d.rollback
-			if wish == 0 {
-				wish = lastRevision(sets)
+			revision := d.rollback
+			if revision == 0 {
+				revision = lastRevision(sets)
 			}
 			found := false
 			for _, set := range sets {
-				if set.revision == wish {
+				if set.revision == revision {
 					all, found = append(all, set), true
 				}
 			}
@@ -117,7 +127,7 @@ func (r *rolloutState) rollbackTargets(d *deployment) (all []*owner) {
 	return all
 }
 
-// lastRevision is the second highest revision, 0 if there is none.
+// lastRevision returns the second highest revision, 0 if there is none.
 func lastRevision(sets []*owner) (second int64) {
 	first := int64(0)
 	for _, set := range sets {

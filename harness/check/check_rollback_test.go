@@ -7,63 +7,63 @@ import (
 )
 
 func TestRollback(t *testing.T) {
-	// A Deployment that has come to v3 by way of v1 and v2.
-	third := func(h *historyBuilder) {
+	// A Deployment that was rolled out from v1 to v2 to v3.
+	rolledToV3 := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 0, 0)
 		h.replicaSetOf("web", "v2", 0, 0)
 		h.replicaSetOf("web", "v3", 10, 10)
 		h.rollTo("web", "v3")
 	}
-	asked := func(h *historyBuilder, revision string) *history.Object {
-		third(h)
+	requested := func(h *historyBuilder, revision string) *history.Object {
+		rolledToV3(h)
 		h.annotate(h.find("web"), rollbackAnnotation, revision)
 		h.deliver(h.find("web"))
 		return h.find("web")
 	}
 	runTestCases(t, "rollback", []testCase{
-		{name: "to the revision asked for", want: Pass, build: func(h *historyBuilder) {
-			h.rollBack(asked(h, "1"), "v1").answered(200)
+		{name: "rolls back to the requested revision", want: Pass, build: func(h *historyBuilder) {
+			h.rollBack(requested(h, "1"), "v1").answered(200)
 		}},
-		{name: "to the last one", want: Pass, build: func(h *historyBuilder) {
-			h.rollBack(asked(h, "0"), "v2").answered(200)
+		{name: "rolls back to the last revision", want: Pass, build: func(h *historyBuilder) {
+			h.rollBack(requested(h, "0"), "v2").answered(200)
 		}},
-		{name: "to another one", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
-			h.rollBack(asked(h, "1"), "v2").answered(200)
+		{name: "rolls back to another revision", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			h.rollBack(requested(h, "1"), "v2").answered(200)
 		}},
-		{name: "nobody has asked", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
-			third(h)
+		{name: "changes the template without a request", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			rolledToV3(h)
 			h.rollBack(h.find("web"), "v2").answered(200)
 		}},
-		{name: "again, from the version that asked for it, which is refused (trap 12)", want: Pass, build: func(h *historyBuilder) {
-			d := asked(h, "0")
+		{name: "repeats a rollback from the version that requested it (trap 12)", want: Pass, build: func(h *historyBuilder) {
+			d := requested(h, "0")
 			h.rollBack(d, "v2").lost()
 			h.rollBack(d, "v2").answered(409)
 		}},
-		{name: "again, from the version that has been rolled back (D8)", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
-			d := asked(h, "0")
+		{name: "repeats a rollback from the version after it (mutant D8)", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			d := requested(h, "0")
 			h.deliver(h.commit(history.Modified, *h.rollBack(d, "v2").request.Object))
 			h.rollBack(h.find("web"), "v3").answered(200)
 		}},
-		{name: "the wish stays (D8)", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
-			o := edited(*asked(h, "0"), "spec", fields{"template": podTemplate("web", "v2", "")})
+		{name: "keeps the rollback annotation (mutant D8)", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			o := edited(*requested(h, "0"), "spec", fields{"template": podTemplate("web", "v2", "")})
 			h.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}},
-		{name: "the wish goes, and nothing is done", want: Fail, evidence: "took the wish to roll it back away", build: func(h *historyBuilder) {
-			h.rollBack(asked(h, "1"), "v3").answered(200)
+		{name: "removes the rollback annotation without a rollback", want: Fail, evidence: "removed the rollback annotation without a rollback", build: func(h *historyBuilder) {
+			h.rollBack(requested(h, "1"), "v3").answered(200)
 		}},
-		{name: "it goes, for the revision has the template already", want: Pass, build: func(h *historyBuilder) {
-			h.rollBack(asked(h, "3"), "v3").answered(200)
+		{name: "removes the rollback annotation because the revision has the template already", want: Pass, build: func(h *historyBuilder) {
+			h.rollBack(requested(h, "3"), "v3").answered(200)
 		}},
-		{name: "again, whatever has become of it", want: Fail, evidence: "changed its template", build: func(h *historyBuilder) {
-			d := asked(h, "0")
+		{name: "repeats a rollback without a resource version", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
+			d := requested(h, "0")
 			h.commit(history.Modified, *h.rollBack(d, "v2").request.Object)
-			blind := *d
-			blind.Version = 0
-			h.rollBack(&blind, "v1").answered(200)
+			unversioned := *d
+			unversioned.Version = 0
+			h.rollBack(&unversioned, "v1").answered(200)
 		}},
-		{name: "no such revision: the wish goes, and no more", want: Pass, build: func(h *historyBuilder) {
-			h.rollBack(asked(h, "7"), "v3").answered(200)
+		{name: "removes the rollback annotation because the revision does not exist", want: Pass, build: func(h *historyBuilder) {
+			h.rollBack(requested(h, "7"), "v3").answered(200)
 		}},
 	})
 }

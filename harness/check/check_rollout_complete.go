@@ -8,28 +8,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rolloutCompleteCheck is the row of rollout-complete in All.
+// rolloutCompleteCheck looks at each Deployment after the faults are healed, and at each
+// new ReplicaSet of a paused one.
+//
+// Its verdict is unknown if the run ends before the bound. It skips terminating
+// Deployments.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
-	Guarantee:        "Once faults are healed, every Deployment has rolled out its template, to a ReplicaSet with its annotations, with a status that says so, and within its history limit; one that is paused gets no new ReplicaSet.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations as far as its pods allow, with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
 	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"no-deadline-after-completion", "revision-may-decrease", "deleted-annotations-remain"},
 	New:              newRolloutCompleteChecker,
 }
 
-// rolloutCompleteChecker: Deployments converge, and one that is paused gets no new
-// ReplicaSet meanwhile.
+// rolloutCompleteChecker checks that Deployments converge, and that a paused one gets no
+// new ReplicaSet.
 type rolloutCompleteChecker struct {
-	findings // ReplicaSets made for paused Deployments
+	findings // ReplicaSets that were created for paused Deployments
 	*convergenceChecker
 }
 
 func newRolloutCompleteChecker(s Settings) Checker {
 	abandoned := abandonedScaleDowns{}
-	givenUp := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
+	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
-		noneReason: "there was no Deployment",
+		noneReason: "this run left no Deployment",
 		changed: func(objects *objectSet) bool {
 			for uid := range objects.changedObjects {
 				if objects.deployments[uid] != nil {
@@ -45,11 +49,11 @@ func newRolloutCompleteChecker(s Settings) Checker {
 		},
 		observe: func(m *Model, r *history.Record) {
 			abandoned.observe(m, r)
-			givenUp.observe(m, r)
+			dropped.observe(m, r)
 		},
 		knownIssue: func(m *Model, uid types.UID) *KnownIssue {
 			key := workQueueKey{uid: uid}
-			return m.committed.knownRolloutIssue(m.committed.deployments[uid], hasKey(m, abandoned, key), givenUp.explains(m, key))
+			return m.committed.knownRolloutIssue(m.committed.deployments[uid], hasKey(m, abandoned, key), dropped.explains(m, key))
 		},
 	})}
 }
@@ -64,11 +68,12 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return s.evidence(m, fmt.Sprintf("created ReplicaSet %s, though the Deployment was paused", s.name), "no new ReplicaSet of a paused Deployment")
+		return s.evidence(m, fmt.Sprintf("created ReplicaSet %s while the Deployment was paused", s.name), "no new ReplicaSet for a paused Deployment")
 	})
 }
 
-// Result is the worse of what was seen on the way and in the end.
+// Result returns the violations by creates if there are any, else the result of the
+// convergence check.
 func (checker *rolloutCompleteChecker) Result() Result {
 	if checker.violations > 0 {
 		return checker.findings.Result()

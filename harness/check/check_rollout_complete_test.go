@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rolledOut tells of a Deployment of ten replicas that has been rolled out from
-// v1 to v2, the faults healed, with a status that says so.
+// rolledOut delivers a Deployment with ten replicas after a complete rollout from v1 to
+// v2, and starts the settle phase.
 func rolledOut(h *historyBuilder) {
 	h.deployment("web", 10, rollingUpdate(3, 2))
 	h.replicaSetOf("web", "v1", 0, 0)
@@ -22,7 +22,7 @@ func rolledOut(h *historyBuilder) {
 	h.phase(history.PhaseSettle)
 }
 
-// settledStatus commits the status of a Deployment that is complete.
+// settledStatus delivers the status of a complete Deployment.
 func (h *historyBuilder) settledStatus(n int) {
 	h.deliver(h.revise("web", "status", fields{
 		"observedGeneration": h.find("web").Generation, "replicas": n, "updatedReplicas": n, "readyReplicas": n,
@@ -40,45 +40,45 @@ func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 }
 
 func TestRolloutComplete(t *testing.T) {
-	// Each tale spoils one thing of a rollout that is complete.
-	spoilt := func(spoil func(h *historyBuilder)) func(h *historyBuilder) {
+	// except changes one thing in a complete rollout.
+	except := func(change func(h *historyBuilder)) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
 			rolledOut(h)
-			spoil(h)
+			change(h)
 			h.wait(time.Minute)
 		}
 	}
 	runTestCases(t, "rollout-complete", []testCase{
-		{name: "all as it should be", want: Pass, build: spoilt(func(*historyBuilder) {})},
-		{name: "an old pod is left", want: Fail, evidence: "its old ReplicaSet web-v1 still asks for 1 replicas", build: spoilt(func(h *historyBuilder) {
+		{name: "complete rollout", want: Pass, build: except(func(*historyBuilder) {})},
+		{name: "an old ReplicaSet has a replica", want: Fail, evidence: "its old ReplicaSet web-v1 still asks for 1 replicas", build: except(func(h *historyBuilder) {
 			h.scale("web-v1", 1)
 		})},
-		{name: "not all replicas are of the new one", want: Fail, evidence: "its ReplicaSet web-v2 asks for 9 of 10 replicas", build: spoilt(func(h *historyBuilder) {
+		{name: "the new ReplicaSet has too few replicas", want: Fail, evidence: "its ReplicaSet web-v2 asks for 9 of 10 replicas", build: except(func(h *historyBuilder) {
 			h.scale("web-v2", 9)
 		})},
-		{name: "no ReplicaSet has the template (D1, D7)", want: Fail, evidence: "0 ReplicaSets with its template", build: spoilt(func(h *historyBuilder) {
+		{name: "no ReplicaSet has the template (mutants D1, D7)", want: Fail, evidence: "0 ReplicaSets with its template", build: except(func(h *historyBuilder) {
 			h.rollTo("web", "v3")
 			h.settledStatus(10)
 		})},
-		{name: "two have it (D3, D5, D25)", want: Fail, evidence: "2 ReplicaSets with its template, expected one", build: spoilt(func(h *historyBuilder) {
+		{name: "two ReplicaSets have the template (mutants D3, D5, D25)", want: Fail, evidence: "2 ReplicaSets with its template, expected one", build: except(func(h *historyBuilder) {
 			twin := *h.find("web-v2")
 			twin.Name, twin.UID = "web-twin", "web-twin-uid"
 			h.commit(history.Added, twin)
 		})},
-		{name: "the status lies", want: Fail, evidence: "status.availableReplicas is 9, by its ReplicaSets 10", build: spoilt(func(h *historyBuilder) {
+		{name: "status.availableReplicas is wrong", want: Fail, evidence: "status.availableReplicas is 9, by its ReplicaSets 10", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"availableReplicas": 9})
 		})},
-		{name: "unavailable pods, though none is (D20)", want: Fail, evidence: "status.unavailableReplicas is -1", build: spoilt(func(h *historyBuilder) {
+		{name: "negative unavailableReplicas (mutant D20)", want: Fail, evidence: "status.unavailableReplicas is -1", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"unavailableReplicas": -1})
 		})},
-		{name: "a failure that is none of its ReplicaSets'", want: Fail, evidence: "none of its ReplicaSets has it", build: spoilt(func(h *historyBuilder) {
+		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "none of its ReplicaSets has it", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
 				fields{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
 				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"},
 			}})
 		})},
-		{name: "stuck, and its deadline is never said to be missed (D11)", want: Fail, evidence: "and its deadline of 1s is long past", build: spoilt(func(h *historyBuilder) {
+		{name: "stuck without ProgressDeadlineExceeded (mutant D11)", want: Fail, evidence: "and its deadline of 1s is long past", build: except(func(h *historyBuilder) {
 			h.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
 			h.revise("web", "spec", fields{"progressDeadlineSeconds": 1})
 			h.revise("web", "status", fields{
@@ -88,7 +88,7 @@ func TestRolloutComplete(t *testing.T) {
 				},
 			})
 		})},
-		{name: "stuck, and said to be so", want: Pass, build: spoilt(func(h *historyBuilder) {
+		{name: "stuck with ProgressDeadlineExceeded", want: Pass, build: except(func(h *historyBuilder) {
 			h.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
 			h.revise("web", "spec", fields{"progressDeadlineSeconds": 1})
 			h.revise("web", "status", fields{
@@ -98,52 +98,52 @@ func TestRolloutComplete(t *testing.T) {
 				},
 			})
 		})},
-		{name: "the wish to roll back stays (D8)", want: Fail, evidence: "it has not been rolled back to revision 1", build: spoilt(func(h *historyBuilder) {
+		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "it has not been rolled back to revision 1", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), rollbackAnnotation, "1")
 		})},
-		{name: "a generation not observed", want: Fail, evidence: "observedGeneration is 2 at generation 3", build: spoilt(func(h *historyBuilder) {
+		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 2 at generation 3", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"x": 1})
 		})},
-		{name: "said to be still on its way", want: Fail, evidence: "the condition Progressing is True (ReplicaSetUpdated), expected True (NewReplicaSetAvailable)", build: spoilt(func(h *historyBuilder) {
+		{name: "Progressing does not say NewReplicaSetAvailable", want: Fail, evidence: "the condition Progressing is True (ReplicaSetUpdated), expected True (NewReplicaSetAvailable)", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
 				fields{"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"},
 			}})
 		})},
-		{name: "no condition says that it is available", want: Fail, evidence: "the condition Available is  ()", build: spoilt(func(h *historyBuilder) {
+		{name: "condition Available is missing", want: Fail, evidence: "the condition Available is  ()", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
 			}})
 		})},
-		{name: "the revision is not the highest", want: Fail, evidence: "has revision 2, the old web-v1 has 3", build: spoilt(func(h *historyBuilder) {
+		{name: "the new ReplicaSet does not have the highest revision", want: Fail, evidence: "has revision 2, the old web-v1 has 3", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web-v1"), revisionAnnotation, "3")
 		})},
-		{name: "more history than its limit (D19)", want: Fail, evidence: "1 old ReplicaSets, expected at most 0", build: spoilt(func(h *historyBuilder) {
+		{name: "more old ReplicaSets than revisionHistoryLimit (mutant D19)", want: Fail, evidence: "1 old ReplicaSets, expected at most 0", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"revisionHistoryLimit": 0})
 			h.settledStatus(10)
 		})},
-		{name: "minReadySeconds not passed on (D24)", want: Fail, evidence: "has minReadySeconds 0, expected 5", build: spoilt(func(h *historyBuilder) {
+		{name: "minReadySeconds not copied to the ReplicaSet (mutant D24)", want: Fail, evidence: "has minReadySeconds 0, expected 5", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"minReadySeconds": 5})
 			h.settledStatus(10)
 		})},
-		{name: "a ReplicaSet that matches is left without an owner", want: Fail, evidence: "its ReplicaSet web-v7 is nobody's, and to be adopted", build: spoilt(func(h *historyBuilder) {
+		{name: "a matching ReplicaSet is not adopted", want: Fail, evidence: "its ReplicaSet web-v7 is nobody's, and to be adopted", build: except(func(h *historyBuilder) {
 			o := newReplicaSetOf("web", "v7", 0, 10)
 			o.Owners = nil
 			h.commit(history.Added, o)
 		})},
-		{name: "an annotation not passed on", want: Fail, evidence: `has the annotation team="", expected "paint"`, build: spoilt(func(h *historyBuilder) {
+		{name: "an annotation not copied to the ReplicaSet", want: Fail, evidence: `has the annotation team="", expected "paint"`, build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), "team", "paint")
 		})},
-		{name: "an annotation of the ReplicaSet's alone (trap 30)", want: Pass, build: spoilt(func(h *historyBuilder) {
+		{name: "an extra annotation of the ReplicaSet (trap 30)", want: Pass, build: except(func(h *historyBuilder) {
 			o := *h.find("web-v2")
 			o.Annotations = maps.Clone(o.Annotations)
 			o.Annotations["team"] = "paint"
 			h.commit(history.Modified, o)
 		})},
-		{name: "what is the Deployment's own is not passed on", want: Pass, build: spoilt(func(h *historyBuilder) {
+		{name: "last-applied-configuration is not copied", want: Pass, build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), lastAppliedAnnotation, "{}")
 		})},
-		{name: "a template that is never ready stops the rollout where it may", want: Pass, build: func(h *historyBuilder) {
+		{name: "a template that never becomes ready stops the rollout at its limits", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(3, 2))
 			h.replicaSetOf("web", "v1", 8, 8)
 			h.replicaSetOf("web", "v2", 5, 0)
@@ -155,7 +155,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}},
-		{name: "unhealthy old pods must not stop it (D15)", want: Fail, evidence: "asks for 5 of 10 replicas", build: func(h *historyBuilder) {
+		{name: "old pods that are not ready stop the rollout (mutant D15)", want: Fail, evidence: "asks for 5 of 10 replicas", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(3, 2))
 			h.replicaSetOf("web", "v1", 8, 3)
 			h.replicaSetOf("web", "v2", 5, 5)
@@ -167,7 +167,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}},
-		{name: "failed pods must not stop a recreation (D7)", want: Fail, evidence: "asks for 0 of 1 replicas", build: func(h *historyBuilder) {
+		{name: "failed pods stop a Recreate rollout (mutant D7)", want: Fail, evidence: "asks for 0 of 1 replicas", build: func(h *historyBuilder) {
 			h.deployment("web", 1, fields{"type": "Recreate"})
 			h.podOf(h.replicaSetOfSize("web", "v1", 0, 0, 1), "Failed")
 			h.replicaSetOfSize("web", "v2", 0, 0, 1)
@@ -176,7 +176,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}},
-		{name: "paused: it keeps what it has", want: Pass, build: spoilt(func(h *historyBuilder) {
+		{name: "paused without a new ReplicaSet", want: Pass, build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"paused": true, "template": podTemplate("web", "v3", "")})
 			h.settledStatus(10)
 			h.revise("web", "status", fields{"updatedReplicas": 0, "conditions": []any{
@@ -184,23 +184,23 @@ func TestRolloutComplete(t *testing.T) {
 				fields{"type": "Progressing", "status": "Unknown", "reason": "DeploymentPaused"},
 			}})
 		})},
-		{name: "paused, and scaling is forgotten", want: Fail, evidence: "not scaled to 12 replicas", build: spoilt(func(h *historyBuilder) {
+		{name: "paused and not scaled", want: Fail, evidence: "not scaled to 12 replicas", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"paused": true, "replicas": 12})
 			h.settledStatus(10)
 		})},
-		{name: "paused, and rolled out all the same", want: Fail, evidence: "created ReplicaSet web-v3, though the Deployment was paused", build: spoilt(func(h *historyBuilder) {
+		{name: "paused and a new ReplicaSet created", want: Fail, evidence: "created ReplicaSet web-v3 while the Deployment was paused", build: except(func(h *historyBuilder) {
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
 			h.rollTo("web", "v3")
 			h.createReplicaSet("web", "v3", 3).applyAndAnswer()
 		})},
-		{name: "one that is being deleted is nobody's", want: Pass, build: spoilt(func(h *historyBuilder) {
+		{name: "a terminating Deployment does not count", want: Pass, build: except(func(h *historyBuilder) {
 			h.scale("web-v2", 9)
 			h.terminate(h.find("web"))
 		})},
-		{name: "the run gave up before the bound", want: Unknown, build: func(h *historyBuilder) {
+		{name: "the run ends before the bound", want: Unknown, build: func(h *historyBuilder) {
 			rolledOut(h)
 			h.scale("web-v1", 1)
 		}},
-		{name: "nothing there", want: NotExercised, build: func(h *historyBuilder) { h.phase(history.PhaseSettle) }},
+		{name: "no Deployment", want: NotExercised, build: func(h *historyBuilder) { h.phase(history.PhaseSettle) }},
 	})
 }

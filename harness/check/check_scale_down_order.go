@@ -12,56 +12,61 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// scaleDownOrderCheck is the row of scale-down-order in All.
+// scaleDownOrderCheck looks at each complete scale-down of a ReplicaSet or
+// ReplicationController.
+//
+// It skips a scale-down during which the process ended, and one with fewer deletes than
+// pods in excess: more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
-	Guarantee:        "Of an owner's pods, one that it deletes is not worth more than one that it leaves: on a node, running, ready, dear to delete, old.",
+	Guarantee:        "Scale-down deletes pods in the ReplicaSet order: unassigned, not running, not ready, low pod-deletion-cost, crowded node, recently ready, many restarts, new. This check does not compare crowded nodes, and skips all later criteria for pods of a Deployment.",
 	Contract:         "ReplicaSet 10",
 	Property:         Safety,
 	AllowedBehaviors: []string{"coarse-ranking", "whole-second-timestamps", "writes-from-one-snapshot", "paused-process"},
 	New:              newScaleDownOrderChecker,
 }
 
-// scaleDownOrderChecker: of an owner's pods, those that a scale-down leaves do not come
-// before one that it deletes, in any way that the process may have had the two
-// in mind when it chose.
+// scaleDownOrderChecker reports a scale-down that deletes one pod and leaves another that
+// precedes it in the order.
 //
-// A choice is judged when it is surely over: at the first delete after a status
-// of the owner, or once the process is idle. One that the process did not live to
-// carry out is not judged, nor one of which fewer pods were deleted than were too
-// many: the machine may stand still in the middle of it.
+// The other pod must precede it in every cached version of the two pods that the process
+// may have acted on.
+//
+// A scale-down is over at the first delete after a status write of the owner, or when the
+// process is idle. It is incomplete if fewer pods were deleted than were in excess: the
+// machine may have stalled in between.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
-	pending    map[*ownerState]bool // those with a choice that is yet to be judged
+	pending    map[*ownerState]bool // owners with a scale-down that is not checked yet
 }
 
-// scaleDownState is what is kept of an owner.
+// scaleDownState is the state of one owner.
 type scaleDownState struct {
-	// lastAnswered is when a call was last answered that ends a round, or stands in
-	// no round that deletes: whatever is chosen later is chosen after it.
+	// lastAnswered is the time of the last answer to a create or status write. A later
+	// scale-down was decided after it.
 	lastAnswered time.Duration
-	// created is the pods that the process was told it made: it deletes none before
-	// it has been shown them all.
+	// created has the pods that the process created. It deletes no pod before it has
+	// observed them all.
 	created map[types.UID]bool
 	current *scaleDown
 }
 
 // scaleDown is one scale-down.
 type scaleDown struct {
-	firstRecord, lastRecord int64         // the records of the first and of the latest delete
-	lastSentAt              time.Duration // when the latest was sent
-	now                     time.Time     // when the first was, by the clock on the wall
+	firstRecord, lastRecord int64         // the first and the latest delete
+	lastSentAt              time.Duration // when the latest delete was sent
+	now                     time.Time     // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate
 	allPodsKnown            bool // every pod of the owner is a candidate
-	// excess is how many pods were too many at the most, sent which were deleted.
+	// excess is the highest possible number of pods to delete; sent has the deleted ones.
 	excess int
 	sent   map[types.UID]bool
 }
 
-// candidate is a pod that the owner controlled all the while.
+// candidate is a pod that the owner controlled during the whole window of the decision.
 type candidate struct {
-	states  []cachedVersion[*pod] // how it may have been in mind, oldest first
+	states  []cachedVersion[*pod] // versions that the process may have acted on, oldest first
 	deleted bool
 }
 
@@ -87,63 +92,64 @@ func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// recordAnswer takes in the answer to a call that is no delete.
-func (kept *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
-	kept.lastAnswered = at
+// recordAnswer records the answer to a create or a status write.
+func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
+	ownerScaleDowns.lastAnswered = at
 	if answered.verb != callCreatePod || !answered.response.OK() || answered.response.Object == nil {
 		return
 	}
-	if kept.created == nil {
-		kept.created = map[types.UID]bool{}
+	if ownerScaleDowns.created == nil {
+		ownerScaleDowns.created = map[types.UID]bool{}
 	}
-	kept.created[answered.response.Object.UID] = true
+	ownerScaleDowns.created[answered.response.Object.UID] = true
 }
 
-// recordDelete takes in a delete: the first of a choice, or one more.
+// recordDelete records a delete: the first one of a scale-down, or a further one.
 func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
-	kept := checker.scaleDowns.of(c.ownerState)
-	switch again := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
-	case kept.current == nil || again && kept.lastAnswered > kept.current.lastSentAt:
+	ownerScaleDowns := checker.scaleDowns.of(c.ownerState)
+	switch observedAll := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
+	case ownerScaleDowns.current == nil || observedAll && ownerScaleDowns.lastAnswered > ownerScaleDowns.current.lastSentAt:
 		checker.checkScaleDown(m, c.ownerState)
-		kept.current = newScaleDown(m, c, kept)
+		ownerScaleDowns.current = newScaleDown(m, c, ownerScaleDowns)
 		checker.pending[c.ownerState] = true
-	case again: // more of the same choice, or another one
-		kept.current.addStates(c.process.view)
+	case observedAll: // more deletes of this scale-down, or a new one
+		ownerScaleDowns.current.addStates(c.process.view)
 	}
-	kept.current.lastRecord, kept.current.lastSentAt = c.seq, m.processTime
-	kept.current.sent[c.pod.UID] = true
-	if picked := kept.current.candidates[c.pod.UID]; picked != nil {
-		picked.deleted = true
+	ownerScaleDowns.current.lastRecord, ownerScaleDowns.current.lastSentAt = c.seq, m.processTime
+	ownerScaleDowns.current.sent[c.pod.UID] = true
+	if deletedCandidate := ownerScaleDowns.current.candidates[c.pod.UID]; deletedCandidate != nil {
+		deletedCandidate.deleted = true
 	}
 }
 
-// newScaleDown is a choice that begins with that delete. It may date from when the
-// process last did something else for the owner, or, if that is long ago, from as
-// long ago as its rate limit may hold back a call.
-func newScaleDown(m *Model, c *call, kept *scaleDownState) *scaleDown {
+// newScaleDown returns a scale-down that begins with this delete.
+//
+// Its decision may date from the last answer to another call for the owner. If that is
+// long ago, it dates back as long as the client-side rate limit may delay a call.
+func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
-	chosen := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
+	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
 		excess: min(state.podCounts.controlledOrAdoptable()-state.deleteBound.recent.bounds(m.processTime).low, burstLimit), sent: map[types.UID]bool{},
 	}
 	o := state.owner()
 	if o == nil || state.selectorChanged {
-		return chosen
+		return begun
 	}
-	from := max(m.processTime-state.process.batchTime, kept.lastAnswered-lag)
-	maps.DeleteFunc(kept.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
+	from := max(m.processTime-state.process.batchTime, ownerScaleDowns.lastAnswered-lag)
+	maps.DeleteFunc(ownerScaleDowns.created, func(uid types.UID, _ bool) bool { return state.process.view.pods[uid] == nil })
 	for uid, p := range state.process.view.controlled[state.uid] {
 		states := keepSince(state.process.view.podVersionsSince[uid], from)
-		known := states[0].since <= from || kept.created[uid] && state.excessObserved == 0
-		if !known || !every(states, func(s cachedVersion[*pod]) bool { return o.countsPod(s.value) }) {
-			chosen.allPodsKnown = chosen.allPodsKnown && !p.active
+		covered := states[0].since <= from || ownerScaleDowns.created[uid] && state.excessObserved == 0
+		if !covered || !every(states, func(s cachedVersion[*pod]) bool { return o.countsPod(s.value) }) {
+			begun.allPodsKnown = begun.allPodsKnown && !p.active
 			continue
 		}
-		chosen.candidates[p.UID] = &candidate{states: states}
+		begun.candidates[p.UID] = &candidate{states: states}
 	}
-	return chosen
+	return begun
 }
 
-// addStates adds how the candidates stand by now to how they may be in mind.
+// addStates adds the versions of the candidates that have arrived since.
 func (c *scaleDown) addStates(v *view) {
 	for uid, each := range c.candidates {
 		for _, s := range v.podVersionsSince[uid] {
@@ -154,28 +160,29 @@ func (c *scaleDown) addStates(v *view) {
 	}
 }
 
-func (checker *scaleDownOrderChecker) checkAll(m *Model, such func(*ownerState) bool) {
+// checkAll checks the pending scale-downs of the selected owners.
+func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
 		case state.process.ended:
 			delete(checker.pending, state)
-		case such(state):
+		case selected(state):
 			checker.checkScaleDown(m, state)
 		}
 	}
 }
 
-// checkScaleDown judges the choice that was last made for an owner.
+// checkScaleDown checks the latest scale-down of an owner.
 func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState) {
 	delete(checker.pending, state)
-	kept := checker.scaleDowns.of(state)
-	chosen := kept.current
-	kept.current = nil
-	if chosen == nil || len(chosen.sent) < chosen.excess {
-		return // the rest may yet be deleted, or never have come as far as the proxy
+	ownerScaleDowns := checker.scaleDowns.of(state)
+	current := ownerScaleDowns.current
+	ownerScaleDowns.current = nil
+	if current == nil || len(current.sent) < current.excess {
+		return // more deletes may follow, or may not have reached the proxy
 	}
-	victim, left, why := chosen.findMistake(state.owner())
-	if chosen.hasAlternatives() {
+	victim, left, reason := current.findMistake(state.owner())
+	if current.hasAlternatives() {
 		checker.exercised++
 	}
 	if victim == nil {
@@ -183,69 +190,69 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary:  fmt.Sprintf("%s: %s deleted pod %s and left %s, which %s", state.name(), state.process.name, victim.Name, left.Name, why),
-			Expected: "the pod that is worth less to go first",
+			Summary:  fmt.Sprintf("%s: %s deleted %s but not %s, which %s", state.name(), state.process.name, podName(victim), podName(left), reason),
+			Expected: "deletes in the ReplicaSet order of scale-down",
 			Object:   podRef(victim),
 			At:       m.now,
-			Records:  []int64{chosen.firstRecord, chosen.lastRecord},
+			Records:  []int64{current.firstRecord, current.lastRecord},
 		}
 	})
 }
 
-// hasAlternatives reports whether there was anything to choose.
+// hasAlternatives reports whether the scale-down deleted some candidates and left others.
 func (c *scaleDown) hasAlternatives() bool {
-	chosen, left := 0, 0
+	deleted, left := 0, 0
 	for _, each := range c.candidates {
 		if each.deleted {
-			chosen++
+			deleted++
 		} else {
 			left++
 		}
 	}
-	return chosen > 0 && left > 0
+	return deleted > 0 && left > 0
 }
 
-// findMistake finds a pod that was chosen and one that was left though it comes
-// first, and says why it does. It compares only the ends of each order: the one
-// that was left and comes first of those, with the one that was chosen and comes
-// last.
-func (c *scaleDown) findMistake(o *owner) (victim, left *pod, why string) {
+// findMistake returns a deleted pod, and a remaining one that precedes it, with the
+// reason.
+//
+// It compares only the extremes of each order: the remaining pod that comes first with the
+// deleted pod that comes last.
+func (c *scaleDown) findMistake(o *owner) (victim, left *pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
 	type group struct {
 		class class
 		order int
 	}
-	byRank, within := &extremes{}, map[group]*extremes{}
+	byRank, byAge := &extremes{}, map[group]*extremes{}
 	for _, each := range c.candidates {
 		byRank.include(each, (*pod).compareClass)
 		if len(each.states) > 1 {
-			continue // of which class it was taken to be is not to be told
+			continue // its class at the decision is not certain
 		}
 		for i, by := range orders {
-			of := group{each.latest().class(), i}
-			if within[of] == nil {
-				within[of] = &extremes{}
+			key := group{each.latest().class(), i}
+			if byAge[key] == nil {
+				byAge[key] = &extremes{}
 			}
-			within[of].include(each, by)
+			byAge[key].include(each, by)
 		}
 	}
-	for _, of := range append(slices.Collect(maps.Values(within)), byRank) {
-		if of.victim == nil || of.left == nil {
+	for _, pair := range append(slices.Collect(maps.Values(byAge)), byRank) {
+		if pair.victim == nil || pair.left == nil {
 			continue
 		}
-		if why := c.precedes(of.left, of.victim, ages); why != "" {
-			return of.victim.latest(), of.left.latest(), why
+		if reason := c.precedes(pair.left, pair.victim, ages); reason != "" {
+			return pair.victim.latest(), pair.left.latest(), reason
 		}
 	}
 	return nil, nil, ""
 }
 
-// extremes are, of the pods that were chosen, the last by some order, and of those
-// that were left the first.
+// extremes are the last deleted pod and the first remaining pod by some order.
 type extremes struct{ victim, left *candidate }
 
-// include takes in a candidate, as it is best for the subject that it was in mind.
+// include adds a candidate, with the cached version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -255,29 +262,33 @@ func (e *extremes) include(each *candidate, by func(a, b *pod) int) {
 	}
 }
 
-// leastValued is how the pod was in mind when it was worth least by its class, most
-// when it was worth most.
+// leastValued returns the cached version of the pod with the lowest class.
 func (c *candidate) leastValued() *pod {
 	return slices.MinFunc(c.states, byClass).value
 }
 
 func byClass(a, b cachedVersion[*pod]) int { return a.value.compareClass(b.value) }
 
+// mostValued returns the cached version of the pod with the highest class.
 func (c *candidate) mostValued() *pod { return slices.MaxFunc(c.states, byClass).value }
 
 func (c *candidate) latest() *pod { return c.states[len(c.states)-1].value }
 
-// ageOrder says which ages decide about pods that are equal otherwise. Before them
-// comes, for an owner that is a Deployment's, on which nodes the pods of all its
-// ReplicaSets are: ages are not asked then (trap 20).
+// ageOrder says which ages decide between pods of the same class.
+//
+// No age decides for the ReplicaSet of a Deployment. There, the number of pods on each
+// node comes before the ages, and it counts the pods of all ReplicaSets of the Deployment
+// (trap 20).
 type ageOrder struct {
-	ready   bool // for how long they are ready
-	created bool // restarts, and for how long they exist
+	ready   bool // the time since they became ready
+	created bool // container restarts, then the time since their creation
 }
 
-// decidingAges finds out. Pods that became ready at different times are compared by
-// that alone; with a tie among others, a sort may come to either end, also over
-// pods that are no candidates.
+// decidingAges returns the ages that decide between the candidates.
+//
+// If pods became ready at different times, only that age counts. If they became ready at
+// the same time, the other ages count only if all pods of the owner are candidates: the
+// controller sorts those, too.
 func (c *scaleDown) decidingAges(o *owner) ageOrder {
 	if o == nil || o.controller.UID != "" {
 		return ageOrder{}
@@ -297,7 +308,7 @@ func (c *scaleDown) decidingAges(o *owner) ageOrder {
 	return ageOrder{created: single}
 }
 
-// orders are those by which pods of one class are compared.
+// orders returns the comparisons of pods within one class.
 func (a ageOrder) orders() []func(a, b *pod) int {
 	switch {
 	case a.ready:
@@ -311,21 +322,21 @@ func (a ageOrder) orders() []func(a, b *pod) int {
 	return nil
 }
 
-// precedes says why one pod goes before another, however the two were in mind; ""
-// if it need not.
+// precedes returns why one pod precedes another in every pair of their cached versions, ""
+// if it does not.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
-	why := ""
+	reason := ""
 	for _, a := range one.states {
 		for _, b := range other.states {
-			if why = c.before(a.value, b.value, ages); why == "" {
+			if reason = c.before(a.value, b.value, ages); reason == "" {
 				return ""
 			}
 		}
 	}
-	return why
+	return reason
 }
 
-// before says why a goes before b; "" if it need not.
+// before returns why pod a precedes pod b, "" if it does not.
 func (c *scaleDown) before(a, b *pod, ages ageOrder) string {
 	if order := a.compareClass(b); order != 0 {
 		return a.classBefore(b, order)
@@ -335,15 +346,15 @@ func (c *scaleDown) before(a, b *pod, ages ageOrder) string {
 		return c.younger(a.readySince, b.readySince, "has been ready")
 	case ages.created && a.restarts != b.restarts:
 		if a.restarts > b.restarts {
-			return fmt.Sprintf("has restarted %d times, the other %d", a.restarts, b.restarts)
+			return fmt.Sprintf("has %d container restarts, the deleted pod %d", a.restarts, b.restarts)
 		}
 	case ages.created:
-		return c.younger(a.created, b.created, "has been there")
+		return c.younger(a.created, b.created, "has existed")
 	}
 	return ""
 }
 
-// class is what is asked of a pod before its ages.
+// class is the part of the scale-down order before the ages.
 type class struct {
 	assigned bool
 	phase    int
@@ -363,27 +374,28 @@ func (p *pod) compareClass(other *pod) int {
 	)
 }
 
-// classBefore says why a pod is of a class that goes first; "" if it is not.
+// classBefore returns why a pod is of a class that is deleted first, "" if it is not.
 func (p *pod) classBefore(other *pod, order int) string {
 	switch {
 	case order > 0:
 		return ""
 	case p.assigned != other.assigned:
-		return "is on no node yet"
+		return "is not assigned to a node"
 	case p.phase != other.phase:
 		return "is " + phases[p.phase]
 	case p.ready != other.ready:
 		return "is not ready"
 	}
-	return fmt.Sprintf("costs %d to delete, the other %d", p.cost, other.cost)
+	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.cost, other.cost)
 }
 
-// ageRatio is how many times older one pod must be than another to be certainly
-// of another class: classes are powers of two, and clocks differ a little.
+// ageRatio is the ratio of two ages above which the pods are certainly in different age
+// classes. Age classes are powers of two, and clocks differ a little.
 const ageRatio = 2.5
 
-// younger says so if a is of a younger class than b.
-func (c *scaleDown) younger(a, b time.Time, has string) string {
+// younger returns the reason that a is in a younger age class than b, "" if that is not
+// certain.
+func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""
 	}
@@ -391,7 +403,7 @@ func (c *scaleDown) younger(a, b time.Time, has string) string {
 	if young < time.Second || float64(old) < ageRatio*float64(young) {
 		return ""
 	}
-	return fmt.Sprintf("%s for %v, the other for %v", has, young.Round(time.Second), old.Round(time.Second))
+	return fmt.Sprintf("%s for %v, the deleted pod for %v", verb, young.Round(time.Second), old.Round(time.Second))
 }
 
 // compareBool orders false before true.

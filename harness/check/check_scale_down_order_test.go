@@ -8,21 +8,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// podFields is how a pod of a tale looks.
+// podFields are the fields of a pod that decide about the scale-down order.
 type podFields struct {
-	node     string // "": on none yet
+	node     string // "" if not assigned
 	phase    string
 	unready  bool
-	readyFor time.Duration // by the time that the history began
-	age      time.Duration // the same
+	readyFor time.Duration // at the start of the history
+	age      time.Duration // at the start of the history
 	restarts int
 	cost     string
 }
 
-// ordinaryPod is a pod that nothing speaks against.
+// ordinaryPod is a running and ready pod without special values.
 var ordinaryPod = podFields{node: "node-0", phase: "Running", readyFor: time.Hour, age: time.Hour}
 
-// podExcept is the usual pod with something changed.
+// podExcept returns an ordinary pod with a change.
 func podExcept(change func(*podFields)) podFields {
 	l := ordinaryPod
 	change(&l)
@@ -42,7 +42,7 @@ func (l podFields) apply(o *history.Object) {
 		l.node, l.phase, l.restarts, status, began.Add(-l.readyFor).Format(time.RFC3339))
 }
 
-// podsWith makes pods of an owner and lets the subject get used to them.
+// podsWith creates pods of an owner, delivers them, and waits.
 func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*history.Object {
 	var pods []*history.Object
 	for _, l := range all {
@@ -53,7 +53,7 @@ func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*hi
 	return pods
 }
 
-// setPodFields commits a version of a pod that looks so.
+// setPodFields commits a version of a pod with these fields.
 func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history.Object {
 	changed := *pod
 	l.apply(&changed)
@@ -61,7 +61,7 @@ func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history
 }
 
 func TestScaleDownOrder(t *testing.T) {
-	// deletes the first of two pods, of an owner that wants one.
+	// deletesFirst deletes the first of two pods of an owner that wants one.
 	deletesFirst := func(first, second podFields) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
@@ -71,41 +71,41 @@ func TestScaleDownOrder(t *testing.T) {
 			h.wait(3 * time.Second)
 		}
 	}
-	onNoNode := podExcept(func(l *podFields) { l.node, l.phase, l.unready = "", "Pending", true })
+	unassigned := podExcept(func(l *podFields) { l.node, l.phase, l.unready = "", "Pending", true })
 	pending := podExcept(func(l *podFields) { l.phase, l.unready = "Pending", true })
-	lost := podExcept(func(l *podFields) { l.phase = "Unknown" })
+	unknown := podExcept(func(l *podFields) { l.phase = "Unknown" })
 	unready := podExcept(func(l *podFields) { l.unready = true })
 	cheap := podExcept(func(l *podFields) { l.cost = "-5" })
-	dear := podExcept(func(l *podFields) { l.cost = "5" })
-	nonsense := podExcept(func(l *podFields) { l.cost = "dear" })
+	expensive := podExcept(func(l *podFields) { l.cost = "5" })
+	invalidCost := podExcept(func(l *podFields) { l.cost = "invalid" })
 	fresh := podExcept(func(l *podFields) { l.readyFor = 10 * time.Second })
 	recent := podExcept(func(l *podFields) { l.readyFor = 40 * time.Minute })
 	restarted := podExcept(func(l *podFields) { l.restarts = 3 })
 	young := podExcept(func(l *podFields) { l.age = time.Minute })
 	for _, c := range []struct {
-		lesser, greater podFields
-		says            string
+		lower, higher podFields
+		reason        string
 	}{
-		{onNoNode, pending, "is on no node yet"},
-		{pending, lost, "is Pending"},
+		{unassigned, pending, "is not assigned to a node"},
+		{pending, unknown, "is Pending"},
 		{pending, ordinaryPod, "is Pending"},
-		{lost, ordinaryPod, "is Unknown"},
+		{unknown, ordinaryPod, "is Unknown"},
 		{unready, ordinaryPod, "is not ready"},
 		{unready, cheap, "is not ready"},
-		{cheap, ordinaryPod, "costs -5 to delete, the other 0"},
-		{ordinaryPod, dear, "costs 0 to delete, the other 5"},
-		{nonsense, dear, "costs 0 to delete, the other 5"},
-		{fresh, ordinaryPod, "has been ready for 13s, the other for 1h0m3s"},
-		{restarted, ordinaryPod, "has restarted 3 times, the other 0"},
-		{young, ordinaryPod, "has been there for 1m3s, the other for 1h0m3s"},
+		{cheap, ordinaryPod, "has pod-deletion-cost -5, the deleted pod 0"},
+		{ordinaryPod, expensive, "has pod-deletion-cost 0, the deleted pod 5"},
+		{invalidCost, expensive, "has pod-deletion-cost 0, the deleted pod 5"},
+		{fresh, ordinaryPod, "has been ready for 13s, the deleted pod for 1h0m3s"},
+		{restarted, ordinaryPod, "has 3 container restarts, the deleted pod 0"},
+		{young, ordinaryPod, "has existed for 1m3s, the deleted pod for 1h0m3s"},
 	} {
 		runTestCases(t, "scale-down-order", []testCase{
-			{name: "the other " + c.says, want: Fail, evidence: c.says, build: deletesFirst(c.greater, c.lesser)},
-			{name: "it " + c.says, want: Pass, build: deletesFirst(c.lesser, c.greater)},
+			{name: "leaves the pod that " + c.reason, want: Fail, evidence: c.reason, build: deletesFirst(c.higher, c.lower)},
+			{name: "deletes the pod that " + c.reason, want: Pass, build: deletesFirst(c.lower, c.higher)},
 		})
 	}
 	runTestCases(t, "scale-down-order", []testCase{
-		{name: "equals", want: Pass, build: deletesFirst(ordinaryPod, ordinaryPod)},
+		{name: "equal pods", want: Pass, build: deletesFirst(ordinaryPod, ordinaryPod)},
 		{name: "ages of one class (trap 20)", want: Pass, build: deletesFirst(ordinaryPod, recent)},
 		{name: "an order that depends on the sort", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
@@ -114,7 +114,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "a Deployment's: its nodes come before ages (trap 20)", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods of a Deployment: node ranks precede ages (trap 20)", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 2, nil)
 			rs := h.replicaSetOf("web", "v1", 2, 2)
 			old := h.setPodFields(h.podOf(rs, "Running"), ordinaryPod)
@@ -124,7 +124,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(old).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "not ready only of late", want: Pass, build: func(h *historyBuilder) {
+		{name: "not ready since a moment", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 1), h.setPodFields(pods[1], unready))
@@ -140,7 +140,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "another's pod is nothing to it", want: Pass, build: func(h *historyBuilder) {
+		{name: "another controller's pod is not ready", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.podsWith(rs, ordinaryPod, ordinaryPod)
 			h.deliver(h.setPodFields(h.pod(foreign(), "web"), unready))
@@ -158,7 +158,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "the machine stands still in the middle of a batch", want: notFailed, build: func(h *historyBuilder) {
+		{name: "the machine stalls in the middle of a batch", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.podsWith(rs, unready, pending, ordinaryPod, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 3))
@@ -167,7 +167,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "a delete of a batch never comes as far as the proxy", want: notFailed, build: func(h *historyBuilder) {
+		{name: "a delete of a batch never reaches the proxy", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.podsWith(rs, unready, pending, ordinaryPod, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 3))
@@ -177,7 +177,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "a second scale-down is a second choice", want: Fail, evidence: "is not ready", build: func(h *historyBuilder) {
+		{name: "a second scale-down is checked separately", want: Fail, evidence: "is not ready", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 4)
 			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod, ordinaryPod)
 			h.deliver(h.scale("web", 3))
@@ -188,7 +188,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "killed before it deleted the other", want: notFailed, build: func(h *historyBuilder) {
+		{name: "killed before the second delete", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.podsWith(rs, ordinaryPod, unready, ordinaryPod)
 			h.deliver(h.scale("web", 1))
@@ -198,7 +198,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[1]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "the history ends while it may not be done", want: notFailed, build: func(h *historyBuilder) {
+		{name: "the history ends before the scale-down is certainly over", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.podsWith(rs, ordinaryPod, unready)
 			h.deliver(h.scale("web", 1))

@@ -8,39 +8,42 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// slowStartCheck is the row of slow-start in All.
+// slowStartCheck looks at each create of a pod and its answer.
+//
+// A run exercises it only if an owner misses more than one pod.
 var slowStartCheck = Check{
 	ID:               "slow-start",
-	Guarantee:        "Creates of one owner go out in batches of 1, 2, 4, and so on, each only after the one before has succeeded, and from 1 again after a failure.",
+	Guarantee:        "A controller creates the pods of an owner in batches of 1, 2, 4, 8 and so on. Each batch starts only after the previous one has succeeded, and after a failure the next sync starts with 1 again.",
 	Contract:         "ReplicaSet 8",
 	Property:         Safety,
 	AllowedBehaviors: []string{"client-retries", "client-rate-limit"},
 	New:              newSlowStartChecker,
 }
 
-// slowStartChecker: the creates in flight are at most one more than those that
-// have succeeded since the sync began.
+// slowStartChecker reports more creates in flight than slow start allows.
 //
-// The history does not show where a sync begins. It certainly does after a
-// failure, once the calls of the failed batch are sent, and after an idle spell
-// unless creates were still to come: a subject may be starved in mid-sync.
-// A refusal after which the client repeats the call by itself is no failure yet:
-// the call counts as in flight until it is sent again. A refusal because the
-// namespace is terminating is none either: nothing is to be tried again there.
+// At most one more create may be in flight than have succeeded since the sync began. The
+// history does not show where a sync begins. It begins after a failure, once the rest of
+// the failed batch is sent. It also begins after an idle period, unless creates of the
+// last sync were still to come: a process may get no CPU in the middle of a sync.
+//
+// A rejected call that client-go resends by itself counts as in flight until it is sent
+// again. A call that is rejected because the namespace is terminating counts as success:
+// the controller does not retry it.
 type slowStartChecker struct {
 	findings
 	states perOwnerState[slowStartState]
 }
 
-// slowStartState is what is known of the creates of one owner.
+// slowStartState follows the creates for one owner.
 type slowStartState struct {
 	idlePeriod    int
-	needed        int // how many creates the sync, and those before it in the spell, are for
-	succeeded     int // since a sync may have begun
+	needed        int // creates that the syncs since the last idle period are for
+	succeeded     int // creates that succeeded since the sync may have begun
 	inFlight      map[uint64]bool
-	clientRetries int // refused, and perhaps to be sent again by the client
-	// unsentOfFailedBatch is how many calls of a failed batch may still be sent; doomed is
-	// those of it that were in flight when it failed.
+	clientRetries int // rejected creates that client-go may resend
+	// unsentOfFailedBatch is how many calls of a failed batch may still be sent.
+	// inFlightAtFailure has the calls of the batch that were in flight when it failed.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -64,12 +67,12 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	}
 	s.idlePeriod = c.process.idlePeriods
 	if missing > 1 {
-		checker.exercised++ // it could have sent several at once
+		checker.exercised++ // slow start limits the batch
 	}
 	switch sent := s.succeeded + len(s.inFlight); {
-	case s.needed <= 0: // it may be the first of a sync that follows a failure
+	case s.needed <= 0: // possibly the first create of a sync after a failure
 		s.needed = min(missing, burstLimit)
-	case sent >= s.needed: // and what is more than a sync was for, that of another one
+	case sent >= s.needed: // more than the sync needs, so another sync has begun
 		s.needed = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
 	}
 	switch {
@@ -83,8 +86,8 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	if n := len(s.inFlight) + s.clientRetries; n > 1+s.succeeded {
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary: fmt.Sprintf("%s: %d creates in flight when %d had succeeded since %s began to create",
-					c.ownerState.name(), n, s.succeeded, c.process.name),
+				Summary: fmt.Sprintf("%s: %s has %d creates in flight after %d successful creates",
+					c.ownerState.name(), c.process.name, n, s.succeeded),
 				Expected: fmt.Sprintf("at most %d in flight", 1+s.succeeded),
 				Object:   c.ownerState.ref(),
 				At:       m.now,
@@ -109,9 +112,10 @@ func (s *slowStartState) answer(answered *answeredCall) {
 	delete(s.inFlightAtFailure, answered.id)
 }
 
-// fail ends the batch that is in flight. Its size was at most one more than had
-// succeeded; what of it has not been sent may still come. What succeeds of it
-// says nothing for the next sync.
+// fail ends the batch in flight.
+//
+// Its size was at most one more than had succeeded, so the unsent rest may still come. Its
+// successes do not count for the next sync.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

@@ -9,31 +9,31 @@ import (
 
 func TestSlowStart(t *testing.T) {
 	runTestCases(t, "slow-start", []testCase{
-		{name: "1, 2, 4, 8", want: Pass, build: func(h *historyBuilder) {
+		{name: "batches of 1, 2, 4, 8", want: Pass, build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 15), 15)
 		}},
-		{name: "two at once to begin with", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "2 creates at once in the first batch", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			h.creates(deliveredReplicaSet(h, 2), 2)
 		}},
-		{name: "read from the connection of one that has been killed", want: Pass, build: func(h *historyBuilder) {
+		{name: "a batch read from the connection of a killed process", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.createAll(rs, 7)
 			h.append(history.Record{Process: &history.Process{Name: h.subject, Event: history.ProcessStopped}})
 			h.creates(rs, 8)
 		}},
-		{name: "by one that has started again", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a restarted process starts with 2", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.createAll(rs, 7)
 			h.append(history.Record{Process: &history.Process{Name: h.subject, Event: history.ProcessStopped}})
 			h.restart(h.subject)
 			h.creates(rs, 2)
 		}},
-		{name: "four after one", want: Fail, evidence: "3 creates in flight when 1 had succeeded", build: func(h *historyBuilder) {
+		{name: "4 creates at once in the second batch", want: Fail, evidence: "3 creates in flight after 1 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 10)
 			succeed(h.create(rs))
 			h.creates(rs, 4)
 		}},
-		{name: "a sync that follows on another, and goes on after the subject was idle", want: Pass, build: func(h *historyBuilder) {
+		{name: "a sync that follows another and continues after an idle period", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(succeed(h.create(rs))...)
 			rs = h.scale("web", 6)
@@ -43,7 +43,7 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 		}},
-		{name: "a size that was in view for a moment is not what a sync was for", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a spec.replicas of a moment ago does not count for the sync", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(succeed(h.create(rs))...)
 			h.deliver(h.scale("web", 40))
@@ -55,21 +55,21 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(rs)
 			h.creates(rs, 5)
 		}},
-		{name: "a batch that goes on after the machine stood still", want: Pass, build: func(h *historyBuilder) {
+		{name: "a batch continues after the machine stalled", want: Pass, build: func(h *historyBuilder) {
 			h.deliver(h.createAll(deliveredReplicaSet(h, 1), 1)...)
 			rs := h.scale("web", 3)
 			h.deliver(rs)
 			h.stall(5 * time.Second)
 			h.deliver(succeed(h.creates(rs, 2)...)...)
 		}},
-		{name: "one that begins with two when the machine did not", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a batch of 2 starts although the machine did not stall", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			h.deliver(h.createAll(deliveredReplicaSet(h, 1), 1)...)
 			rs := h.scale("web", 3)
 			h.deliver(rs)
 			h.wait(5 * time.Second)
 			h.creates(rs, 2)
 		}},
-		{name: "after a refusal, from one again", want: Pass, build: func(h *historyBuilder) {
+		{name: "starts with 1 again after a rejection", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.createAll(rs, 3)
 			batch := h.creates(rs, 4)
@@ -80,20 +80,20 @@ func TestSlowStart(t *testing.T) {
 			h.wait(10 * time.Millisecond)
 			h.createAll(rs, 7)
 		}},
-		{name: "after a refusal, not from one", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "starts with 2 after a rejection", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
 			h.creates(rs, 2)
 		}},
-		{name: "the siblings of a failed batch still come", want: Pass, build: func(h *historyBuilder) {
+		{name: "sends the rest of a failed batch", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.createAll(rs, 7)
 			batch := h.creates(rs, 2)
 			batch[0].answered(422)
 			succeed(h.creates(rs, 6)...)
 		}},
-		{name: "more than the siblings of a failed batch", want: Fail, build: func(h *historyBuilder) {
+		{name: "sends more than the rest of a failed batch", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			h.create(rs).answered(422)
@@ -102,20 +102,20 @@ func TestSlowStart(t *testing.T) {
 			}
 			h.creates(rs, 2)
 		}},
-		{name: "siblings are forgotten once the subject was idle", want: Fail, build: func(h *historyBuilder) {
+		{name: "an idle period ends a failed batch", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			h.create(rs).answered(422)
 			h.wait(2 * time.Second)
 			h.creates(rs, 2)
 		}},
-		{name: "the machine stands still in mid-sync", want: Pass, build: func(h *historyBuilder) {
+		{name: "the machine stalls during a sync", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.deliver(h.createAll(rs, 7)...)
 			h.wait(3 * time.Second)
 			h.creates(rs, 8)
 		}},
-		{name: "the machine stands still in mid-sync, after a refusal", want: Pass, build: func(h *historyBuilder) {
+		{name: "the machine stalls during a sync after a rejection", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 20)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
@@ -123,16 +123,16 @@ func TestSlowStart(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.creates(rs, 4)
 		}},
-		{name: "the machine stands still in mid-sync, after a refusal of a batch", want: Pass, build: func(h *historyBuilder) {
+		{name: "the machine stalls during a sync after a rejection in a batch", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.deliver(h.createAll(rs, 7)...)
-			h.create(rs).answered(422) // of a batch of eight, of which this might be all
+			h.create(rs).answered(422) // of a batch of eight, the rest of which may not be sent
 			h.wait(5 * time.Millisecond)
 			h.deliver(h.createAll(rs, 3)...)
 			h.wait(3 * time.Second)
 			h.creates(rs, 4)
 		}},
-		{name: "a sync after a refusal that is over says nothing for the next", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a completed sync after a rejection does not count for the next", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 7)
 			h.create(rs).answered(403)
 			h.wait(5 * time.Millisecond)
@@ -142,14 +142,14 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(rs)
 			h.creates(rs, 2)
 		}},
-		{name: "a sync that is over says nothing for the next", want: Fail, evidence: "2 creates in flight when 0 had succeeded", build: func(h *historyBuilder) {
+		{name: "a completed sync does not count for the next", want: Fail, evidence: "2 creates in flight after 0 successful creates", build: func(h *historyBuilder) {
 			h.createAll(deliveredReplicaSet(h, 7), 7)
 			h.wait(3 * time.Second)
 			rs := h.scale("web", 20)
 			h.deliver(rs)
 			h.creates(rs, 2)
 		}},
-		{name: "the client repeats refused calls and the batch goes on (trap 13)", want: Pass, build: func(h *historyBuilder) {
+		{name: "client-go resends rejected calls and the batch continues (trap 13)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			batch := h.creates(rs, 8)
@@ -160,7 +160,7 @@ func TestSlowStart(t *testing.T) {
 			succeed(h.creates(rs, 2)...)
 			succeed(h.creates(rs, 16)...)
 		}},
-		{name: "refused calls that the client does not repeat end the batch", want: Fail, build: func(h *historyBuilder) {
+		{name: "rejected calls that client-go does not resend end the batch", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			batch := h.creates(rs, 8)
@@ -169,7 +169,7 @@ func TestSlowStart(t *testing.T) {
 			succeed(batch[2:]...)
 			succeed(h.creates(rs, 2)...)
 		}},
-		{name: "a lost answer ends the batch, and the next begins with one", want: Pass, build: func(h *historyBuilder) {
+		{name: "a create without an answer ends the batch", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			batch := h.creates(rs, 8)
@@ -178,12 +178,12 @@ func TestSlowStart(t *testing.T) {
 			succeed(h.create(rs))
 			succeed(h.creates(rs, 2)...)
 		}},
-		{name: "a lost answer, and the next batch all the same", want: Fail, build: func(h *historyBuilder) {
+		{name: "the next batch after a create without an answer", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.create(rs).commitPod().lost()
 			h.creates(rs, 2)
 		}},
-		{name: "the client rate limit spreads a batch (trap 16)", want: Pass, build: func(h *historyBuilder) {
+		{name: "the client-side rate limit spreads a batch (trap 16)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			for range 8 {
@@ -191,12 +191,12 @@ func TestSlowStart(t *testing.T) {
 				h.wait(50 * time.Millisecond)
 			}
 		}},
-		{name: "all refused, next batch all the same", want: Fail, build: func(h *historyBuilder) {
+		{name: "the next batch after all creates were rejected", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.create(rs).answered(500)
 			h.creates(rs, 2)
 		}},
-		{name: "all refused in a terminating namespace, and the next batch (trap 18)", want: Pass, build: func(h *historyBuilder) {
+		{name: "the next batch in a terminating namespace (trap 18)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.create(rs).refusedAsTerminating()
 			for _, create := range h.creates(rs, 2) {
@@ -204,12 +204,12 @@ func TestSlowStart(t *testing.T) {
 			}
 			h.creates(rs, 4)
 		}},
-		{name: "a terminating namespace is no leave to skip a batch", want: Fail, build: func(h *historyBuilder) {
+		{name: "skips a batch in a terminating namespace", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.create(rs).refusedAsTerminating()
 			h.creates(rs, 3)
 		}},
-		{name: "each owner has its own start", want: Pass, build: func(h *historyBuilder) {
+		{name: "each owner starts with 1", want: Pass, build: func(h *historyBuilder) {
 			web, db := deliveredReplicaSet(h, 2), h.owner(controllers, "db", "db", 2)
 			h.deliver(db)
 			step, b := h.create(web), h.create(db)

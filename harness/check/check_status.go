@@ -7,27 +7,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// statusCheck is the row of status in All.
+// statusCheck looks at each write of the status of a ReplicaSet or ReplicationController.
+//
+// It skips a status that is not written from the latest cached version of the owner.
 var statusCheck = Check{
 	ID:               "status",
-	Guarantee:        "What a controller writes into the status of a ReplicaSet or ReplicationController was true of it by what the controller knew of its pods and its generation.",
+	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
 	Contract:         "ReplicaSet 13, 14",
 	Property:         Safety,
 	AllowedBehaviors: []string{"whole-second-timestamps", "overlapping-selectors", "replica-failure-message", "observed-generation-order"},
 	New:              newStatusChecker,
 }
 
-// statusChecker: each number that a process writes into an owner's status lies
-// between the lowest and the highest that it may have known. Orphans that it may
-// adopt count as they like. A pod is available no earlier than its own time and
-// minReadySeconds say, and that a pod to delete was gone is no failure.
+// statusChecker compares each written count with its lowest and highest value in the
+// caches.
 //
-// A status that is not written from the version that the process was told last is
-// refused, and judged by nobody. One that is written from a version that was read
-// live repeats an older one, after a conflict.
+// An orphan that the owner may adopt may be counted or not. A pod is available once it has
+// been ready for minReadySeconds. A delete of a pod that was already gone is no
+// ReplicaFailure.
 //
-// One that is written onto an owner that the process was never shown, and knows from a
-// live read alone, is that of a namesake (trap 43).
+// The API server rejects a status that is not written from the latest version, so the
+// checker skips such a write. A status that is written from a live read repeats an older
+// one after a conflict.
+//
+// A status may go to an owner that was never in the cache, only in a live read. Such a
+// status describes another owner with the same name (trap 43).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -42,55 +46,57 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	state, o := c.ownerState, c.ownerState.owner()
 	if c.writesOtherOwner(r.Request) {
 		checker.addKnownViolation(namesakeStatus, func() Evidence {
-			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote its status onto another of its name, with the UID %s, that it was never shown",
-				state.name(), c.process.name, r.Request.Object.UID), "each status written onto what it is of")
+			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote its status to another object with the same name, UID %s, which was never in its cache",
+				state.name(), c.process.name, r.Request.Object.UID), "a status write only to the owner that the status describes")
 		})
 		return
 	}
 	if c.reportedOwner(r.Request) == nil {
 		return
 	}
-	var written struct{ Status statusBody } // nothing else of it counts
+	var written struct{ Status statusBody } // no other field counts
 	if err := unmarshalSome(r.Request.Object.Body, &written); err != nil {
-		return // the API server refuses what cannot be read
+		return // the API server rejects a status that cannot be decoded
 	}
-	said, failing := &written.Status.ownerStatus, written.Status.failing()
+	counts, failing := &written.Status.ownerStatus, written.Status.failing()
 	checker.exercised++
 	if c.mustReportFailure && !failing {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote a status without the condition ReplicaFailure", o, c.process.name),
-				"the condition, for creates or deletes have failed since its last report")
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote a status without condition ReplicaFailure", o, c.process.name),
+				"condition ReplicaFailure, because creates or deletes have failed since its last status write")
 		})
 	}
-	for _, field := range state.statusFieldBounds(said, m.start.Time.Add(m.now)) {
+	for _, field := range state.statusFieldBounds(counts, m.start.Time.Add(m.now)) {
 		if field.written >= field.low && field.written <= field.high {
 			continue
 		}
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, field.field, field.written),
-				fmt.Sprintf("from %d to %d, by what it knew", field.low, field.high))
+				rangeText(field.low, field.high)+" from its cache")
 		})
 	}
 	bounds := &state.statusBounds
 	if failing && bounds.failing.sinceIdle.high == 0 && bounds.deletesNotFound.total() > 0 && bounds.failures.total() == 0 && state.creates.inFlightExcept(c)+state.deletes.inFlightExcept(c) == 0 {
 		checker.addViolation(func() Evidence {
-			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote the condition ReplicaFailure", o, c.process.name),
-				"none, for all that could not be deleted was gone already")
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote condition ReplicaFailure", o, c.process.name),
+				"no condition ReplicaFailure, because only deletes of pods that were already gone failed")
 		})
 	}
 }
 
-// writesOtherOwner reports whether a status goes to another owner than the process has had
-// under that name, one that it has read live and not been shown.
+// writesOtherOwner reports whether a status goes to another owner than the cached one of
+// that name. The process has only a live read of that other owner.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
 	return c.ownerState.synced && read && uid != c.ownerState.uid && p.view.owners[uid] == nil && p.ownerStates[uid] == nil
 }
 
-// mostAvailable is how many pods of the owner the process may take to be
-// available at some time: those that have been ready for long enough, and as many
-// more as have ceased to be ready in the time from which its report may date.
+// mostAvailable returns the highest number of pods of the owner that the process may count
+// as available.
+//
+// Those are the pods that have been ready for long enough, and the pods that became
+// unready during the time that the status may date from.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second
@@ -106,7 +112,8 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 	return min(ready, available)
 }
 
-// statusFieldBounds are the numbers that a status says which is written at some time.
+// statusFieldBounds returns the fields of a status that is written at a time, with their
+// bounds.
 func (state *ownerState) statusFieldBounds(s *ownerStatus, now time.Time) []fieldBounds {
 	bounds := &state.statusBounds
 	adoptable := bounds.orphans.sinceIdle.high

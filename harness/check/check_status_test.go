@@ -9,15 +9,15 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	// A ReplicaSet of three, with as many pods, that is all known, and was so when
-	// the version of the ReplicaSet came that there is.
+	// A ReplicaSet with three replicas and three pods, all in the cache before the latest
+	// version of the ReplicaSet.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)
 		h.deliver(rs)
 		return rs
 	}
-	three := func(h *historyBuilder) *history.Object {
+	threePods := func(h *historyBuilder) *history.Object {
 		h.running(deliveredReplicaSet(h, 3), 3)
 		return renewed(h)
 	}
@@ -31,16 +31,16 @@ func TestStatus(t *testing.T) {
 		return status
 	}
 	runTestCases(t, "status", []testCase{
-		{name: "as it is", want: Pass, build: func(h *historyBuilder) {
-			h.updateStatus(three(h), counts(3, 3)).answered(200)
+		{name: "counts as in the cache", want: Pass, build: func(h *historyBuilder) {
+			h.updateStatus(threePods(h), counts(3, 3)).answered(200)
 		}},
 		{name: "one pod too few", want: Fail, evidence: "wrote status.replicas 2", build: func(h *historyBuilder) {
-			h.updateStatus(three(h), counts(2, 2)).answered(200)
+			h.updateStatus(threePods(h), counts(2, 2)).answered(200)
 		}},
-		{name: "none below nothing", want: Fail, evidence: "wrote status.replicas -1", build: func(h *historyBuilder) {
+		{name: "negative status.replicas", want: Fail, evidence: "wrote status.replicas -1", build: func(h *historyBuilder) {
 			h.updateStatus(deliveredReplicaSet(h, 0), counts(-1, 0)).answered(422)
 		}},
-		{name: "pods that are not ready", want: Fail, evidence: "wrote status.readyReplicas 3", build: func(h *historyBuilder) {
+		{name: "counts a pod as ready that is not", want: Fail, evidence: "wrote status.readyReplicas 3", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.running(rs, 2)
 			unready := *h.pod(rs, "web")
@@ -48,22 +48,22 @@ func TestStatus(t *testing.T) {
 			h.deliver(h.commit(history.Modified, unready))
 			h.updateStatus(renewed(h), counts(3, 3)).answered(200)
 		}},
-		{name: "a create has failed, and that is told", want: Pass, build: func(h *historyBuilder) {
+		{name: "a create failed, with ReplicaFailure", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(500)
 			h.updateStatus(rs, failing(counts(0, 0))).answered(200)
 		}},
-		{name: "it is not told", want: Fail, evidence: "without the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "a create failed, without ReplicaFailure", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(500)
 			h.updateStatus(rs, counts(0, 0)).answered(200)
 		}},
-		{name: "a delete has failed, and it is not told", want: Fail, evidence: "without the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "a delete failed, without ReplicaFailure", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			pods := h.running(deliveredReplicaSet(h, 1), 2)
 			h.delete(pods[0]).answered(500)
 			h.updateStatus(renewed(h), counts(2, 2)).answered(200)
 		}},
-		{name: "one has failed of a pod that may have been another's", want: Pass, build: func(h *historyBuilder) {
+		{name: "a delete of a pod failed that may belong to another owner", want: Pass, build: func(h *historyBuilder) {
 			rs, other := deliveredReplicaSet(h, 1), h.replicaSet("other", 0)
 			pods := h.running(rs, 2)
 			h.deliver(other)
@@ -73,58 +73,58 @@ func TestStatus(t *testing.T) {
 			h.delete(pods[0]).answered(500)
 			h.updateStatus(other, counts(1, 1)).answered(200)
 		}},
-		{name: "it has been told, and pods are made since", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods created after ReplicaFailure was reported", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(500)
 			h.updateStatus(rs, failing(counts(0, 0))).answered(200)
 			h.deliver(succeed(h.create(rs))...)
 			h.updateStatus(rs, counts(1, 1)).answered(200)
 		}},
-		{name: "it is told already", want: notFailed, build: func(h *historyBuilder) {
+		{name: "ReplicaFailure is already in the status", want: notFailed, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			rs := h.revise("web", "status", failing(counts(0, 0)))
 			h.deliver(rs)
 			h.create(rs).answered(500)
 			h.updateStatus(rs, counts(0, 0)).answered(200)
 		}},
-		{name: "its namespace is terminating (trap 18)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a create rejected in a terminating namespace (trap 18)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(403)
 			h.updateStatus(rs, counts(0, 0)).answered(200)
 		}},
-		{name: "a pod has just come", want: Pass, build: func(h *historyBuilder) {
-			rs := three(h)
+		{name: "a pod has just arrived", want: Pass, build: func(h *historyBuilder) {
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			h.updateStatus(rs, counts(3, 3)).answered(200)
 		}},
-		{name: "it has come long ago, and its coming was reported", want: Fail, evidence: "wrote status.replicas 3", build: func(h *historyBuilder) {
-			rs := three(h)
+		{name: "a pod arrived before the last status write", want: Fail, evidence: "wrote status.replicas 3", build: func(h *historyBuilder) {
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			h.updateStatus(rs, counts(4, 4)).answered(200)
 			h.updateStatus(renewed(h), counts(3, 3)).answered(200)
 		}},
-		{name: "it has come long ago, but a call of before may have hung as long", want: Pass, build: func(h *historyBuilder) {
-			rs := three(h)
+		{name: "a pod arrived long ago, but an earlier call may have taken that long", want: Pass, build: func(h *historyBuilder) {
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			h.wait(time.Minute)
 			h.updateStatus(rs, counts(3, 3)).answered(200)
 		}},
-		{name: "from a version that is replaced, which the API server refuses", want: notFailed, build: func(h *historyBuilder) {
-			rs := three(h)
+		{name: "from a replaced version, which the API server rejects", want: notFailed, build: func(h *historyBuilder) {
+			rs := threePods(h)
 			h.deliver(h.pod(rs, "web"))
 			renewed(h)
 			h.updateStatus(rs, counts(3, 3)).answered(409)
 		}},
-		{name: "an orphan that it has adopted and not been shown (trap 25)", want: notFailed, build: func(h *historyBuilder) {
-			rs := three(h)
+		{name: "counts an adopted orphan before it observes the adoption (trap 25)", want: notFailed, build: func(h *historyBuilder) {
+			rs := threePods(h)
 			orphan := h.pod(nil, "web")
 			h.deliver(orphan)
 			h.readLive(rs)
 			h.adopt(orphan, rs).answered(200)
 			h.updateStatus(rs, counts(4, 4)).answered(200)
 		}},
-		{name: "a list has come, half of which is in the cache", want: Pass, build: func(h *historyBuilder) {
-			rs := three(h)
+		{name: "a list that is only partly in the cache", want: Pass, build: func(h *historyBuilder) {
+			rs := threePods(h)
 			h.terminate(h.find("web-1"))
 			h.pod(rs, "web")
 			h.list(podResource)
@@ -136,23 +136,23 @@ func TestStatus(t *testing.T) {
 func TestStatusGeneration(t *testing.T) {
 	generation := func(g int) fields { return fields{"observedGeneration": g, "replicas": 0} }
 	runTestCases(t, "status", []testCase{
-		{name: "a generation that it has not been told of", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
+		{name: "observedGeneration of a version that is not in the cache", want: Fail, evidence: "wrote status.observedGeneration 2", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			h.scale("web", 1)
 			h.updateStatus(rs, generation(2)).answered(200)
 		}},
-		{name: "one that it has read live", want: notFailed, build: func(h *historyBuilder) {
+		{name: "observedGeneration of a live read", want: notFailed, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 0)
 			h.scale("web", 1)
 			h.readLive(h.find("web"))
 			h.updateStatus(h.find("web"), generation(2)).answered(200)
 		}},
-		{name: "the one before, of which it has just been told the next", want: notFailed, build: func(h *historyBuilder) {
+		{name: "observedGeneration of the version before", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			h.deliver(h.scale("web", 1))
 			h.updateStatus(rs, generation(1)).answered(409)
 		}},
-		{name: "an older one than it has reported", want: Fail, evidence: "wrote status.observedGeneration 1", build: func(h *historyBuilder) {
+		{name: "observedGeneration falls", want: Fail, evidence: "wrote status.observedGeneration 1", build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 0)
 			h.deliver(h.scale("web", 1))
 			h.updateStatus(h.find("web"), generation(2)).answered(200)
@@ -160,7 +160,7 @@ func TestStatusGeneration(t *testing.T) {
 			h.deliver(h.revise("web", "status", generation(2)))
 			h.updateStatus(h.find("web"), generation(1)).answered(200)
 		}},
-		{name: "another leader knows no better (trap 27)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a new leader with an older cached version (trap 27)", want: Pass, build: func(h *historyBuilder) {
 			old := deliveredReplicaSet(h, 0)
 			h.deliver(h.scale("web", 1))
 			h.updateStatus(h.find("web"), generation(2)).answered(200)
@@ -173,8 +173,7 @@ func TestStatusGeneration(t *testing.T) {
 }
 
 func TestStatusAvailability(t *testing.T) {
-	// A pod that became ready at the tenth second, of a ReplicaSet that takes it
-	// for available after five more.
+	// A pod that became ready at second 10, of a ReplicaSet with minReadySeconds 5.
 	fresh := func(h *historyBuilder) *history.Object {
 		h.replicaSet("web", 1)
 		rs := h.revise("web", "spec", fields{"minReadySeconds": 5})
@@ -188,12 +187,12 @@ func TestStatusAvailability(t *testing.T) {
 	}
 	available := fields{"replicas": 1, "fullyLabeledReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 2}
 	runTestCases(t, "status", []testCase{
-		{name: "too early", want: Fail, evidence: "wrote status.availableReplicas 1", build: func(h *historyBuilder) {
+		{name: "available too early", want: Fail, evidence: "wrote status.availableReplicas 1", build: func(h *historyBuilder) {
 			rs := fresh(h)
 			h.wait(3 * time.Second)
 			h.updateStatus(rs, available).answered(200)
 		}},
-		{name: "by whole seconds, early by a part of one (trap 22)", want: Pass, build: func(h *historyBuilder) {
+		{name: "available early by a fraction of a second (trap 22)", want: Pass, build: func(h *historyBuilder) {
 			rs := fresh(h)
 			h.at = 15 * time.Second
 			h.updateStatus(rs, available).answered(200)
@@ -206,22 +205,22 @@ func TestReplicaFailure(t *testing.T) {
 		"replicas": 0, "observedGeneration": 1, "conditions": []any{fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}},
 	}
 	runTestCases(t, "status", []testCase{
-		{name: "after a create that failed", want: Pass, build: func(h *historyBuilder) {
+		{name: "ReplicaFailure after a failed create", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(403)
 			h.updateStatus(rs, failing).answered(200)
 		}},
-		{name: "nothing has failed, of what was seen to be sent", want: Pass, build: func(h *historyBuilder) {
+		{name: "ReplicaFailure without a recorded failure", want: Pass, build: func(h *historyBuilder) {
 			h.updateStatus(deliveredReplicaSet(h, 1), failing).answered(200)
 		}},
-		{name: "a pod to delete was gone already (R17)", want: Fail, evidence: "wrote the condition ReplicaFailure", build: func(h *historyBuilder) {
+		{name: "ReplicaFailure after a delete of a pod that was already gone (mutant R17)", want: Fail, evidence: "wrote condition ReplicaFailure", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 0)
 			pods := h.running(rs, 1)
 			h.delete(pods[0]).answered(404)
 			h.deliverGone(pods[0])
 			h.updateStatus(rs, failing).answered(200)
 		}},
-		{name: "it is there already (trap 26)", want: Pass, build: func(h *historyBuilder) {
+		{name: "ReplicaFailure is already in the status (trap 26)", want: Pass, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.revise("web", "status", failing))
 			h.wait(3 * time.Second)

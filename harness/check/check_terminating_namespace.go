@@ -10,33 +10,38 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// terminatingNamespaceCheck is the row of terminating-namespace in All.
+// terminatingNamespaceCheck looks at each create that is rejected because the namespace is
+// terminating.
+//
+// For pods, it allows as many rejections as the owner wants pods. For other objects it
+// allows 3 further attempts, and one for each event.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
-	Guarantee:        "What is refused because its namespace is being deleted is not tried again, but for a ReplicaSet or Endpoints at news.",
+	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry it. It may retry a ReplicaSet or Endpoints when a new event arrives.",
 	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "client-retries", "terminating-namespace-creates"},
 	New:              newTerminatingNamespaceChecker,
 }
 
-// lateTriesMax is how many more tries without news are let pass of what is no pod: a
-// controller that comes back to look at a deadline, or at what it read too early,
-// cannot know.
-const lateTriesMax = 3
+// lateRetriesMax is how many more attempts without an event are allowed for an object
+// other than a pod. A controller may look at the object again because of a deadline or a
+// stale cache.
+const lateRetriesMax = 3
 
-// terminatingNamespaceChecker: a creation that is refused because the namespace is being deleted is
-// not tried again. Of an owner's pods, a process is refused no more than the owner
-// asked for: it waits for them, as if they had been made (contract ReplicaSet 16). A
-// ReplicaSet or Endpoints may be tried once more at each news.
+// terminatingNamespaceChecker reports repeated creates in a terminating namespace.
+//
+// For the pods of an owner, it allows as many rejected creates as the owner wants pods.
+// The controller waits for these pods as if they existed (contract ReplicaSet 16). A
+// ReplicaSet or Endpoints may be tried again at each event.
 type terminatingNamespaceChecker struct {
 	findings
-	byKey map[workQueueKey]*refusals
+	byKey map[workQueueKey]*rejections
 }
 
-// refusals are those of creations for one object, for that reason.
-type refusals struct {
-	since   time.Duration // of the first
+// rejections are the creates for one key that were rejected for that reason.
+type rejections struct {
+	since   time.Duration // the first rejection
 	count   int
 	allowed int
 	pods    bool
@@ -44,12 +49,12 @@ type refusals struct {
 }
 
 func newTerminatingNamespaceChecker(Settings) Checker {
-	return &terminatingNamespaceChecker{byKey: map[workQueueKey]*refusals{}}
+	return &terminatingNamespaceChecker{byKey: map[workQueueKey]*rejections{}}
 }
 
 func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record) {
 	if r.Process != nil {
-		maps.DeleteFunc(checker.byKey, func(key workQueueKey, _ *refusals) bool { return key.process.ended })
+		maps.DeleteFunc(checker.byKey, func(key workQueueKey, _ *rejections) bool { return key.process.ended })
 	}
 	for _, event := range m.events {
 		if s := checker.byKey[event.workQueueKey]; s != nil && !s.pods {
@@ -68,16 +73,16 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 		s.pods = true
 		s.allowed = max(s.allowed, min(answered.ownerState.createBound.sinceIdle.high, burstLimit)+answered.ownerState.excessObserved)
 	} else if s.count == 1 {
-		s.allowed += 1 + lateTriesMax
+		s.allowed += 1 + lateRetriesMax
 	}
 	if s.count <= s.allowed {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s was refused %s because the namespace is being deleted, the latest by %s",
-				answered.queueKey, answered.process.name, times(s.count), answered.key),
-			Expected: fmt.Sprintf("at most %d tries", s.allowed),
+			Summary: fmt.Sprintf("%s: %d creates of %s rejected because the namespace is terminating; the latest was %s",
+				answered.queueKey, s.count, answered.process.name, callName(answered.call)),
+			Expected: fmt.Sprintf("at most %d rejected creates", s.allowed),
 			Object:   answered.queueKey.ref(),
 			At:       m.now,
 			Records:  append([]int64(nil), s.records...),
@@ -85,13 +90,13 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of is what is kept of an item. What is too old to be waited for by anybody is
-// forgotten when there is another.
-func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *refusals {
+// of returns the rejections of a key. It first removes entries that are older than the
+// expectations timeout.
+func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s
 	}
-	maps.DeleteFunc(checker.byKey, func(_ workQueueKey, s *refusals) bool { return at-s.since >= expectationsTimeout })
-	checker.byKey[key] = &refusals{since: at}
+	maps.DeleteFunc(checker.byKey, func(_ workQueueKey, s *rejections) bool { return at-s.since >= expectationsTimeout })
+	checker.byKey[key] = &rejections{since: at}
 	return checker.byKey[key]
 }

@@ -6,23 +6,23 @@ import (
 )
 
 func TestTerminatingNamespace(t *testing.T) {
-	// deployed makes a Deployment, and asks so often for its ReplicaSet, refused each
-	// time, with or without news of it in between.
-	deployed := func(tries int, news bool) func(*historyBuilder) {
+	// deployed creates a Deployment and tries to create its ReplicaSet, which is rejected
+	// each time. With events, the Deployment changes after each attempt.
+	deployed := func(tries int, events bool) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.deployment("web", 3, nil)
 			h.list(replicaSetResource)
 			h.wait(2 * time.Second)
 			retry(h, tries, 5*time.Millisecond, 2, func() {
 				h.createReplicaSet("web", "v1", 3).refusedAsTerminating()
-				if news {
+				if events {
 					h.deliver(h.revise("web", "metadata", fields{"x": h.version}))
 				}
 			})
 		}
 	}
 	runTestCases(t, "terminating-namespace", []testCase{
-		{name: "each pod is refused once", want: Pass, build: func(h *historyBuilder) {
+		{name: "each pod rejected once", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			for _, batch := range []int{1, 2, 2} {
 				for _, step := range h.creates(rs, batch) {
@@ -30,15 +30,15 @@ func TestTerminatingNamespace(t *testing.T) {
 				}
 			}
 		}},
-		{name: "refused, and tried again (R21)", want: Fail, evidence: "was refused 6 times because the namespace is being deleted", build: func(h *historyBuilder) {
+		{name: "pods rejected more than once (mutant R21)", want: Fail, evidence: "6 creates of subject-0 rejected because the namespace is terminating", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			retry(h, 6, 5*time.Millisecond, 2, func() { h.create(rs).refusedAsTerminating() })
 		}},
-		{name: "refused for another reason", want: NotExercised, build: func(h *historyBuilder) {
+		{name: "rejected for another reason", want: NotExercised, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			retry(h, 8, 5*time.Millisecond, 2, func() { h.create(rs).answered(403) })
 		}},
-		{name: "another life begins anew", want: Pass, build: func(h *historyBuilder) {
+		{name: "a restarted process starts again", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			h.creates(rs, 1)[0].refusedAsTerminating()
 			h.restart("subject-0")
@@ -48,21 +48,21 @@ func TestTerminatingNamespace(t *testing.T) {
 				step.refusedAsTerminating()
 			}
 		}},
-		{name: "it may think that they were lost after five minutes", want: Pass, build: func(h *historyBuilder) {
+		{name: "tried again after five minutes", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).refusedAsTerminating()
 			h.wait(6 * time.Minute)
 			h.create(rs).refusedAsTerminating()
 		}},
-		{name: "a pod that it did not know of comes for one that was refused", want: Pass, build: func(h *historyBuilder) {
+		{name: "tried again after the event of an unexpected pod", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).refusedAsTerminating()
 			h.deliver(h.pod(rs, "web"))
 			h.create(rs).refusedAsTerminating()
 		}},
-		{name: "a ReplicaSet is tried again at news", want: Pass, build: deployed(9, true)},
-		{name: "a ReplicaSet is tried again without", want: Fail, evidence: "Deployment ns/web", build: deployed(9, false)},
-		{name: "Endpoints are tried again without", want: Fail, evidence: "Service ns/web", build: func(h *historyBuilder) {
+		{name: "a ReplicaSet tried again at each event", want: Pass, build: deployed(9, true)},
+		{name: "a ReplicaSet tried again without an event", want: Fail, evidence: "Deployment ns/web", build: deployed(9, false)},
+		{name: "Endpoints tried again without an event", want: Fail, evidence: "Service ns/web", build: func(h *historyBuilder) {
 			h.service("web", nil)
 			h.list(endpointsResource)
 			h.wait(2 * time.Second)

@@ -90,9 +90,9 @@ func TestIncompleteHistory(t *testing.T) {
 		{"truncated", cut(whole, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
 		{"a gap", cut(whole, last(whole), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
 		{"a gap, a check not tested", cut(whole, last(whole), gap, nil), "burst-limit", Unknown, "too old"},
-		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "broken once"},
-		{"not tested", whole.all(), "burst-limit", NotExercised, "nothing put it to the test"},
-		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario says that it exercises"},
+		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "violated once"},
+		{"not tested", whole.all(), "burst-limit", NotExercised, "this run never exercised the guarantee"},
+		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario declares that it exercises"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := testSettings
@@ -177,17 +177,17 @@ func TestOverall(t *testing.T) {
 		want     Verdict
 		reason   string
 	}{
-		{"all well", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not put to the test"},
+		{"all well", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not exercised"},
 		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
 		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
-		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired, of 2 injected"},
+		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired (2 injected)"},
 		{"a fault that could not", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
 		{"nothing written", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
 		{"one unknown", []Result{result(Pass), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
 		{"one of upstream's weaknesses", []Result{result(Pass), result(KnownUpstream)}, busy, KnownUpstream, "known-upstream-check: so it is"},
 		{"one, and a step that awaits its end", []Result{result(KnownUpstream)}, failed, KnownUpstream, "known-upstream-check: so it is"},
 		{"one, and another unknown", []Result{result(KnownUpstream), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
-		{"all idle", []Result{result(NotExercised)}, busy, Unknown, "nothing was put to the test"},
+		{"all idle", []Result{result(NotExercised)}, busy, Unknown, "this run exercised no check"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			verdict, reason := Overall(c.results, c.activity)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// testSettings is what stories are judged under.
+// testSettings are the settings of the test cases.
 var testSettings = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
-// verdicts judges a history that must be readable.
+// verdicts runs all checks on a history.
 func verdicts(t *testing.T, h *historyBuilder) map[string]Result {
 	t.Helper()
 	results, _, err := Run(testSettings, h.all())
@@ -23,20 +23,21 @@ func verdicts(t *testing.T, h *historyBuilder) map[string]Result {
 	return byID
 }
 
-// notFailed stands for Pass or NotExercised: nothing is broken, tested or not.
-const notFailed Verdict = "legal"
+// notFailed stands for Pass or NotExercised: the check finds no violation.
+const notFailed Verdict = "not failed"
 
-// testCase is one history and what one check must say of it.
+// testCase is one history and the expected verdict of one check.
 type testCase struct {
 	name  string
 	build func(*historyBuilder)
 	want  Verdict
-	// evidence is what the first evidence must contain.
+	// evidence is a part of the summary of the first evidence.
 	evidence string
 }
 
-// runTestCases runs tales past a check. A tale that the check must not fail is legal:
-// no other safety check may fail it either.
+// runTestCases runs test cases for one check.
+//
+// In a test case without a failure, no other safety check may fail either.
 func runTestCases(t *testing.T, id string, tests []testCase) {
 	t.Helper()
 	for _, test := range tests {
@@ -55,28 +56,28 @@ func runTestCases(t *testing.T, id string, tests []testCase) {
 			}
 			for _, other := range results {
 				if check, _ := Find(other.Check); other.Verdict == Fail && check.Property == Safety {
-					t.Errorf("%s fails it too: %s", other.Check, other.Reason)
+					t.Errorf("check %s fails, too: %s", other.Check, other.Reason)
 				}
 			}
 		})
 	}
 }
 
-func checkEvidence(t *testing.T, h *historyBuilder, got Result, says string) {
+func checkEvidence(t *testing.T, h *historyBuilder, got Result, want string) {
 	t.Helper()
 	if len(got.Evidence) == 0 || got.Violations == 0 {
-		t.Fatal("failed without evidence")
+		t.Fatal("the check failed without evidence")
 	}
 	first := got.Evidence[0]
-	if !strings.Contains(first.Summary, says) {
-		t.Errorf("evidence %q does not say %q", first.Summary, says)
+	if !strings.Contains(first.Summary, want) {
+		t.Errorf("evidence %q, want it to contain %q", first.Summary, want)
 	}
 	if len(first.Records) == 0 {
-		t.Error("evidence points to no record")
+		t.Error("evidence without records")
 	}
 	for _, seq := range first.Records {
 		if seq < 1 || seq > int64(len(h.records)) {
-			t.Errorf("evidence points to record %d of %d", seq, len(h.records))
+			t.Errorf("evidence with record %d of %d", seq, len(h.records))
 		}
 	}
 }

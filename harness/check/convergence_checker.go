@@ -11,30 +11,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergenceChecker judges that within the bound after faults are healed, nothing is
-// pending that is the subject's to do about some kind of object, and that it
-// stays so.
+// convergenceChecker checks that objects of one kind converge after the faults are healed,
+// and stay converged.
 //
-// It looks at an object only when the run says that all has converged, and at
-// the end: what is in order then has been so since the object was last touched.
+// An object has converged when nothing is pending that the subject has to do. The checker
+// counts pending items only at two times: when the run reports convergence, and at the
+// end. An object that has nothing pending at such a time has converged at its last change
+// at the latest.
 type convergenceChecker struct {
+	// convergingKind describes one kind of object to a convergenceChecker.
 	convergingKind
 	within   time.Duration
-	upstream bool // the subject is upstream's
+	upstream bool // the subject is upstream's own controllers
 
 	settling      bool
-	settlingSince time.Duration // when settling began
-	// lastChange is when an object of the kind was last touched.
+	settlingSince time.Duration // start of the settle phase
+	// lastChange is the last change of an object of the kind.
 	lastChange recordTime
-	// convergedAt is since when all had converged, when the run found that they had;
-	// quiet, that it did.
+	// convergedAt is the last change before the run reported convergence; foundConverged
+	// says that nothing was pending then.
 	convergedAt    recordTime
 	foundConverged bool
 
 	result Result
 }
 
-// recordTime is when something happened, and the record that tells of it.
+// recordTime is a time and the record that happened then.
 type recordTime struct {
 	at  time.Duration
 	seq int64
@@ -42,30 +44,30 @@ type recordTime struct {
 
 // convergingKind is a kind of object that is to converge.
 type convergingKind struct {
-	// noneReason says what it means that there are none.
+	// noneReason is the reason for not-exercised when no such object exists.
 	noneReason string
-	// changed reports whether the current record may have changed any.
-	changed func(truth *objectSet) bool
-	// all returns those in a namespace, in order of names.
+	// changed reports whether the current record may have changed an object of the kind.
+	changed func(committed *objectSet) bool
+	// all returns the UIDs of the objects in a namespace, ordered by name.
 	all func(m *Model, namespace string) []types.UID
-	// pending says which object it is, and what is pending about it.
+	// pending returns the reference of an object and what is pending for it.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe takes in each record, for what weakness is to know; nil if that is nothing.
+	// observe follows each record for knownIssue. It may be nil.
 	observe func(m *Model, r *history.Record)
-	// knownIssue is what explains all that is pending about an object, if upstream is
-	// known for it; nil if it is not. Without this function it never is.
+	// knownIssue returns the known upstream issue that explains everything pending for an
+	// object, nil if there is none. The function itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
 }
 
-// tolerance is what the run's clock and the history's may differ by at a bound.
+// tolerance bounds the difference between the clock of the run and that of the history.
 const tolerance = 500 * time.Millisecond
 
-func newConvergenceChecker(s Settings, r convergingKind) *convergenceChecker {
+func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker {
 	return &convergenceChecker{
-		convergingKind: r,
+		convergingKind: kind,
 		within:         s.Within,
 		upstream:       s.Upstream,
-		result:         Result{Verdict: Unknown, Reason: "the run never came to settle"},
+		result:         Result{Verdict: Unknown, Reason: "the run ended before its settle phase"},
 	}
 }
 
@@ -86,8 +88,8 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// countPending counts what is pending. Known is the weakness that explains the first of
-// it, if there is one that explains each.
+// countPending counts what is pending. It returns the known upstream issue of the first
+// pending object if each pending object has a known issue, else nil.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {
@@ -97,17 +99,17 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 		if len(all) == 0 {
 			continue
 		}
-		why, slug := checker.explain(m, uid), ""
-		if why != nil {
-			known, slug = cmp.Or(known, why), why.Slug
+		issue, number := checker.explain(m, uid), 0
+		if issue != nil {
+			known, number = cmp.Or(known, issue), issue.Trap
 		}
-		unexplained = unexplained || why == nil
+		unexplained = unexplained || issue == nil
 		for _, p := range all {
 			result.Violations++
 			if len(result.Evidence) < evidenceMax {
 				result.Evidence = append(result.Evidence, Evidence{
-					Summary: p.text, Expected: fmt.Sprintf("so within %v", checker.within), Object: ref, At: m.now, Records: []int64{m.seq},
-					KnownIssue: slug,
+					Summary: p.text, Expected: fmt.Sprintf("convergence within %v", checker.within), Object: ref, At: m.now, Records: []int64{m.seq},
+					KnownIssue: number,
 				})
 			}
 		}
@@ -134,10 +136,10 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	waited, took := m.now-checker.settlingSince, converged.at-checker.settlingSince
 	switch {
 	case result.Violations > 0 && !checker.foundConverged && waited < checker.within-tolerance:
-		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the healing, before its bound of %v", waited, checker.within)}
+		return Result{Verdict: Unknown, Reason: fmt.Sprintf("the run ended %v after the faults were healed, before the bound of %v", waited, checker.within)}
 	case result.Violations > 0:
 		result.Verdict = Fail
-		result.Reason = fmt.Sprintf("%v after the healing, %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
+		result.Reason = fmt.Sprintf("not converged %v after the faults were healed: %s", waited.Round(time.Millisecond), result.Evidence[0].Summary)
 		if known != nil {
 			result.Reason += "; " + known.String()
 		}
@@ -148,15 +150,15 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 		result.Verdict, result.Reason = NotExercised, checker.noneReason
 	case took > checker.within+tolerance:
 		late := Evidence{
-			Summary:  fmt.Sprintf("converged %v after the healing", took.Round(time.Millisecond)),
-			Expected: fmt.Sprintf("within %v", checker.within),
+			Summary:  fmt.Sprintf("converged %v after the faults were healed", took.Round(time.Millisecond)),
+			Expected: fmt.Sprintf("convergence within %v", checker.within),
 			At:       converged.at,
 			Records:  []int64{converged.seq},
 		}
-		result.Verdict, result.Reason = Fail, late.Summary+", expected "+late.Expected
+		result.Verdict, result.Reason = Fail, late.reason()
 		result.Violations, result.Evidence = 1, []Evidence{late}
 	default:
-		result.Verdict, result.Reason = Pass, fmt.Sprintf("converged %v after the healing", took.Round(time.Millisecond))
+		result.Verdict, result.Reason = Pass, fmt.Sprintf("converged %v after the faults were healed", took.Round(time.Millisecond))
 	}
 	return result
 }

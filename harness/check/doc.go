@@ -1,26 +1,30 @@
-// Package check judges histories. Each check defends one guarantee of the
-// subject, named in one sentence in the table All; it is a pure function of a
-// history, so that a verdict can be recomputed from a saved run.
+// Package check decides from the records of a history whether the subject kept its
+// guarantees.
 //
-// # How a check may judge
+// Each check defends one guarantee, which the table All names. A check is a pure
+// function of a history, so a verdict can be recomputed from a saved run.
 //
-// A controller acts on what it was told, late and in an order of its own. So no
-// check asks whether a write was right by the truth; it asks whether some view
-// that the subject could have had called for it. The model (model.go) keeps, for
-// each process of the subject, what has been delivered to it (model_view.go) and, for
-// each owner, the calls that it has not seen the effect of (model_owner_state.go); for each
-// Deployment, the versions and the states of its ReplicaSets from which a
-// decision may date (model_rollout.go); for each Service, how it and its Endpoints
-// stood (model_publication.go). Where the history leaves room, every check takes
-// the reading that favours the subject: a broken controller that it misses costs one catch, a correct one
-// that it accuses costs the worth of all the others.
+// # What a check may conclude
 //
-// How late a subject may be is bounded by one constant, lag, and by silence: a
-// subject that has sent nothing for a while, and has nothing in flight, is not
-// in the middle of anything (model_process.go).
+// A controller acts on its caches, which receive events late and in separate streams.
+// So no check compares a write with the state in etcd at that time. A check fails a
+// write only if no cached version that the controller may have acted on justifies it.
 //
-// What a check cannot conclude is unknown, never a pass: after a gap in what a
-// witness saw, in a history without its end, or where the judge itself failed.
+// The model (model.go) holds for each process of the subject:
+//   - the objects in its caches, from delivered lists and events (model_view.go)
+//   - for each owner, the calls whose effect it has not observed (model_owner_state.go)
+//   - for each Deployment, the versions that a decision may date from (model_rollout.go)
+//   - for each Service, its recent versions and those of its Endpoints (model_publication.go)
+//
+// Where the history allows several readings, a check takes the one in favor of the
+// subject. A missed bug costs one finding. A false alarm costs the trust in all findings.
+//
+// Two rules bound how late a subject may be. The constant lag bounds the delay between
+// an event and the reaction. And a subject that has sent nothing for a while, with no
+// call in flight, has no sync in progress (model_process.go).
+//
+// A check that cannot conclude returns unknown, never pass. That happens after a gap in
+// the records, in a history without its end, and when the checker panicked.
 //
 // # Files
 //
@@ -34,6 +38,6 @@
 // A test (convention_test.go) keeps them apart: the model uses no check and no
 // known issue, and no check uses another.
 //
-// The package knows the controllers' kinds and guarantees. It knows nothing of
-// clusters, clients and processes, and has no clock.
+// The package knows the controllers' kinds and guarantees. It does not depend on
+// clusters, clients or processes, and has no clock.
 package check

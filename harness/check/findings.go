@@ -4,56 +4,58 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// findings is what a judge has found so far; judges embed it.
+// findings collects the violations of one checker. Checkers embed it.
 type findings struct {
 	exercised  int
 	violations int
 	evidence   []Evidence
-	// knownViolations is how many of the violations look just like what upstream is known for,
-	// weakness what the first of them looks like, and upstream, that it is.
+	// knownViolations counts the violations that match a known upstream issue, and
+	// knownIssue is the first such issue. upstream says that the subject is upstream's own
+	// controllers.
 	knownViolations int
 	knownIssue      *KnownIssue
 	upstream        bool
 }
 
-// evidenceMax is how many violations are shown; all are counted.
+// evidenceMax bounds the violations with evidence. All violations are counted.
 const evidenceMax = 5
 
-// addViolation notes a violation. To say what happened is costly, so it is said only
-// of those that are shown.
-func (f *findings) addViolation(say func() Evidence) {
+// addViolation counts a violation. It calls describe only for violations that get
+// evidence, because a description is expensive.
+func (f *findings) addViolation(describe func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
-		e := say()
+		e := describe()
 		slices.Sort(e.Records)
 		e.Records = slices.Compact(e.Records)
 		f.evidence = append(f.evidence, e)
 	}
 }
 
-// addKnownViolation notes a violation that is a weakness of upstream's, or looks like it.
-func (f *findings) addKnownViolation(why *KnownIssue, say func() Evidence) {
+// addKnownViolation counts a violation that matches a known upstream issue.
+func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence) {
 	f.knownViolations++
-	f.knownIssue = cmp.Or(f.knownIssue, why)
+	f.knownIssue = cmp.Or(f.knownIssue, issue)
 	f.addViolation(func() Evidence {
-		e := say()
-		e.KnownIssue = why.Slug
+		e := describe()
+		e.KnownIssue = issue.Trap
 		return e
 	})
 }
 
-// Result is the verdict that the findings amount to.
+// Result returns the verdict on the findings.
 func (f *findings) Result() Result {
 	result := Result{Exercised: f.exercised, Violations: f.violations, Evidence: f.evidence}
 	switch {
 	case f.violations > 0:
 		result.Verdict = Fail
-		result.Reason = fmt.Sprintf("broken %s; first: %s", times(f.violations), f.evidence[0].Summary)
+		result.Reason = "violated " + times(f.violations) + "; first: " + f.evidence[0].reason()
 		if f.knownViolations == f.violations {
 			result.Reason += "; " + f.knownIssue.String()
 		}
@@ -61,14 +63,14 @@ func (f *findings) Result() Result {
 			result.Verdict = KnownUpstream
 		}
 	case f.exercised == 0:
-		result.Verdict, result.Reason = NotExercised, "nothing put it to the test"
+		result.Verdict, result.Reason = NotExercised, "this run never exercised the guarantee"
 	default:
-		result.Verdict, result.Reason = Pass, "held, tested "+times(f.exercised)
+		result.Verdict, result.Reason = Pass, "held; exercised "+times(f.exercised)
 	}
 	return result
 }
 
-// times says how often, in words.
+// times formats a count as a number of times.
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -76,20 +78,48 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// evidenceOf is evidence of what the current record does to an object.
-func (m *Model) evidenceOf(ref *history.Ref, did, expected string) Evidence {
-	return Evidence{Summary: did, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
+// reason returns what the check found and what it expected, in one line.
+func (e Evidence) reason() string {
+	if e.Expected == "" {
+		return e.Summary
+	}
+	return e.Summary + "; expected " + e.Expected
 }
 
-// requestRef names what a request is about.
+// podName formats a pod as "pod namespace/name".
+func podName(p *pod) string { return "pod " + p.Namespace + "/" + p.Name }
+
+// rangeText formats the bounds of a number.
+func rangeText(low, high int) string {
+	if low == high {
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("%d to %d", low, high)
+}
+
+// callName formats a call as verb, resource, subresource and object name.
+func callName(c *call) string {
+	key := c.key
+	if c.verb == callCreatePod { // the key ends with the UID of the owner
+		key = strings.TrimSuffix(key, string(c.ownerState.uid))
+	}
+	return strings.Join(strings.Fields(key), " ")
+}
+
+// evidenceOf returns evidence for the current record and an object.
+func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
+	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
+}
+
+// requestRef returns the reference of the object that a request is for.
 func requestRef(r *history.Request) *history.Ref {
 	return &history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 }
 
-// seconds is how evidence writes a time.
+// seconds formats a duration for evidence.
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// podRef names a pod in evidence.
+// podRef returns the reference of a pod for evidence, nil without a pod.
 func podRef(p *pod) *history.Ref {
 	if p == nil {
 		return nil

@@ -206,7 +206,7 @@ func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object 
 	return o
 }
 
-// leaderElectionEndpoints makes Endpoints that are a leader election's record.
+// leaderElectionEndpoints makes Endpoints which are a leader-election record.
 func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	return h.commit(history.Added, history.Object{
 		Ref:         history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},

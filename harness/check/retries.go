@@ -7,32 +7,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// failedAttempts is what processes have tried of some calls without success, by the key of the
-// work queue and the call.
+// failedAttempts counts the failed attempts of some calls, by work queue key and call.
 type failedAttempts struct {
-	follows func(*call) bool // the calls
-	max     int              // after how many in a row a key is given up, and counted anew; 0 is never
+	follows func(*call) bool // selects the calls
+	max     int              // consecutive failures after which the controller drops the key and the count restarts; 0 is no limit
 	byKey   map[workQueueKey]map[string]*callAttempts
 	sweepAt int
 }
 
-// callAttempts are those of one call since it last succeeded, whatever became of others of
-// the same key.
+// callAttempts counts the failed attempts of one call since it last succeeded.
+//
+// The results of other calls of the same key do not matter.
 type callAttempts struct {
 	count         int
-	latestSent    int64         // the record of the latest
-	latestFailed  int64         // the record by which the latest was known to have failed
-	failedAt      time.Duration // and when that was, by the clock of the process
-	clientRetries int           // how often the client library has sent it again for the latest try
-	latestEvent   int64         // the latest record that calls for a try at once
+	latestSent    int64         // the record of the latest attempt
+	latestFailed  int64         // the record with the failure of the latest attempt
+	failedAt      time.Duration // the time of that record, by the clock of the process
+	clientRetries int           // how often client-go has resent the latest attempt by itself
+	latestEvent   int64         // the latest event that enqueues the key
 }
 
-// clientRetriesMax is how often the client library sends a call again by itself before it says
-// that it has failed (trap 13; maxRetries of client-go's requests).
+// clientRetriesMax is how often client-go resends a call before it returns an error.
+//
+// It is maxRetries of client-go's requests (trap 13).
 const clientRetriesMax = 10
 
-func newFailedAttempts(max int, of func(*call) bool) *failedAttempts {
-	return &failedAttempts{follows: of, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
+func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
+	return &failedAttempts{follows: follows, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }
 
 func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
@@ -50,28 +51,31 @@ func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	}
 }
 
-// fail counts a call that failed. One that was sent before the failure of another was
-// known is part of the same try, as is what the client library will send again.
+// fail counts a failed attempt. A call that was sent before the failure of another was
+// answered belongs to the same attempt, as does a call that client-go resends by itself.
 func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
-	tried := attempts.attemptsOf(m, answered)
-	if answered.seq > tried.latestFailed {
-		tried.latestFailed = m.seq
-		if isRetriedByClient(answered.response) && tried.clientRetries < clientRetriesMax {
-			tried.clientRetries++
+	attempt := attempts.attemptsOf(m, answered)
+	if answered.seq > attempt.latestFailed {
+		attempt.latestFailed = m.seq
+		if isRetriedByClient(answered.response) && attempt.clientRetries < clientRetriesMax {
+			attempt.clientRetries++
 		} else {
-			if tried.count == attempts.max && attempts.max > 0 {
-				tried.count = 0
+			if attempt.count == attempts.max && attempts.max > 0 {
+				attempt.count = 0
 			}
-			tried.count++
-			tried.clientRetries = 0
+			attempt.count++
+			attempt.clientRetries = 0
 		}
 	}
-	tried.failedAt = m.processTime
-	tried.latestSent = answered.seq
+	attempt.failedAt = m.processTime
+	attempt.latestSent = answered.seq
 }
 
-// attemptsOf returns what is kept of a call. What can count no more is swept out: of a
-// key, when another call of it fails, and keys, when their number has doubled.
+// attemptsOf returns the attempts of a call.
+//
+// It also removes entries that can no longer count. Those are other calls of the same key
+// after their last retry. When the number of keys has doubled, it removes the keys of
+// deleted objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {
@@ -84,14 +88,14 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 	}
 	key := callOf(answered)
 	if calls[key] == nil {
-		maps.DeleteFunc(calls, func(_ string, tried *callAttempts) bool { return m.processTime-tried.failedAt > lastRetry })
+		maps.DeleteFunc(calls, func(_ string, attempt *callAttempts) bool { return m.processTime-attempt.failedAt > lastRetry })
 		calls[key] = &callAttempts{}
 	}
 	return calls[key]
 }
 
-// callOf tells the calls of a key apart. A Service's Endpoints are written once in a
-// try, in whatever way.
+// callOf returns what identifies a call within a key. A sync writes the Endpoints of a
+// Service once, so all writes of Endpoints count as one call.
 func callOf(answered *answeredCall) string {
 	if answered.serviceState != nil {
 		return ""
@@ -99,9 +103,10 @@ func callOf(answered *answeredCall) string {
 	return answered.key
 }
 
-// recordEvent notes news of a key: what failed before is tried again at once.
+// recordEvent notes that an event enqueued a key, so the controller retries its failed
+// calls at once.
 func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
-	for _, tried := range attempts.byKey[key] {
-		tried.latestEvent = m.seq
+	for _, attempt := range attempts.byKey[key] {
+		attempt.latestEvent = m.seq
 	}
 }

@@ -26,8 +26,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		if err != nil {
 			return nil, activity, err
 		}
-		if record.Gap != nil { // from here on, what is missing is no evidence
-			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the rest is the end of a log
+		if record.Gap != nil { // later records may be incomplete, so they are no evidence
+			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the next lines are the end of a log
 			activity.Incomplete = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
 			break
 		}
@@ -51,7 +51,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	return results, activity, nil
 }
 
-// excuseKnownUpstream makes idle what could not be judged because of what upstream is known for.
+// excuseKnownUpstream downgrades unknown to not-exercised when a known upstream issue
+// prevented the check.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return
@@ -64,7 +65,7 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	}
 }
 
-// runnerEntry is a judge at work. A judge that panics judges no more.
+// runnerEntry runs one checker. After a panic it does not call the checker again.
 type runnerEntry struct {
 	check   Check
 	checker Checker
@@ -81,12 +82,14 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 
 func (entry *runnerEntry) recover(seq int64) {
 	if p := recover(); p != nil {
-		entry.panic = fmt.Sprintf("the judge failed at record %d: %v\n%s", seq, p, debug.Stack())
+		entry.panic = fmt.Sprintf("the checker panicked at record %d: %v\n%s", seq, p, debug.Stack())
 	}
 }
 
-// result is the judge's, with a pass taken back where there is doubt.
-func (entry *runnerEntry) result(setting Settings, doubt string) (result Result) {
+// result returns the result of the checker.
+//
+// If the history is incomplete, the verdict is unknown, except for a safety violation.
+func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
 	if entry.panic == "" {
 		func() {
 			defer entry.recover(0)
@@ -99,12 +102,12 @@ func (entry *runnerEntry) result(setting Settings, doubt string) (result Result)
 	case entry.panic != "":
 		return Result{Check: entry.check.ID, Verdict: Unknown, Reason: entry.panic}
 	case result.Verdict == Fail && entry.check.Property == Safety:
-		// What has happened has happened, whatever is missing after it.
-	case doubt != "":
-		result.Verdict, result.Reason = Unknown, doubt
+		// A violation stands, even if later records are missing.
+	case incomplete != "":
+		result.Verdict, result.Reason = Unknown, incomplete
 	case result.Verdict == NotExercised && exercised:
 		result.Verdict = Unknown
-		result.Reason += ", though the scenario says that it exercises this check"
+		result.Reason += ", but the scenario declares that it exercises this check"
 	}
 	return result
 }
