@@ -90,7 +90,7 @@ func TestAdoptAndRelease(t *testing.T) {
 			h.deliver(h.pod(nil, "web"))
 			h.updateStatus(renewed(h), counts(0)).answered(200)
 		}},
-		{name: "does not adopt a failed orphan (trap 21)", want: Pass, build: func(h *historyBuilder) {
+		{name: "does not adopt a failed orphan (inactive-pods)", want: Pass, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.failPod(h.pod(nil, "web")))
 			h.updateStatus(renewed(h), counts(0)).answered(200)

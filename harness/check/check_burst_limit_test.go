@@ -44,7 +44,7 @@ func TestBurstLimit(t *testing.T) {
 			h.restart("subject-0")
 			h.createAll(rs, 500)
 		}},
-		{name: "500 more creates after five minutes (trap 17)", want: Pass, build: func(h *historyBuilder) {
+		{name: "500 more creates after five minutes (expired-expectations)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.createAll(rs, 500)
 			h.wait(5 * time.Minute)

@@ -45,7 +45,7 @@ func TestConverged(t *testing.T) {
 			h.pod(nil, "web")
 			h.wait(time.Minute)
 		}},
-		{name: "other pods: not matching, of another controller, failed, terminating (traps 10, 21)", want: Pass, build: func(h *historyBuilder) {
+		{name: "other pods: not matching, of another controller, failed, terminating (terminating-pods-not-counted and inactive-pods)", want: Pass, build: func(h *historyBuilder) {
 			rs := convergedReplicaSet(h)
 			h.pod(nil, "other")
 			h.pod(foreign(), "web")

@@ -198,7 +198,7 @@ func (write *statusWrite) failsThroughout(set *owner) bool {
 // estimatesProgress reports whether the status comes from a sync that estimated progress.
 //
 // Only such a sync looks at all ReplicaSets for failures. The states of the ReplicaSets at
-// that time must be known: the client may have delayed the write (trap 16).
+// that time must be known: the client may have delayed the write (client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.status.conditionWithTime("Progressing")
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -262,7 +262,7 @@ func (write *statusWrite) checkProgressing() {
 //
 // The deadline must have passed since the last progress. The rollout must be neither
 // paused nor complete, and must not have been complete before: it stays complete whatever
-// happens to its pods (trap 28).
+// happens to its pods (no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before deploymentConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.deadline)
 	write.expect(before != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
@@ -296,7 +296,7 @@ func (write *statusWrite) couldHaveScaled() bool {
 // spec.replicas.
 //
 // This happens when its pods cannot be deleted. The controller scales down no other
-// ReplicaSet meanwhile (trap 38).
+// ReplicaSet meanwhile (undeletable-pods).
 func hasExcessAvailable(set *owner) bool {
 	return set.replicas > 0 && set.status.AvailableReplicas > set.replicas
 }

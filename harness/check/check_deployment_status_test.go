@@ -65,7 +65,7 @@ func TestDeadlineInFavorOfController(t *testing.T) {
 			step.answered(200)
 			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 14)).answered(200)
 		}},
-		{name: "old pods that cannot be deleted block the rollout (trap 38)", want: Pass, build: func(h *historyBuilder) {
+		{name: "old pods that cannot be deleted block the rollout (undeletable-pods)", want: Pass, build: func(h *historyBuilder) {
 			d := overdue(h, [2]int{4, 6}, [2]int{8, 8}, 10*time.Second)
 			h.writeDeploymentStatus(d, progressing(sums(12, 8, 14, 0), false, deadlineExceeded, 15)).answered(200)
 		}},
@@ -326,7 +326,7 @@ func TestProgress(t *testing.T) {
 			deliver(h, replicaSetUpdated, 9)
 			writes(h, "False", deadlineExceeded, 590)
 		}},
-		{name: "ProgressDeadlineExceeded counted from the end of the last rollout (mutant D10, trap 28)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
+		{name: "ProgressDeadlineExceeded counted from the end of the last rollout (mutant D10, no-deadline-after-completion)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
 			deliver(h, newReplicaSetAvailable, 9)
 			writes(h, "False", deadlineExceeded, 602)
 		}},

@@ -49,7 +49,7 @@ func TestEndpointsExact(t *testing.T) {
 		{name: "an address listed as ready and as not ready", want: Pass, build: withService(nil, func(h *historyBuilder, c objects) {
 			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two)}, []any{at(c.two, two)}))
 		})},
-		{name: "publishNotReadyAddresses (trap 34)", want: Pass, build: withService(fields{"publishNotReadyAddresses": true}, func(h *historyBuilder, c objects) {
+		{name: "publishNotReadyAddresses (publish-not-ready-addresses)", want: Pass, build: withService(fields{"publishNotReadyAddresses": true}, func(h *historyBuilder, c objects) {
 			terminating := h.find("web-6")
 			h.endpoints("web", subset([]any{at(c.one, one), at(c.two, two), at(terminating, "10.1.0.5")}, nil))
 		})},

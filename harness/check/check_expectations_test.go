@@ -85,7 +85,7 @@ func TestExpectations(t *testing.T) {
 			h.create(rs).lost()
 			h.createAll(rs, 3)
 		}},
-		{name: "creates more after five minutes (trap 17)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "creates more after five minutes (expired-expectations)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -110,13 +110,13 @@ func TestExpectations(t *testing.T) {
 			h.restart("subject-1")
 			h.create(rs)
 		}},
-		{name: "observes a create without an answer instead of another (trap 12)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "observes a create without an answer instead of another (lost-response)", want: notFailed, build: func(h *historyBuilder) {
 			withExcessObserved(h)
 		}},
 		{name: "observes it instead of two others", want: Fail, build: func(h *historyBuilder) {
 			h.create(withExcessObserved(h))
 		}},
-		{name: "client-go repeats a create that succeeded unseen (trap 13)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "client-go repeats a create that succeeded unseen (client-retries)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.create(rs).commitPod().answered(500)
 			h.createAll(rs, 3)
@@ -136,7 +136,7 @@ func TestExpectations(t *testing.T) {
 			succeed(h.create(rs))
 			h.create(rs)
 		}},
-		{name: "creates within the lag of the owner's deletionTimestamp (trap 24)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "creates within the lag of the owner's deletionTimestamp (create-after-deletion)", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.deliver(h.terminate(rs))
 			h.createAll(rs, 3)

@@ -24,12 +24,12 @@ var leaseHolderWritesCheck = Check{
 // own clock.
 //
 // A process holds the lease from a successful write of it until leaseDurationSeconds
-// later. Its clock does not advance while the process is paused (trap 41).
+// later. Its clock does not advance while the process is paused (paused-process).
 //
 // The first call after the lease has expired is allowed: the machine may have stalled with
 // that call in flight. For a short time after a stall in which the lease expired, all
 // calls are allowed: workers may continue before the leader elector notices the loss
-// (trap 41).
+// (paused-process).
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent      map[*process]time.Duration // when each process sent its latest call

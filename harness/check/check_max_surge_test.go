@@ -39,7 +39,7 @@ func TestMaxSurge(t *testing.T) {
 			h.resize(h.find("web-v1"), 5).applyAndAnswer()
 			h.createReplicaSet("web", "v2", 5).applyAndAnswer()
 		}},
-		{name: "its ReplicaSet for the last template is not in the cache (trap 12)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "its ReplicaSet for the last template is not in the cache (lost-response)", want: notFailed, build: func(h *historyBuilder) {
 			startRollout(h, rollingUpdate(3, 0))
 			h.createReplicaSet("web", "v2", 3).applyAndAnswer()
 			h.deliver(h.revise("web", "spec", fields{"template": podTemplate("web", "v3", "")}))

@@ -30,7 +30,7 @@ func TestMaxUnavailable(t *testing.T) {
 			startRollout(h, 8, 3, 2, 0)
 			h.resize(h.find("web-v1"), 3).applyAndAnswer()
 		}},
-		{name: "pods failed, and the status is not in the cache (trap 11)", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods failed, and the status is not in the cache (external-disruptions)", want: Pass, build: func(h *historyBuilder) {
 			startRollout(h, 8, 8, 2, 2)
 			cached := h.find("web-v1")
 			h.revise("web-v1", "status", fields{"availableReplicas": 0})
@@ -42,7 +42,7 @@ func TestMaxUnavailable(t *testing.T) {
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 0}))
 			h.resize(cached, 6).applyAndAnswer()
 		}},
-		{name: "scales down twice in a sync, and observes the first before its answer (trap 39)", want: Pass, build: func(h *historyBuilder) {
+		{name: "scales down twice in a sync, and observes the first before its answer (writes-from-one-snapshot)", want: Pass, build: func(h *historyBuilder) {
 			startRollout(h, 8, 8, 2, 2)
 			first := h.resize(h.find("web-v1"), 7)
 			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this sync

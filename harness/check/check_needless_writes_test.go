@@ -124,7 +124,7 @@ func TestNeedlessWrites(t *testing.T) {
 				o.Labels["n"] = time.Duration(n).String()
 			})
 		}},
-		{name: "repeats truncated Endpoints (trap 32)", want: Pass, build: func(h *historyBuilder) {
+		{name: "repeats truncated Endpoints (truncated-endpoints)", want: Pass, build: func(h *historyBuilder) {
 			republishes(h, 20, addressesMax+1, func(o *history.Object) { o.Annotations[overCapacityAnnotation] = "truncated" })
 		}},
 	})

@@ -24,7 +24,7 @@ var noWritesWhenSettledCheck = Check{
 //
 // The subject may finish work in progress for the lag, but no longer than half of
 // Settings.Quiet. If another client changes an object, the subject may react. Updates of
-// truncated Endpoints are allowed: the controller repeats them in each sync (trap 32).
+// truncated Endpoints are allowed: the controller repeats them in each sync (truncated-endpoints).
 type noWritesWhenSettledChecker struct {
 	findings
 	quietTime time.Duration
@@ -54,7 +54,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Commit != nil && len(m.committed.changedObjects)+len(m.committed.changedServices) > 0 && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref
-	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // trap 32
+	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // truncated-endpoints
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
 	case r.Request != nil && r.Request.IsWrite():

@@ -75,6 +75,6 @@ func TestNoWritesWhenSettledOfEndpoints(t *testing.T) {
 	}
 	runTestCases(t, "no-writes-when-settled", []testCase{
 		{name: "updates Endpoints without a change (mutant E10)", want: Fail, evidence: "sent update endpoints ns/web", build: rewritten("")},
-		{name: "updates truncated Endpoints (trap 32)", want: Pass, build: rewritten("truncated")},
+		{name: "updates truncated Endpoints (truncated-endpoints)", want: Pass, build: rewritten("truncated")},
 	})
 }

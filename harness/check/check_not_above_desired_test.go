@@ -22,7 +22,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.createAll(rs, 4)
 			h.creates(rs, 2)
 		}},
-		{name: "creates pods again that it has not observed for 5 minutes (trap 9)", want: Fail, evidence: "created pod 4 of 3; 3 of them not observed before their expectations expired", build: func(h *historyBuilder) {
+		{name: "creates pods again that it has not observed for 5 minutes (late-pods)", want: Fail, evidence: "created pod 4 of 3; 3 of them not observed before their expectations expired", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.wait(5 * time.Minute)
@@ -76,7 +76,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.deliver(h.failPod(pods[0]))
 			h.create(rs)
 		}},
-		{name: "replaces terminating pods (trap 10)", want: Pass, build: func(h *historyBuilder) {
+		{name: "replaces terminating pods (terminating-pods-not-counted)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			pods := h.running(rs, 5)
 			h.deliver(h.terminate(pods[0]), h.terminate(pods[1]))
@@ -95,7 +95,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.create(rs)
 		}},
-		{name: "scaled down while the process was paused (trap 41)", want: Pass, build: func(h *historyBuilder) {
+		{name: "scaled down while the process was paused (paused-process)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 5)
 			h.deliver(h.createAll(rs, 2)...)
 			h.processEvent(history.ProcessPaused)
@@ -124,7 +124,7 @@ func TestNotAboveDesired(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.create(rs)
 		}},
-		{name: "a create without an answer succeeded (trap 12)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a create without an answer succeeded (lost-response)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			lost := h.create(rs).commitPod().lost()
 			succeed(h.create(rs))

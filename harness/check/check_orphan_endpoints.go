@@ -15,7 +15,7 @@ import (
 // Service after the faults are healed.
 //
 // It skips writes before the process has listed Services. It also skips Endpoints that
-// were created without a Service while the process was running (trap 33).
+// were created without a Service while the process was running (manual-endpoints-edits).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
 	Guarantee:        "A controller deletes Endpoints after their Service is deleted, and at its start those without a Service, unless they are a leader-election record. It does not write Endpoints of Services without a selector or of type ExternalName.",
@@ -30,7 +30,7 @@ var orphanEndpointsCheck = Check{
 //
 // Endpoints must be deleted if they had no Service when a process started, or if a process
 // observed the deletion of their Service. Endpoints that are created later without a
-// Service stay until the next start (trap 33).
+// Service stay until the next start (manual-endpoints-edits).
 type orphanEndpointsChecker struct {
 	findings // unjustified writes
 	*convergenceChecker

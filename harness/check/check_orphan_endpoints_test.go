@@ -33,11 +33,11 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.restart("subject-1")
 			settled(h)
 		}},
-		{name: "keeps Endpoints that were created later without a Service (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
+		{name: "keeps Endpoints that were created later without a Service (manual-endpoints-edits)", want: NotExercised, build: func(h *historyBuilder) {
 			h.endpoints("web")
 			settled(h)
 		}},
-		{name: "keeps Endpoints that were created after their Service was deleted (trap 33)", want: NotExercised, build: func(h *historyBuilder) {
+		{name: "keeps Endpoints that were created after their Service was deleted (manual-endpoints-edits)", want: NotExercised, build: func(h *historyBuilder) {
 			h.remove(h.service("web", nil))
 			h.wait(time.Second)
 			h.endpoints("web")
@@ -95,7 +95,7 @@ func TestOrphanEndpoints(t *testing.T) {
 			h.writeEndpoints("delete", "web").answered(200)
 			settled(h)
 		}},
-		{name: "deletes Endpoints at the start, before the Service is in the cache (trap 8)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "deletes Endpoints at the start, before the Service is in the cache (early-leftovers)", want: notFailed, build: func(h *historyBuilder) {
 			h.endpoints("web")
 			h.restart("subject-1")
 			h.service("web", nil)

@@ -26,7 +26,7 @@ func TestOwnership(t *testing.T) {
 			h.deliver(pod)
 			h.delete(pod)
 		}},
-		{name: "deletes a pod that was orphaned within the lag (trap 23)", want: Pass, build: func(h *historyBuilder) {
+		{name: "deletes a pod that was orphaned within the lag (delete-without-precondition)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
@@ -103,7 +103,7 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs).answered(200)
 		}},
-		{name: "adopts an orphan that matches two owners (trap 25)", want: Pass, build: func(h *historyBuilder) {
+		{name: "adopts an orphan that matches two owners (overlapping-selectors)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.deliver(h.owner(replicaSets, "other", "web", 1))
 			pod := h.pod(nil, "web")
@@ -118,7 +118,7 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts a failed pod (trap 21)", want: Fail, evidence: "adopted", build: func(h *historyBuilder) {
+		{name: "adopts a failed pod (inactive-pods)", want: Fail, evidence: "adopted", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			failed := h.failPod(h.pod(nil, "web"))
 			h.deliver(failed)

@@ -81,7 +81,7 @@ func TestSecondReplicaSet(t *testing.T) {
 			h.restart("subject-1")
 			createSecond(h, 1).applyAndAnswer()
 		}},
-		{name: "creates a second ReplicaSet before it observes the first (trap 37)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "creates a second ReplicaSet before it observes the first (cache-only-decisions)", want: notFailed, build: func(h *historyBuilder) {
 			startRollout(h)
 			h.createReplicaSet("web", "v2", 1).apply()
 			createSecond(h, 1).applyAndAnswer()

@@ -35,7 +35,7 @@ func TestRollback(t *testing.T) {
 			rolledToV3(h)
 			h.rollBack(h.find("web"), "v2").answered(200)
 		}},
-		{name: "repeats a rollback from the version that requested it (trap 12)", want: Pass, build: func(h *historyBuilder) {
+		{name: "repeats a rollback from the version that requested it (lost-response)", want: Pass, build: func(h *historyBuilder) {
 			d := requested(h, "0")
 			h.rollBack(d, "v2").lost()
 			h.rollBack(d, "v2").answered(409)

@@ -134,7 +134,7 @@ func TestRolloutComplete(t *testing.T) {
 		{name: "an annotation not copied to the ReplicaSet", want: Fail, evidence: `has the annotation team="", expected "paint"`, build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), "team", "paint")
 		})},
-		{name: "an extra annotation of the ReplicaSet (trap 30)", want: Pass, build: except(func(h *historyBuilder) {
+		{name: "an extra annotation of the ReplicaSet (deleted-annotations-remain)", want: Pass, build: except(func(h *historyBuilder) {
 			o := *h.find("web-v2")
 			o.Annotations = maps.Clone(o.Annotations)
 			o.Annotations["team"] = "paint"

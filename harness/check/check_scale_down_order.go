@@ -278,7 +278,7 @@ func (c *candidate) latest() *pod { return c.states[len(c.states)-1].value }
 //
 // No age decides for the ReplicaSet of a Deployment. There, the number of pods on each
 // node comes before the ages, and it counts the pods of all ReplicaSets of the Deployment
-// (trap 20).
+// (coarse-ranking).
 type ageOrder struct {
 	ready   bool // the time since they became ready
 	created bool // container restarts, then the time since their creation

@@ -106,7 +106,7 @@ func TestScaleDownOrder(t *testing.T) {
 	}
 	runTestCases(t, "scale-down-order", []testCase{
 		{name: "equal pods", want: Pass, build: deletesFirst(ordinaryPod, ordinaryPod)},
-		{name: "ages of one class (trap 20)", want: Pass, build: deletesFirst(ordinaryPod, recent)},
+		{name: "ages of one class (coarse-ranking)", want: Pass, build: deletesFirst(ordinaryPod, recent)},
 		{name: "an order that depends on the sort", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.podsWith(rs, ordinaryPod, restarted, recent)
@@ -114,7 +114,7 @@ func TestScaleDownOrder(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.wait(3 * time.Second)
 		}},
-		{name: "pods of a Deployment: node ranks precede ages (trap 20)", want: Pass, build: func(h *historyBuilder) {
+		{name: "pods of a Deployment: node ranks precede ages (coarse-ranking)", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 2, nil)
 			rs := h.replicaSetOf("web", "v1", 2, 2)
 			old := h.setPodFields(h.podOf(rs, "Running"), ordinaryPod)

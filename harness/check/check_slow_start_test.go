@@ -149,7 +149,7 @@ func TestSlowStart(t *testing.T) {
 			h.deliver(rs)
 			h.creates(rs, 2)
 		}},
-		{name: "client-go resends rejected calls and the batch continues (trap 13)", want: Pass, build: func(h *historyBuilder) {
+		{name: "client-go resends rejected calls and the batch continues (client-retries)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			batch := h.creates(rs, 8)
@@ -183,7 +183,7 @@ func TestSlowStart(t *testing.T) {
 			h.create(rs).commitPod().lost()
 			h.creates(rs, 2)
 		}},
-		{name: "the client-side rate limit spreads a batch (trap 16)", want: Pass, build: func(h *historyBuilder) {
+		{name: "the client-side rate limit spreads a batch (client-rate-limit)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.createAll(rs, 7)
 			for range 8 {
@@ -196,7 +196,7 @@ func TestSlowStart(t *testing.T) {
 			h.create(rs).answered(500)
 			h.creates(rs, 2)
 		}},
-		{name: "the next batch in a terminating namespace (trap 18)", want: Pass, build: func(h *historyBuilder) {
+		{name: "the next batch in a terminating namespace (terminating-namespace-creates)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.create(rs).refusedAsTerminating()
 			for _, create := range h.creates(rs, 2) {

@@ -31,7 +31,7 @@ var statusCheck = Check{
 // one after a conflict.
 //
 // A status may go to an owner that was never in the cache, only in a live read. Such a
-// status describes another owner with the same name (trap 43).
+// status describes another owner with the same name (namesake-status).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {

@@ -87,7 +87,7 @@ func TestStatus(t *testing.T) {
 			h.create(rs).answered(500)
 			h.updateStatus(rs, counts(0, 0)).answered(200)
 		}},
-		{name: "a create rejected in a terminating namespace (trap 18)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a create rejected in a terminating namespace (terminating-namespace-creates)", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.create(rs).answered(403)
 			h.updateStatus(rs, counts(0, 0)).answered(200)
@@ -115,7 +115,7 @@ func TestStatus(t *testing.T) {
 			renewed(h)
 			h.updateStatus(rs, counts(3, 3)).answered(409)
 		}},
-		{name: "counts an adopted orphan before it observes the adoption (trap 25)", want: notFailed, build: func(h *historyBuilder) {
+		{name: "counts an adopted orphan before it observes the adoption (overlapping-selectors)", want: notFailed, build: func(h *historyBuilder) {
 			rs := threePods(h)
 			orphan := h.pod(nil, "web")
 			h.deliver(orphan)
@@ -160,7 +160,7 @@ func TestStatusGeneration(t *testing.T) {
 			h.deliver(h.revise("web", "status", generation(2)))
 			h.updateStatus(h.find("web"), generation(1)).answered(200)
 		}},
-		{name: "a new leader with an older cached version (trap 27)", want: Pass, build: func(h *historyBuilder) {
+		{name: "a new leader with an older cached version (observed-generation-order)", want: Pass, build: func(h *historyBuilder) {
 			old := deliveredReplicaSet(h, 0)
 			h.deliver(h.scale("web", 1))
 			h.updateStatus(h.find("web"), generation(2)).answered(200)
@@ -192,7 +192,7 @@ func TestStatusAvailability(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.updateStatus(rs, available).answered(200)
 		}},
-		{name: "available early by a fraction of a second (trap 22)", want: Pass, build: func(h *historyBuilder) {
+		{name: "available early by a fraction of a second (whole-second-timestamps)", want: Pass, build: func(h *historyBuilder) {
 			rs := fresh(h)
 			h.at = 15 * time.Second
 			h.updateStatus(rs, available).answered(200)
@@ -220,7 +220,7 @@ func TestReplicaFailure(t *testing.T) {
 			h.deliverGone(pods[0])
 			h.updateStatus(rs, failing).answered(200)
 		}},
-		{name: "ReplicaFailure is already in the status (trap 26)", want: Pass, build: func(h *historyBuilder) {
+		{name: "ReplicaFailure is already in the status (replica-failure-message)", want: Pass, build: func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
 			h.deliver(h.revise("web", "status", failing))
 			h.wait(3 * time.Second)

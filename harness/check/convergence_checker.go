@@ -99,9 +99,9 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 		if len(all) == 0 {
 			continue
 		}
-		issue, number := checker.explain(m, uid), 0
+		issue, slug := checker.explain(m, uid), ""
 		if issue != nil {
-			known, number = cmp.Or(known, issue), issue.Trap
+			known, slug = cmp.Or(known, issue), issue.Slug
 		}
 		unexplained = unexplained || issue == nil
 		for _, p := range all {
@@ -109,7 +109,7 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 			if len(result.Evidence) < evidenceMax {
 				result.Evidence = append(result.Evidence, Evidence{
 					Summary: p.text, Expected: fmt.Sprintf("convergence within %v", checker.within), Object: ref, At: m.now, Records: []int64{m.seq},
-					KnownIssue: number,
+					KnownIssue: slug,
 				})
 			}
 		}

@@ -44,7 +44,7 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 	f.knownIssue = cmp.Or(f.knownIssue, issue)
 	f.addViolation(func() Evidence {
 		e := describe()
-		e.KnownIssue = issue.Trap
+		e.KnownIssue = issue.Slug
 		return e
 	})
 }

@@ -87,7 +87,7 @@ type process struct {
 	callsInFlight int           // calls in flight that are part of its work
 	lastActivity  time.Duration // when it last sent such a call or was answered
 	// clientRetries is the calls that the client may be about to repeat by itself, with
-	// the controller none the wiser, and since when (trap 13).
+	// the controller none the wiser, and since when (client-retries).
 	clientRetries map[string]time.Duration
 	// idlePeriods counts the times that it was idle; idleUntil is when that last ended.
 	idlePeriods int
@@ -236,7 +236,7 @@ type ownerState struct {
 
 	// excessObserved counts pods of this owner that came into view though the process
 	// was not told that it made them: a controller that counts arrivals takes
-	// them for its own (traps 12, 13).
+	// them for its own (lost-response and client-retries).
 	excessObserved   int
 	excessObservedAt time.Duration
 	// observedBeforeAnswer is pods that came into view while creates were in flight, so that
@@ -289,7 +289,7 @@ type rolloutState struct {
 	// Deployment's status.
 	statusWrittenAt time.Duration
 	// ownWrites is what the process was told it made of a ReplicaSet, until it is
-	// shown that or newer. A controller may count by either (trap 12).
+	// shown that or newer. A controller may count by either (lost-response).
 	ownWrites map[types.UID]*owner
 	// writtenFrom says of each version that the process made of a ReplicaSet from which
 	// one it did, as long as that may matter to a round that goes on.

@@ -270,7 +270,7 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 
 // sameContent reports whether an object is written from just these Endpoints and lists and
 // is labelled as they are. Truncated ones are not compared: they are sent each time
-// (trap 32).
+// (truncated-endpoints).
 func (e *endpoints) sameContent(o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
 		maps.Equal(e.labels, o.Labels) && e.overCapacity == "" && o.Annotations[overCapacityAnnotation] == ""

@@ -44,7 +44,7 @@ func (m *Model) clockOffset(name string) time.Duration {
 }
 
 // stall takes in that the witness in the subject's path got no time to run, so that
-// most likely the subject did not either (trap 41): that it was silent meanwhile says
+// most likely the subject did not either (paused-process): that it was silent meanwhile says
 // nothing of whether it had come to an end. Its clocks went on all the same.
 func (m *Model) stall(lasted time.Duration) {
 	for name, p := range m.processes {

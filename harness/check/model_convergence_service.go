@@ -48,7 +48,7 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 
 // pendingOrphan says whether Endpoints have lost their Service and are still
 // there. Those that never had one are left until the next start of the
-// controller (trap 33).
+// controller (manual-endpoints-edits).
 func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)

@@ -48,7 +48,7 @@ func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
-// expire gives up on what has been waited for too long (trap 17).
+// expire gives up on what has been waited for too long (expired-expectations).
 func (calls *outstandingCalls) expire(at time.Duration) {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return

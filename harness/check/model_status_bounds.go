@@ -73,7 +73,7 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 		return
 	}
 	bounds.failures.add(at, 1)
-	// That a namespace is terminating is no failure (trap 18), and of what got no
+	// That a namespace is terminating is no failure (terminating-namespace-creates), and of what got no
 	// answer at all one may think what one likes.
 	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !isRetriedByClient(r) && bounds.failing.sinceIdle.high == 0 {
 		bounds.unreportedFailure = true

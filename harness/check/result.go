@@ -61,7 +61,7 @@ type Evidence struct {
 	At       time.Duration `json:"at"` // nanoseconds since the start of the history
 	// Records lists the Seq of the records that show it, oldest first.
 	Records []int64 `json:"records,omitempty"`
-	// KnownIssue is the number of the known upstream issue that this violation matches; 0
-	// if it matches none.
-	KnownIssue int `json:"weakness,omitempty"`
+	// KnownIssue is the slug of the known upstream issue that this violation matches;
+	// empty if it matches none.
+	KnownIssue string `json:"knownIssue,omitempty"`
 }

@@ -29,7 +29,7 @@ type callAttempts struct {
 
 // clientRetriesMax is how often client-go resends a call before it returns an error.
 //
-// It is maxRetries of client-go's requests (trap 13).
+// It is maxRetries of client-go's requests (client-retries).
 const clientRetriesMax = 10
 
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {

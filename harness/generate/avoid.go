@@ -14,7 +14,7 @@ import (
 
 // neverDown reports whether a Deployment is only scaled up: one without surge
 // that is scaled down to what its one ReplicaSet happens to have does not roll
-// out any more (trap 1, kubernetes#102551).
+// out any more (stuck-scaling, kubernetes#102551).
 func neverDown(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }

@@ -115,7 +115,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				pod := podsOf(ctx, n, set, 1).Names()[0]
 				n.Unfailing("it makes no other in its place", atMost(set, 1))
 				for _, owners := range []string{`[` + ownerOf(ctx, n, set) + `]`, `[]`} {
-					// One that reads its pods at that very moment may count this one twice: trap 46.
+					// One that reads its pods at that very moment may count this one twice: owner-change-during-read.
 					n.BarrierOf(ctx, kind)
 					n.Patch(ctx, podRef(pod), `{"metadata":{"ownerReferences":%s}}`, owners)
 					n.Eventually(ctx, testenv.APod(pod), controlledBy(set))
