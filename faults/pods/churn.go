@@ -110,7 +110,7 @@ type churn struct {
 // the action.
 func (c *churn) UnsupportedOn(provider string) error {
 	if on := actions[c.action].providers; on != nil && !slices.Contains(on, provider) {
-		return fmt.Errorf("action %s is not supported by real kubelets; expected provider %s", c.action, strings.Join(on, " or "))
+		return fmt.Errorf("action %s requires provider %s", c.action, strings.Join(on, " or "))
 	}
 	return nil
 }
