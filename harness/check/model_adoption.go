@@ -10,14 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipChange is what a write to a pod does about who controls it.
+// ownershipChange is the change of a pod's controllerRef that a write requests.
 type ownershipChange struct {
 	adopts   bool
 	releases bool
-	owner    types.UID // for whom, as far as the write says
+	owner    types.UID // the UID of the owner, if the write contains it
 }
 
-// ownershipChangeOf reads a patch or update of a pod.
+// ownershipChangeOf returns the ownership change that a patch or update of a pod
+// requests.
 func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	if r.Verb == "update" {
 		if r.Object == nil {
@@ -48,7 +49,7 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// ownershipChangeOfReferences reads ownerReferences as a patch sets them.
+// ownershipChangeOfReferences does the same for the ownerReferences in a patch.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
@@ -70,7 +71,7 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	return result, nil
 }
 
-// ownershipChangeOfOperations reads a JSON patch.
+// ownershipChangeOfOperations does the same for a JSON patch.
 func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string
