@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// pending is something about an object that is not as it is to become.
+// pending is one difference between an object and its converged state.
 type pending struct {
 	text string
-	// awaited: it is not the subject's turn; the pods' nodes have to act first.
+	// awaited: the subject cannot act before pods or their nodes change.
 	awaited bool
 }
 
-// pendings collects what is pending about one object.
+// pendings collects the differences of one object.
 type pendings struct {
 	subject string
 	all     []pending
 }
 
-// expect notes what is the subject's to do, if it is not so.
+// expect adds a difference that the subject must resolve, unless ok.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
@@ -29,8 +29,8 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	}
 }
 
-// pendingOwner says what is not yet as it is to become with an owner. An owner that
-// is being deleted is nobody's any more.
+// pendingOwner returns the differences of an owner and its pods. A terminating owner has
+// none.
 func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	if o.terminating {
 		return nil
@@ -61,8 +61,8 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	return list.all
 }
 
-// describeEnded says how many pods of an owner have failed or succeeded, as far as they
-// are still there: who counts them as active replaces none of them.
+// describeEnded returns how many pods of an owner have failed or succeeded but still
+// exist. A controller that counts them as active does not replace them.
 func (objects *objectSet) describeEnded(o *owner) string {
 	n := 0
 	for _, p := range objects.controlled[o.UID] {
@@ -76,8 +76,8 @@ func (objects *objectSet) describeEnded(o *owner) string {
 	return fmt.Sprintf(", %d failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner that have been so for long
-// enough, and those that have not.
+// available counts the ready pods of an owner that have been ready for minReadySeconds,
+// and those that have not.
 func (objects *objectSet) available(o *owner, now time.Time) (available, soon int) {
 	if o.minReady == 0 {
 		return objects.podCountsOf(o.UID).ready, 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pendingDeployment compares a Deployment with its ReplicaSets as they are. How
-// many pods those have is their own affair (pending).
+// pendingDeployment returns the differences between a Deployment and its ReplicaSets.
+// pendingOwner returns those of the ReplicaSets' pods.
 func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
 	if d.terminating || d.selector.Empty() {
 		return nil
@@ -55,8 +55,8 @@ func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*
 	}
 }
 
-// canScale reports whether the rules of the strategy let the controller scale
-// something now; if not, the rollout waits for pods.
+// canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
+// Otherwise the rollout waits for pods.
 func (objects *objectSet) canScale(d *deployment, sets []*owner, now *owner, old []*owner) bool {
 	if d.recreate {
 		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
@@ -87,7 +87,7 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 	case d.deadline == 0:
 		list.expect(s.condition("Progressing") == deploymentCondition{}, "it has no deadline, and the condition %v", s.condition("Progressing"))
 	case d.paused:
-		reason := s.condition("Progressing").Reason // what was too late before stays too late
+		reason := s.condition("Progressing").Reason // a missed deadline stays reported while the Deployment is paused
 		list.expect(reason == deploymentPaused || reason == deadlineExceeded,
 			"paused, and the condition Progressing is %v", s.condition("Progressing"))
 	case len(current) == 1 && d.complete(sets, current[0]):
@@ -98,11 +98,13 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 	}
 }
 
-// deadlineGrace is how long after a deadline it may be told that it was missed.
+// deadlineGrace is how long after a deadline the controller may report that it was
+// missed.
 const deadlineGrace = 10 * time.Second
 
-// overdue reports whether it was to be told long ago that a rollout makes no
-// progress. Where the new ReplicaSet cannot be made, that is told instead.
+// overdue reports whether the progress deadline passed more than deadlineGrace ago, and
+// the controller has not reported it. ReplicaSetCreateError has precedence over a missed
+// deadline.
 func (d *deployment) overdue(now time.Time) bool {
 	c := d.status.conditionWithTime("Progressing")
 	switch c.Reason {

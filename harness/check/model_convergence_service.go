@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pendingService says what is not yet as it is to become with the Endpoints of a
-// Service. None of it waits for anybody but the subject.
+// pendingService returns the differences between a Service and its Endpoints. The subject
+// can always resolve them without waiting.
 func (objects *objectSet) pendingService(s *service) []pending {
 	return objects.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith is the same if some of the pods ran that have ended.
+// pendingServiceWith returns the same, as if the pods in running had not ended.
 func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
 	if !s.managed() || s.terminating {
 		return nil
@@ -46,9 +46,9 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 	return list.all
 }
 
-// pendingOrphan says whether Endpoints have lost their Service and are still
-// there. Those that never had one are left until the next start of the
-// controller (trap 33).
+// pendingOrphan returns whether Endpoints still exist although their Service was deleted.
+// Endpoints that never had a Service may remain until the controller restarts (allowed
+// behavior manual-endpoints-edits).
 func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
@@ -57,7 +57,7 @@ func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
 	return list.all
 }
 
-// expectedLabels are the labels that the Endpoints of a Service must have.
+// expectedLabels returns the labels that the Endpoints of a Service must have.
 func (s *service) expectedLabels() map[string]string {
 	want := map[string]string{}
 	maps.Copy(want, s.labels)

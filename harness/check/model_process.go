@@ -9,15 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// liveRead is what a process got when it asked the API server for an owner.
+// liveRead is the last response to a read of an owner from the API server.
 type liveRead struct {
-	sentSeq     int64 // the request's record
+	sentSeq     int64 // the sequence number of the request's record
 	terminating bool
 	version     history.Version
 }
 
-// clientRetryMax is how long a refused call may sleep in the client at the most before
-// it is taken to be given up.
+// clientRetryMax is the maximum time that client-go is assumed to wait before it retries
+// a failed call.
 const clientRetryMax = time.Minute
 
 func newProcess(name string, facts *decoder, setting Settings) *process {
@@ -39,7 +39,7 @@ func newProcess(name string, facts *decoder, setting Settings) *process {
 	}
 }
 
-// ownerState returns the account with an owner, opening it if need be.
+// ownerState returns the state of an owner, and adds it if it does not exist.
 func (p *process) ownerState(owner types.UID) *ownerState {
 	state := p.ownerStates[owner]
 	if state == nil {
@@ -49,7 +49,7 @@ func (p *process) ownerState(owner types.UID) *ownerState {
 	return state
 }
 
-// recordRequest takes in a request other than a watch.
+// recordRequest records a request other than a watch, and returns its call.
 func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration) *call {
 	c := &call{process: p, id: r.ID, seq: seq, sentAt: at}
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
@@ -78,8 +78,8 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	return c
 }
 
-// endIdlePeriod ends an idle spell, if there was one. Whatever the process decided
-// before it, it has acted upon or given up.
+// endIdlePeriod ends an idle period, if there was one. The process has executed or
+// dropped every decision that it made before.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return
@@ -99,7 +99,8 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity takes a time off those in which the process may have been idle.
+// extendActivity moves the last activity of the process later by a duration that must not
+// count as idle time.
 func (p *process) extendActivity(lasted, at time.Duration) {
 	later := func(since *time.Duration) { *since = min(*since+lasted, at) }
 	later(&p.lastActivity)
@@ -114,7 +115,7 @@ func (p *process) extendActivity(lasted, at time.Duration) {
 	}
 }
 
-// clientMayRetry reports whether some call may be asleep in the client.
+// clientMayRetry reports whether client-go may be waiting to retry a call.
 func (p *process) clientMayRetry(at time.Duration) bool {
 	for key, since := range p.clientRetries {
 		if at-since > clientRetryMax {
@@ -124,7 +125,7 @@ func (p *process) clientMayRetry(at time.Duration) bool {
 	return len(p.clientRetries) > 0
 }
 
-// recordAnswer takes in the answer to a call.
+// recordAnswer records the response to a call.
 func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	if c.verb == callLease {
 		if !r.OK() && r.Code != 404 && r.Code != 409 {
