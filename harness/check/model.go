@@ -245,8 +245,8 @@ type podCounts struct {
 	terminatingReplicas int // terminating, matched by the selector, neither failed nor succeeded
 }
 
-// view is the informer caches of one process, and the former states of objects on which
-// the process may still act.
+// view is the informer caches of one process. It also has the former states of objects on
+// which the process may still act.
 type view struct {
 	*objectSet
 	decoder *decoder
@@ -270,8 +270,8 @@ type view struct {
 	relisted bool
 }
 
-// ownerState is the state of one process for one owner of pods: its outstanding calls,
-// which correspond to client-go expectations, and the replicas that the owner requested.
+// ownerState is the expectations of one process for one owner of pods: its outstanding
+// calls, and bounds of spec.replicas.
 type ownerState struct {
 	process *process
 	uid     types.UID // of the owner
@@ -321,8 +321,8 @@ type outstandingCalls struct {
 	expired          map[types.UID]*call // unobserved for longer than expectationsTimeout
 }
 
-// rolloutState is the state of one process for one Deployment: the cached versions of the
-// Deployment and of its ReplicaSets in the recent window.
+// rolloutState contains the versions of one Deployment and of its ReplicaSets that one
+// process cached in the recent window.
 //
 // Deployments and ReplicaSets come by different watches, which may be late independently.
 // So the controller may have seen every version of the Deployment with every state of the
@@ -355,8 +355,8 @@ type rolloutState struct {
 	ownershipUnclearAt time.Duration
 }
 
-// serviceState is the state of one process for one Service name: how the Service and its
-// Endpoints were cached in the recent window.
+// serviceState contains the versions of one Service and its Endpoints that one process
+// cached in the recent window.
 type serviceState struct {
 	decisionWindow
 	name      objectName // of the Service

@@ -40,8 +40,8 @@ func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 	return orphans
 }
 
-// firstPod returns the first pod by name, among the ReplicaSets' pods, that meets a
-// condition and has neither failed nor succeeded. It returns nil if there is none.
+// firstPod returns the first pod of the ReplicaSets, by name, that meets a condition and
+// has not ended. It returns nil if there is none.
 func (objects *objectSet) firstPod(sets []*owner, such func(*pod) bool) (first *pod) {
 	for _, set := range sets {
 		for _, p := range objects.controlled[set.UID] {

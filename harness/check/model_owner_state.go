@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// burstLimit is how many pods a controller may have created, or deleted, for one
-	// owner without having observed them (contract ReplicaSet 8, 9).
+	// burstLimit is the maximum number of unobserved creates, or deletes, for one owner
+	// (contract ReplicaSet 8, 9).
 	burstLimit = 500
 	// expectationsTimeout is after how long a controller may stop waiting for its own
 	// creates and deletes (contract ReplicaSet 2). The controller counts from its
@@ -126,7 +126,7 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 }
 
 // noLongerAwaited returns how many unobserved creates the process may have stopped
-// waiting for, because it took other pods for its own.
+// waiting for. It may have taken other pods for its own.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }

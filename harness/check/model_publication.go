@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// presence is the current state of an object with some name in the cache, and when each
-// of its former states ended.
+// presence is whether the cache has an object of some name, and of what kind. It also
+// contains when each former state ended.
 type presence struct {
 	now   presenceKind
 	since time.Duration
@@ -22,11 +22,11 @@ type presenceKind int
 
 const (
 	neverSeen            presenceKind = iota // was never in the cache
-	absent // was deleted from the cache
-	managedService // a Service with a selector: the controller manages its Endpoints
-	unmanagedService // any other Service
-	ordinaryEndpoints // Endpoints
-	leaderElectionRecord // Endpoints that are a leader-election record
+	absent                                   // was deleted from the cache
+	managedService                           // a Service with a selector: the controller manages its Endpoints
+	unmanagedService                         // any other Service
+	ordinaryEndpoints                        // Endpoints
+	leaderElectionRecord                     // Endpoints that are a leader-election record
 	presenceKinds
 )
 

@@ -139,15 +139,15 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 	}
 }
 
-// recordWrite records the ReplicaSet in the response to a write of the process, even if
-// the cache already contains that version.
+// recordWrite records the ReplicaSet in the response to a write. The cache may already
+// contain that version.
 func (r *rolloutState) recordWrite(set *owner, from history.Version, at time.Duration) {
 	r.writtenFrom[versionKey{uid: set.UID, at: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)
 }
 
-// recordReplicaSet records a ReplicaSet in the response to a write or a live read, unless
-// the cache contains that version or a newer one.
+// recordReplicaSet records a ReplicaSet in the response to a write or a live read. It
+// ignores the response if the cache contains that version or a newer one.
 func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return

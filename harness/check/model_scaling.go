@@ -57,8 +57,8 @@ func (r *rolloutState) newScaling(name string, pods *template, from history.Vers
 	return s
 }
 
-// firstStateWith returns the index of the first state that contains the version of a
-// ReplicaSet that a write is based on, or -1. If the process wrote that version itself,
+// firstStateWith returns the index of the first state that may contain the given version
+// of a ReplicaSet, or -1. A write is based on that version. If the process wrote that version itself,
 // an earlier state of the other ReplicaSets is possible too (allowed behavior
 // writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
@@ -75,8 +75,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether the process wrote the given version of a ReplicaSet by one
-// or more writes based on set's version, or whether the versions are equal.
+// derivesFrom reports whether a version of a ReplicaSet is the given one. It also does so
+// if the process wrote the given version by one or more writes based on set.
 func (r *rolloutState) derivesFrom(set *owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -133,8 +133,8 @@ func (s *scaling) evidence(m *Model, did, expected string) Evidence {
 	}
 }
 
-// checkableScaling returns the scaling that the current record sends; nil if there is
-// none, or no cached state to check it against.
+// checkableScaling returns the scaling that the current record sends. It returns nil if
+// there is none, or no cached state to check it against.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil

@@ -62,6 +62,6 @@ func (e *WrongEndpoints) checkChangedServices() {
 	e.committed.clearChanges()
 }
 
-// Total returns the time during which at least one Service had wrong Endpoints, up to the
-// end of the run or the last record.
+// Total returns how long at least one Service had wrong Endpoints. It counts up to the end
+// of the run or the last record.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }
