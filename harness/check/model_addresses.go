@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -65,11 +66,11 @@ type endpointPort struct {
 }
 
 func (p addressAndPort) String() string {
-	where := p.ip
+	address := p.ip
 	if p.port != (endpointPort{}) {
-		where = fmt.Sprintf("%s:%d", p.ip, p.port.number)
+		address = fmt.Sprintf("%s:%d", p.ip, p.port.number)
 	}
-	return fmt.Sprintf("%s (pod %s)", where, p.pod)
+	return fmt.Sprintf("%s (%s)", address, cmp.Or(p.pod, "no targetRef"))
 }
 
 // add adds a pair. A pair that is listed twice is ready only if both entries are.
@@ -246,7 +247,7 @@ func describeDifference(got, want addressSet) string {
 	}
 	gotTotal, gotReady := got.size()
 	if gotTotal != addressesMax || gotReady != min(ready, addressesMax) {
-		return fmt.Sprintf("list %d addresses, %d of them ready, of %d, %d ready", gotTotal, gotReady, total, ready)
+		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of %d", gotTotal, gotReady, addressesMax, min(ready, addressesMax), total)
 	}
 	return ""
 }

@@ -38,26 +38,26 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	counts := objects.podCountsOf(o.UID)
 	available, soon := objects.available(o, now)
 	list := pendings{subject: o.String()}
-	list.expect(counts.controlled == o.replicas, "%d of %d pods active%s", counts.controlled, o.replicas, objects.describeEnded(o))
-	list.expect(counts.replicas == counts.controlled, "%d of its pods to be released", counts.controlled-counts.replicas)
-	list.expect(counts.orphans == 0, "%d matching pods to be adopted", counts.orphans)
+	list.expect(counts.controlled == o.replicas, "%d active pods, expected %d%s", counts.controlled, o.replicas, objects.describeEnded(o))
+	list.expect(counts.replicas == counts.controlled, "%d controlled pods do not match spec.selector, expected 0", counts.controlled-counts.replicas)
+	list.expect(counts.orphans == 0, "%d orphaned pods match spec.selector, expected 0", counts.orphans)
 	s := o.status
-	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
+	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d, expected %d", s.ObservedGeneration, o.generation)
 	for _, field := range []struct {
-		name       string
-		said, true int
+		name            string
+		found, expected int
 	}{
 		{"replicas", s.Replicas, counts.replicas},
 		{"fullyLabeledReplicas", s.FullyLabeledReplicas, counts.fullyLabeled},
 		{"readyReplicas", s.ReadyReplicas, counts.ready},
 		{"availableReplicas", s.AvailableReplicas, available},
 	} {
-		list.expect(field.said == field.true, "status.%s is %d, in truth %d", field.name, field.said, field.true)
+		list.expect(field.found == field.expected, "status.%s is %d, expected %d", field.name, field.found, field.expected)
 	}
-	list.expect(!o.failing, "the condition ReplicaFailure is still there")
+	list.expect(!o.failing, "condition ReplicaFailure is True, expected none")
 	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
-	list.add(soon == 0, true, "%d ready pods not yet available", soon)
-	list.add(counts.terminating == 0, true, "%d pods being deleted", counts.terminating)
+	list.add(soon == 0, true, "%d ready pods are not available yet (minReadySeconds)", soon)
+	list.add(counts.terminating == 0, true, "%d pods are terminating", counts.terminating)
 	return list.all
 }
 
@@ -73,7 +73,7 @@ func (objects *objectSet) describeEnded(o *owner) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d failed or succeeded", n)
+	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
 // available counts the ready pods of an owner that have been ready for minReadySeconds,

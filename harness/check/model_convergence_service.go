@@ -38,11 +38,11 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 		return list.all
 	}
 	wrong := describeDifference(got, want)
-	list.expect(wrong == "", "its Endpoints %s", wrong)
-	list.expect(maps.Equal(e.labels, s.expectedLabels()), "its Endpoints have the labels %v, expected %v", e.labels, s.expectedLabels())
+	list.expect(wrong == "", "Endpoints %s", wrong)
+	list.expect(maps.Equal(e.labels, s.expectedLabels()), "Endpoints have the labels %v, expected %v", e.labels, s.expectedLabels())
 	total, _ := want.size()
-	list.expect((e.overCapacity == "truncated") == (total > addressesMax), "its Endpoints of %d addresses have the annotation %s=%q",
-		total, overCapacityAnnotation, e.overCapacity)
+	list.expect((e.overCapacity == "truncated") == (total > addressesMax), "annotation %s of the Endpoints is %q, but %d of at most %d addresses are expected",
+		overCapacityAnnotation, e.overCapacity, total, addressesMax)
 	return list.all
 }
 
@@ -53,7 +53,7 @@ func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
 	ours := e.labels[managedByLabel] == managedBy || objects.deletedServices[name]
-	list.expect(objects.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "left behind by a Service that is gone")
+	list.expect(objects.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
 	return list.all
 }
 

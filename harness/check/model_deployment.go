@@ -108,6 +108,14 @@ type deploymentConditionWithTime struct {
 // failure reports whether the condition is ReplicaFailure=True.
 func (c deploymentCondition) failure() bool { return c.Type == "ReplicaFailure" && c.Status == "True" }
 
+// describe returns the status and the reason as evidence names them.
+func (c deploymentCondition) describe() string {
+	if c == (deploymentCondition{}) {
+		return "absent"
+	}
+	return c.Status + " (" + c.Reason + ")"
+}
+
 // condition returns the condition of the given type, or a zero value.
 func (s *deploymentStatus) condition(name string) deploymentCondition {
 	return s.conditionWithTime(name).deploymentCondition

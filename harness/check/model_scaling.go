@@ -58,9 +58,9 @@ func (r *rolloutState) newScaling(name string, pods *template, from history.Vers
 }
 
 // firstStateWith returns the index of the first state that may contain the given version
-// of a ReplicaSet, or -1. A write is based on that version. If the process wrote that version itself,
-// an earlier state of the other ReplicaSets is possible too (allowed behavior
-// writes-from-one-snapshot).
+// of a ReplicaSet, or -1. A write is based on that version. If the process wrote that
+// version itself, an earlier state of the other ReplicaSets is possible too (allowed
+// behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1

@@ -24,8 +24,8 @@ func TestSettled(t *testing.T) {
 	h.owner(controllers, "db", "db", 0)
 	h.status("db", 0)
 	want := []string{
-		"ReplicaSet ns/web: 0 of 2 pods active",
-		"ReplicaSet ns/web: status.observedGeneration is 0 at generation 2",
+		"ReplicaSet ns/web: 0 active pods, expected 2",
+		"ReplicaSet ns/web: status.observedGeneration is 0, expected 2",
 	}
 	if diff := cmp.Diff(want, pendingNow()); diff != "" {
 		t.Errorf("nothing done: -want +got:\n%s", diff)
@@ -38,14 +38,14 @@ func TestSettled(t *testing.T) {
 	}
 	h.status("web", 2)
 	h.revise("web", "status", map[string]any{"availableReplicas": 0})
-	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods not yet available"}, pendingNow()); diff != "" {
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods are not available yet (minReadySeconds)"}, pendingNow()); diff != "" {
 		t.Errorf("pods not yet available: -want +got:\n%s", diff)
 	}
 
 	h.wait(30 * time.Second)
 	h.status("web", 2)
 	gone := h.terminate(h.pod(rs, "web"))
-	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods being deleted"}, pendingNow()); diff != "" {
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods are terminating"}, pendingNow()); diff != "" {
 		t.Errorf("one more, and deleted: -want +got:\n%s", diff)
 	}
 
@@ -78,9 +78,9 @@ func TestSettledKnowsServices(t *testing.T) {
 	e := h.endpoints("web")
 	expect("no pods", "")
 	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
-	expect("a pod has come", "Service ns/web: its Endpoints lack 10.1.0.1:8080 (pod Pod ns/web-1)")
+	expect("a pod has come", "Service ns/web: Endpoints lack 10.1.0.1:8080 (Pod ns/web-1)")
 	h.remove(service)
-	expect("the Service has gone", "Endpoints ns/web: left behind by a Service that is gone")
+	expect("the Service has gone", "Endpoints ns/web: the Service is deleted, expected that the Endpoints are deleted too")
 	h.remove(e)
 	expect("all is gone", "")
 }
