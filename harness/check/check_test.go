@@ -31,7 +31,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// convergedRun is a whole run in which all goes well and the burst limit is not tested.
+// convergedRun builds a complete run without violations that does not exercise
+// burst-limit.
 func convergedRun() *historyBuilder {
 	h := newHistoryBuilder()
 	convergedReplicaSet(h)
@@ -40,7 +41,8 @@ func convergedRun() *historyBuilder {
 	return h.end()
 }
 
-// A subject that writes nonsense is judged all the same.
+// TestMalformedWrite requires that an invalid patch of the subject does not stop the
+// checks.
 func TestMalformedWrite(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 2)
@@ -129,7 +131,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// panickingChecker is a judge that breaks down.
+// panickingChecker is a checker that panics in Observe or in Result.
 type panickingChecker struct {
 	onResult bool
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDifference: how addresses are put into subsets makes no difference; one
-// that is missing, wrong or too many does.
+// TestDifference requires that the grouping of addresses into subsets does not matter. A
+// missing, wrong or additional address does.
 func TestDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := addressSet{}
@@ -19,7 +19,7 @@ func TestDifference(t *testing.T) {
 		}
 		total, ready := want.size()
 		got := addressSet{}
-		for p, isReady := range want { // ready ones first, as many as fit
+		for p, isReady := range want { // as many as fit, ready ones first
 			if isReady && len(got) < addressesMax {
 				got[p] = true
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestDecodeSkewed: a version is decoded once, unless its times were moved: it may be
-// shown again by a clock that is wrong in another way.
+// TestDecodeSkewed requires that a version is decoded once, except if its timestamps were
+// skewed. It may be delivered again with another skew.
 func TestDecodeSkewed(t *testing.T) {
 	at := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 	shown := func(ready time.Time, skewed bool) *history.Object {

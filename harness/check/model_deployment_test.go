@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFenceposts: percentages round as promised, and a rollout can always move.
+// TestFenceposts requires that percentages round as documented, and that a rollout can
+// always proceed.
 func TestFenceposts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(0, 1000).Draw(t, "replicas")

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestPodCounts: counts kept step by step are those of counting anew.
+// TestPodCounts requires that incremental counts equal counts of all objects.
 func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objects := newObjectSet()

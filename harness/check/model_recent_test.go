@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// valueAt is a value that was noted at a time.
+// valueAt is a value that was recorded at a time.
 type valueAt struct {
 	at    time.Duration
 	value int
 }
 
-// TestRecentWindowBounds: the bounds hold every value that was in force within the
-// lag, and none that ceased to be in force more than twice the lag ago.
+// TestRecentWindowBounds requires that the bounds contain every value that was current
+// within lag. They contain no value that was replaced more than twice lag ago.
 func TestRecentWindowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var window recentWindow
@@ -38,7 +38,7 @@ func TestRecentWindowBounds(t *testing.T) {
 	})
 }
 
-// inForce is the extent of the values in force at some time within the span
+// inForce returns the bounds of the values that were current at some time within span
 // before now.
 func inForce(past []valueAt, now, span time.Duration) (r valueRange) {
 	for i, m := range past {

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// viewOf is the view of a story's subject at its end.
+// viewOf returns the view of a history's subject at the end.
 func viewOf(t *testing.T, h *historyBuilder) *view {
 	t.Helper()
 	m := newModel(Settings{})
@@ -23,7 +23,8 @@ func viewOf(t *testing.T, h *historyBuilder) *view {
 
 func TestView(t *testing.T) {
 	type versions = map[string]history.Version
-	// The story begins at version 100; the ReplicaSet is 101, pods from 102 on.
+	// The history begins at version 100. The ReplicaSet has version 101; pods follow from
+	// 102.
 	for _, c := range []struct {
 		name string
 		tell func(h *historyBuilder, rs *history.Object)
@@ -124,13 +125,14 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestCachedPodStates: how a pod stood is remembered until the process was idle.
+// TestCachedPodStates requires that former states of a pod are kept until the process was
+// idle.
 func TestCachedPodStates(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 1)
 	pods := h.running(rs, 1)
 	h.deliver(h.removeOwner(pods[0]))
-	h.deliver(h.revise(pods[0].Name, "status", map[string]any{"phase": "Pending"})) // no change of claim
+	h.deliver(h.revise(pods[0].Name, "status", map[string]any{"phase": "Pending"})) // ownership does not change
 	seen := func() []string {
 		var all []string
 		for _, sighting := range viewOf(t, h).cachedPodStates(pods[0].UID) {

@@ -10,27 +10,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rules are those that the model of a controller breaks.
+// rules are the rules that a simulated controller breaks.
 type rules struct {
-	noExpectations          bool // acts whatever it has not observed
+	noExpectations          bool // decides before it has observed its own creates and deletes
 	noBurstLimit            bool
 	noSlowStart             bool
-	noBackOff               bool // requeues at once
-	countsFailed            bool // takes failed pods for active (and so does not replace them)
-	takesForeign            bool // takes matching pods of other controllers for its own
-	noLiveRead              bool // adopts by its cached owner (R10)
-	keepsFailedExpectations bool // a failed create stays expected (R16)
+	noBackOff               bool // requeues a failed key at once
+	countsFailed            bool // counts failed pods as active, and so does not replace them
+	takesForeign            bool // counts matching pods of other controllers as its own
+	noLiveRead              bool // adopts without a live read of the owner (R10)
+	keepsFailedExpectations bool // a failed create does not lower the expectations (R16)
 	countsTerminating       bool // counts terminating pods when it scales down (R2)
-	repeatsBatch            bool // a new leader creates as if there were no pods (R28)
-	deletesInAnyOrder       bool // deletes whichever pods (R13)
+	repeatsBatch            bool // creates a whole batch after a restart (R28)
+	deletesInAnyOrder       bool // ignores the order of scale-down (R13)
 	reportsAllReady         bool // reports every pod as ready
-	reportsSpecReplicas     bool // reports as many pods as there should be
-	reportsLaterGeneration  bool // reports a generation that is yet to come
-	reportsFirstGeneration  bool // reports the first generation again and again
-	reportsNoFailure        bool // does not report that creates or deletes failed
+	reportsSpecReplicas     bool // reports spec.replicas as status.replicas
+	reportsLaterGeneration  bool // reports an observedGeneration above the generation
+	reportsFirstGeneration  bool // never raises observedGeneration after the first status write
+	reportsNoFailure        bool // never sets the condition ReplicaFailure
 }
 
-// controller is a life of a controller that counts what it observes, as
+// controller is one process with a simulated controller. It counts observed pods, as the
 // ReplicationController does.
 type controller struct {
 	*cluster
@@ -51,7 +51,7 @@ type expected struct {
 	deletes map[types.UID]bool
 }
 
-// restart ends the subject, if there is one, and starts another.
+// restart stops the subject, if it runs, and starts a new process.
 func (s *cluster) restart(r rules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -84,7 +84,7 @@ func (c *controller) list(resource string) {
 	c.feeds[resource] = &simStream{last: c.now + time.Millisecond}
 }
 
-// sendEvent hands an event to the proxy, which delivers it when its time has come.
+// sendEvent sends an event to the proxy, which delivers it after a delay.
 func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	lag := time.Millisecond
 	if c.chaos {
@@ -101,7 +101,7 @@ func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	})
 }
 
-// observe is the cache and the handlers.
+// observe updates the cache and calls the event handlers.
 func (c *controller) observe(kind history.EventType, object *simObject) {
 	if !c.alive() {
 		return
@@ -128,8 +128,8 @@ func (c *controller) observe(kind history.EventType, object *simObject) {
 	c.enqueueOwners(old, object)
 }
 
-// observeDelete does not go by the pod's controller: a pod that is stripped of
-// it while it is deleted must not be waited for.
+// observeDelete ignores the pod's controllerRef. A terminating pod may lose its
+// controllerRef, and the controller must not wait for its deletion then.
 func (c *controller) observeDelete(object *simObject) {
 	for uid, e := range c.expected {
 		if e.deletes[object.UID] {
@@ -139,7 +139,7 @@ func (c *controller) observeDelete(object *simObject) {
 	}
 }
 
-// enqueueOwners enqueues whom a pod's event concerns.
+// enqueueOwners enqueues the owners that a pod event concerns.
 func (c *controller) enqueueOwners(old, now *simObject) {
 	for uid, o := range c.owners {
 		mine := now.controller() == uid || old != nil && old.controller() == uid
@@ -174,11 +174,11 @@ func (c *controller) work(uid types.UID) {
 			c.failures[uid]++
 			c.after(delay, func() { c.enqueue(uid) })
 		}
-		c.work(uid) // if it was woken meanwhile
+		c.work(uid) // if an event enqueued the key during the sync
 	})
 }
 
-// sync claims, creates or deletes, and writes the status, in this order.
+// sync adopts, creates or deletes pods, and then writes the status.
 func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	o := c.owners[uid]
 	e := c.expected[uid]
@@ -246,7 +246,7 @@ func (c *controller) manage(o *simObject, mine []*simObject, dying int, done fun
 	}
 }
 
-// create sends n creates in batches.
+// create sends n creates in slow-start batches.
 func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	e := c.expected[o.UID]
 	batch = min(batch, n)
@@ -311,7 +311,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 	}
 }
 
-// adopt takes orphans one by one, after one live read.
+// adopt adopts orphans one by one, after one live read of the owner.
 func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool)) {
 	if len(orphans) == 0 {
 		done(true)
@@ -397,8 +397,8 @@ func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, 
 	}, func(code int, _ *simObject) { done(code == 200) })
 }
 
-// call sends a request through the proxy, where it may be refused or its answer
-// lost. A refusal with Retry-After is repeated without the controller knowing.
+// call sends a request through the proxy, which may refuse it or lose its response. The
+// client retries a refusal with Retry-After without notice to the controller.
 func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, made *simObject)) {
 	if !c.alive() {
 		return

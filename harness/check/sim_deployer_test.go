@@ -14,47 +14,48 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rolloutRules are those that the model of the controller of Deployments breaks.
+// rolloutRules are the rules that a simulated Deployment controller breaks.
 type rolloutRules struct {
 	noSurge                 bool // ignores maxSurge
-	noUnavailable           bool // ignores what is available
-	noWait                  bool // Recreate: does not wait for old pods
-	twins                   bool // does not find its ReplicaSet by its template
+	noUnavailable           bool // ignores the available replicas
+	noWait                  bool // Recreate: does not wait until old pods are deleted
+	twins                   bool // creates a second ReplicaSet for the same template
 	noReport                bool // never writes the status
-	rewrites                bool // writes the status every so often, whether it has changed or not
-	recounts                bool // takes its own ReplicaSet for a collision
-	renumbers               bool // gives a ReplicaSet that it goes back to a low revision
-	reportsNegative         bool // may report fewer than no unavailable replicas
-	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's replicas as available
-	reportsProgress         bool // renews the time of the last progress whatever happens
-	staleDeadline           bool // measures a rollout's deadline from the end of the one before
-	noDeadline              bool // never reports that a deadline is missed
-	rollsAnywhere           bool // rolls back to whatever revision
-	keepsRollbackAnnotation bool // does not take the annotation away that asks for a rollback
-	trimsEarly              bool // deletes old ReplicaSets before the rollout is at its end
+	rewrites                bool // writes the status regularly, although it has not changed
+	recounts                bool // handles its own ReplicaSet as a hash collision
+	renumbers               bool // gives a ReplicaSet that it reuses revision 1
+	reportsNegative         bool // may report a negative number of unavailable replicas
+	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's available replicas
+	reportsProgress         bool // always renews the lastUpdateTime of the condition Progressing
+	staleDeadline           bool // measures the progress deadline from the end of the previous rollout
+	noDeadline              bool // never reports ProgressDeadlineExceeded
+	rollsAnywhere           bool // rolls back to an arbitrary revision
+	keepsRollbackAnnotation bool // does not remove the rollback annotation
+	trimsEarly              bool // deletes old ReplicaSets before the rollout is complete
 	trimsLast               bool // deletes the highest revisions first
 	neverTrims              bool // deletes no old ReplicaSets
-	scalesUpOld             bool // scales an old ReplicaSet up
-	newestFirst             bool // scales the newest of the old ReplicaSets down first
-	allToOne                bool // scales only the smallest ReplicaSet when it is to be in proportion
-	restToSmallest          bool // begins with the smallest then
+	scalesUpOld             bool // scales up an old ReplicaSet
+	newestFirst             bool // scales down the newest old ReplicaSet first
+	allToOne                bool // proportional scaling: scales only the smallest ReplicaSet
+	restToSmallest          bool // proportional scaling: the smallest ReplicaSet gets the remainder
 
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
 
-// deployer is a life of a controller of Deployments that goes by its cache alone.
+// deployer is one process with a simulated Deployment controller. It reads only its
+// cache.
 type deployer struct {
-	*controller // for its calls and feeds
+	*controller // for requests and streams
 	sim         *rolloutSim
 	rules       rolloutRules
 	cache       map[types.UID]*history.Object
 	queued      bool
 	running     bool
 	failures    int
-	twins       map[string]bool // ReplicaSets that it made a second time
+	twins       map[string]bool // ReplicaSets for whose template it has created a second one
 }
 
-// restart ends the subject, if there is one, and starts another.
+// restart stops the subject, if it runs, and starts a new process.
 func (s *rolloutSim) restart(r rolloutRules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -82,7 +83,7 @@ func (s *rolloutSim) restart(r rolloutRules) {
 	}
 }
 
-// rewrite wakes it again and again.
+// rewrite enqueues the Deployment every 300 ms.
 func (d *deployer) rewrite() {
 	d.enqueue(0)
 	if d.alive() {
@@ -90,7 +91,7 @@ func (d *deployer) rewrite() {
 	}
 }
 
-// sendEvent hands an event to the proxy, which delivers it when its time has come.
+// sendEvent sends an event to the proxy, which delivers it after a delay.
 func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	lag := time.Millisecond
 	if d.chaos {
@@ -117,7 +118,7 @@ func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	})
 }
 
-// cached returns the object of that name that it knows of, nil if it knows of none.
+// cached returns the cached object with a name, or nil.
 func (d *deployer) cached(resource, name string) *history.Object {
 	for _, o := range d.cache {
 		if o.Resource == resource && o.Name == name {
@@ -149,13 +150,13 @@ func (d *deployer) work() {
 			d.failures++
 			d.after(delay, func() { d.enqueue(0) })
 		}
-		d.work() // if it was woken meanwhile
+		d.work() // if an event enqueued the key during the sync
 	})
 }
 
-// round is what one sync goes by.
+// round contains the objects that one sync reads.
 type round struct {
-	object   *history.Object // the Deployment, as it was cached
+	object   *history.Object // the cached Deployment
 	cached   map[types.UID]*history.Object
 	d        *deployment
 	sets     []*owner
@@ -165,7 +166,7 @@ type round struct {
 }
 
 // plan is one write of a ReplicaSet.
-type plan struct {
+type plan struct { // nil: create a new one
 	set *owner // nil: a new one
 	to  int
 }
@@ -211,7 +212,8 @@ func (r *round) inherited() bool {
 	return true
 }
 
-// annotate gives them to it. The rest is done when it has been told of that.
+// annotate copies the Deployment's annotations to the new ReplicaSet. The event of that
+// write enqueues the Deployment again.
 func (d *deployer) annotate(r *round) {
 	o := *r.cached[r.now.UID]
 	o.Annotations = maps.Clone(o.Annotations)
@@ -219,8 +221,8 @@ func (d *deployer) annotate(r *round) {
 	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// rollBack gives the Deployment the template of the revision that is wished for,
-// and takes the wish away in any case.
+// rollBack restores the template of the requested revision. It removes the annotation in
+// any case.
 func (d *deployer) rollBack(r *round) {
 	wish := r.d.rollback
 	if wish == 0 && !d.rules.rollsAnywhere {
@@ -239,7 +241,7 @@ func (d *deployer) rollBack(r *round) {
 	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// trim deletes old ReplicaSets above the limit, one after another.
+// trim deletes old ReplicaSets above revisionHistoryLimit, one after another.
 func (d *deployer) trim(r *round) {
 	slices.SortFunc(r.old, func(a, b *owner) int {
 		if d.rules.trimsLast {
@@ -274,13 +276,13 @@ func (d *deployer) trim(r *round) {
 	d.report(r)
 }
 
-// plan decides what to do with the ReplicaSets.
+// plan returns the writes of ReplicaSets that the cached objects require.
 func (d *deployer) plan(r *round) []plan {
 	switch {
 	case r.d.paused || r.d.scalingPending(r.sets):
 		return d.proportionally(r)
 	case r.now != nil && r.now.revision <= highestRevision(r.old):
-		return []plan{{r.now, r.now.replicas}} // which raises its revision
+		return []plan{{r.now, r.now.replicas}} // the write sets a higher revision
 	case r.d.recreate:
 		return d.recreate(r)
 	}
@@ -295,7 +297,7 @@ func (d *deployer) plan(r *round) []plan {
 	case r.now.replicas > r.d.replicas:
 		return []plan{{r.now, r.d.replicas}}
 	case d.rules.scalesUpOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
-		d.rules.scalesUpOld = false // once is enough
+		d.rules.scalesUpOld = false // only once
 		return []plan{{r.old[0], r.old[0].replicas + 1}}
 	case r.now.replicas < r.d.replicas && room > 0:
 		return []plan{{r.now, min(r.d.replicas, r.now.replicas+room)}}
@@ -303,8 +305,7 @@ func (d *deployer) plan(r *round) []plan {
 	return d.down(r)
 }
 
-// down scales old ReplicaSets down, the oldest first, and of each the pods that are
-// not available.
+// down scales down old ReplicaSets, the oldest first. In each, unavailable pods go first.
 func (d *deployer) down(r *round) (plans []plan) {
 	if d.rules.newestFirst {
 		slices.Reverse(r.old)
@@ -330,8 +331,8 @@ func (d *deployer) down(r *round) (plans []plan) {
 	return plans
 }
 
-// proportionally gives each its share of a changed size, and what rounding leaves
-// to the largest. Every one is told the size.
+// proportionally scales each ReplicaSet in proportion to the change of spec.replicas. The
+// largest gets the rounding remainder. Each write sets the annotation desired-replicas.
 func (d *deployer) proportionally(r *round) (plans []plan) {
 	most := 0
 	var active []*owner
@@ -347,7 +348,7 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 		most = r.d.replicas
 	}
 	missing := most - sumOf(active, specReplicas)
-	if missing > 0 {
+	if missing > 0 { // among equal sizes, the newest goes first
 		slices.Reverse(active) // of equals the newest goes first
 	}
 	slices.SortStableFunc(active, func(a, b *owner) int {
@@ -412,8 +413,8 @@ func (d *deployer) oldRunning(r *round) bool {
 	return false
 }
 
-// carryOut sends the writes one after another and the status last. After a
-// failure it ends.
+// carryOut sends the planned writes one after another, and then writes the status. It
+// stops after a failure.
 func (d *deployer) carryOut(r *round, plans []plan) {
 	if len(plans) == 0 {
 		ended := r.now != nil && r.d.rolloutEnded(nil, nil)
@@ -459,7 +460,7 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 			return 404, nil
 		case now.Version != o.Version:
 			return 409, nil
-		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations):
+		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations): // the API server creates no new version for an update without changes
 			return 200, &simObject{Object: *now} // what changes nothing makes no version
 		}
 		written := o
@@ -505,13 +506,13 @@ func (d *deployer) create(r *round, replicas int, then func(int, *simObject)) {
 	})
 }
 
-// avoid has the next round take another name for its new ReplicaSet.
+// avoid increments collisionCount, so that the next sync uses another name.
 func (d *deployer) avoid(r *round) {
 	o := edited(*r.object, "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
 	d.update(o, "status", false, func(int, *simObject) { r.finished(false) })
 }
 
-// report writes the status, if it has changed.
+// report writes the status if it has changed.
 func (d *deployer) report(r *round) {
 	ready, specs := sumOf(r.sets, availableReplicas), sumOf(r.sets, specReplicas)
 	is := deploymentStatus{
@@ -543,12 +544,12 @@ func (d *deployer) report(r *round) {
 		"readyReplicas": is.ReadyReplicas, "availableReplicas": is.AvailableReplicas,
 		"unavailableReplicas": is.UnavailableReplicas, "conditions": conditions,
 	})
-	o.Version = r.d.Version // of the round's beginning, whatever the cache has by now
+	o.Version = r.d.Version // the version that the sync started from, even if the cache has a newer one
 	d.update(o, "status", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// progress is the condition Progressing of a status, and comes back when its
-// deadline is due.
+// progress returns the condition Progressing, and enqueues the Deployment again for the
+// deadline.
 func (d *deployer) progress(r *round, is *deploymentStatus) deploymentConditionWithTime {
 	was := r.d.status.conditionWithTime("Progressing")
 	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()

@@ -14,17 +14,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// A model of the controller of Deployments (sim_deployer_test.go) on the
-// simulated cluster (sim_cluster_test.go), whose ReplicaSets and pods see to
-// themselves here.
+// These files contain a simulated Deployment controller (sim_deployer_test.go) on the
+// simulated cluster (sim_cluster_test.go). This file simulates ReplicaSets and pods.
 
-// rolloutConditions is what happens in a simulated run besides.
+// rolloutConditions are the additional parameters of a simulated rollout.
 type rolloutConditions struct {
 	conditions
-	setLag      time.Duration // at most, of ReplicaSets' events
+	setLag      time.Duration // maximum delay of ReplicaSet events
 	recreate    bool
 	surge, down int  // maxSurge and maxUnavailable
-	taken       bool // some names of its ReplicaSets are somebody else's
+	taken       bool // other ReplicaSets have some of the names that the controller would use
 	deadline    int  // in seconds
 	limit       int  // revisionHistoryLimit
 }
@@ -35,14 +34,14 @@ type rolloutSim struct {
 	decoder  *decoder
 	objects  map[types.UID]*history.Object
 	pods     int
-	waking   map[types.UID]bool // ReplicaSets that are about to see to their pods
+	waking   map[types.UID]bool // ReplicaSets whose sync is scheduled
 	deployer *deployer
 }
 
 var rolloutResources = []string{deploymentResource, replicaSetResource, podResource}
 
-// commit makes a version of an object true and tells everybody. A new object gets
-// a UID that no other has or had.
+// commit commits a version of an object and sends the event. A new object gets a unique
+// UID.
 func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.Object {
 	s.version++
 	o.Version = s.version
@@ -69,7 +68,7 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 	return &o
 }
 
-// edited is an object with parts of its spec or status changed.
+// edited returns an object with some fields of its spec or status changed.
 func edited(o history.Object, part string, change fields) history.Object {
 	body := map[string]fields{}
 	if err := json.Unmarshal(o.Body, &body); err != nil {
@@ -83,15 +82,15 @@ func edited(o history.Object, part string, change fields) history.Object {
 	return o
 }
 
-// revise lets a user change the Deployment.
+// revise changes the Deployment's spec, as a user does.
 func (s *rolloutSim) revise(change fields) {
 	o := edited(*s.named(deploymentResource, "web"), "spec", change)
 	o.Generation++
 	s.commit(history.Modified, o)
 }
 
-// of returns the objects of a resource, and of that controller if it is not "",
-// in order of UIDs.
+// of returns the objects of a resource, sorted by UID. If controller is not "", it
+// returns only those that it controls.
 func (s *rolloutSim) of(resource string, controller types.UID) []*history.Object {
 	var found []*history.Object
 	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
@@ -103,7 +102,7 @@ func (s *rolloutSim) of(resource string, controller types.UID) []*history.Object
 	return found
 }
 
-// named returns the object of that name, nil if there is none.
+// named returns the object with a name, or nil.
 func (s *rolloutSim) named(resource, name string) *history.Object {
 	for _, o := range s.objects {
 		if o.Resource == resource && o.Name == name {
@@ -113,7 +112,7 @@ func (s *rolloutSim) named(resource, name string) *history.Object {
 	return nil
 }
 
-// enqueueReplicaSet lets a ReplicaSet see to its pods soon.
+// enqueueReplicaSet schedules a sync of a ReplicaSet.
 func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	if s.waking[set] {
 		return
@@ -127,7 +126,7 @@ func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	})
 }
 
-// syncReplicaSet makes and deletes pods of a ReplicaSet, and writes its status.
+// syncReplicaSet creates and deletes pods of a ReplicaSet, and writes its status.
 func (s *rolloutSim) syncReplicaSet(o *history.Object) {
 	set, err := s.decoder.owner(kindByResource(replicaSetResource), o)
 	if err != nil {
@@ -191,7 +190,7 @@ func (s *rolloutSim) kill(p *history.Object) {
 	})
 }
 
-// disturb does one thing that users or nodes may do.
+// disturb performs one random operation of a user or a node.
 func (s *rolloutSim) disturb() {
 	switch s.random.IntN(7) {
 	case 0, 1:
@@ -212,8 +211,8 @@ func (s *rolloutSim) disturb() {
 	}
 }
 
-// takeNames makes ReplicaSets that are nobody's, under the names that versions
-// of the template would have.
+// takeNames creates ReplicaSets without controllerRef, with the names that versions of
+// the template would get.
 func (s *rolloutSim) takeNames(versions ...string) {
 	for _, version := range versions {
 		o := newReplicaSetOf("web", version, 0, 0)
@@ -222,7 +221,7 @@ func (s *rolloutSim) takeNames(versions ...string) {
 	}
 }
 
-// simulateRollout runs a controller with the given rules.
+// simulateRollout runs a simulated Deployment controller with the given rules.
 func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s := &rolloutSim{
 		cluster: newCluster(c.conditions), setLag: c.setLag, decoder: newDecoder(),
@@ -298,8 +297,8 @@ func TestCorrectDeployerNeverFails(t *testing.T) {
 	})
 }
 
-// TestBrokenDeployersAreDetected breaks one rule at a time and counts in how many
-// runs the right check notices.
+// TestBrokenDeployersAreDetected breaks one rule at a time and requires that the right
+// check fails in enough runs.
 func TestBrokenDeployersAreDetected(t *testing.T) {
 	under := rolloutConditions{
 		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, disturbances: 12},
@@ -318,7 +317,7 @@ func TestBrokenDeployersAreDetected(t *testing.T) {
 		rules rolloutRules
 		under rolloutConditions
 		check string
-		least uint64 // catches, of 10 runs
+		least uint64 // the minimum number of runs, of 10, in which the check fails
 	}{
 		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 6},
 		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 6},

@@ -28,8 +28,8 @@ func drawConditions(t *rapid.T) conditions {
 	}
 }
 
-// checkRun are the verdicts on a simulated run, under a bound that no correct
-// controller misses.
+// checkRun runs the checks on a simulated run. The bound for convergence is one that
+// every correct controller meets.
 func checkRun(t testing.TB, s *cluster) []Result {
 	t.Helper()
 	asked := testSettings
@@ -65,8 +65,8 @@ func TestCorrectControllerOfManyPodsNeverFails(t *testing.T) {
 	}
 }
 
-// TestBrokenControllersAreDetected breaks one rule at a time and counts in how
-// many runs the right check notices.
+// TestBrokenControllersAreDetected breaks one rule at a time and requires that the right
+// check fails in enough runs.
 func TestBrokenControllersAreDetected(t *testing.T) {
 	lagging := conditions{podLag: 2 * time.Second, ownerLag: 100 * time.Millisecond, resource: replicaSets, replicas: 15, disturbances: 20}
 	failing := conditions{podLag: 100 * time.Millisecond, resource: replicaSets, replicas: 30, refused: 0.5, codes: anyCode, disturbances: 10}
@@ -85,7 +85,7 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 		under conditions
 		check string
 		runs  uint64
-		least uint64 // catches, of the runs
+		least uint64 // the minimum number of runs in which the check fails
 	}{
 		{"no expectations", rules{noExpectations: true}, lagging, "expectations", 10, 9},
 		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 2, 2},
@@ -114,8 +114,8 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 	}
 }
 
-// requireDetected demands that a check fails at least so many of some runs, which differ by
-// their seeds. With -short it is enough that it fails one.
+// requireDetected requires that a check fails in at least a given number of runs, which
+// differ by their seeds. With -short, one run is enough.
 func requireDetected(t *testing.T, check string, runs, least uint64, simulate func(seed uint64) *cluster) {
 	t.Helper()
 	if testing.Short() {

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestWrongEndpoints: only the time counts during which Endpoints are not what the
-// truth asks for, and once, however many are wrong at the time.
+// TestWrongEndpoints requires that only time with wrong Endpoints counts. It counts once,
+// however many Endpoints are wrong at that time.
 func TestWrongEndpoints(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	for _, test := range []struct {
@@ -78,7 +78,7 @@ func TestWrongEndpoints(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// Each record of a story takes a millisecond.
+			// Each record of a history takes a millisecond.
 			if got := wrong.Total().Truncate(time.Second); got != test.want {
 				t.Errorf("wrong for %v; want %v", wrong.Total(), test.want)
 			}
