@@ -32,14 +32,14 @@ func BenchmarkHistory(b *testing.B) {
 	for b.Loop() {
 		var seconds, cost, held []float64
 		for i, path := range paths {
-			begun, before := time.Now(), cpuSeconds(b)
+			start, before := time.Now(), cpuSeconds(b)
 			if _, _, err := Run(testSettings, history.ReadFile(path)); err != nil {
 				b.Fatal(err)
 			}
-			seconds = append(seconds, time.Since(begun).Seconds()*1e6/float64(sizes[i]))
+			seconds = append(seconds, time.Since(start).Seconds()*1e6/float64(sizes[i]))
 			cost = append(cost, (cpuSeconds(b)-before)*1e6/float64(sizes[i]))
 			held = append(held, heldBytes(b, path, sizes[i]))
-			b.Logf("%d records: a million take %.1f s, and %.1f s of CPU; %.1f MB held", sizes[i], seconds[i], cost[i], held[i]/1e6)
+			b.Logf("%d records: %.1f s and %.1f s of CPU per million records; %.1f MB of heap", sizes[i], seconds[i], cost[i], held[i]/1e6)
 		}
 		last := len(sizes) - 1
 		b.ReportMetric(seconds[last], "s/million")
@@ -66,7 +66,7 @@ func heldBytes(b *testing.B, path string, records int) float64 {
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
-	most := uint64(0)
+	maximum := uint64(0)
 	_, _, err := Run(testSettings, func(yield func(*history.Record, error) bool) {
 		for record, err := range history.ReadFile(path) {
 			if !yield(record, err) {
@@ -75,14 +75,14 @@ func heldBytes(b *testing.B, path string, records int) float64 {
 			if record.Seq%int64(records/8) == 0 {
 				runtime.GC()
 				runtime.ReadMemStats(&now)
-				most = max(most, now.HeapAlloc)
+				maximum = max(maximum, now.HeapAlloc)
 			}
 		}
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return float64(most - min(most, before.HeapAlloc))
+	return float64(maximum - min(maximum, before.HeapAlloc))
 }
 
 // longHistory writes a history of about the given number of records to a file. It has two

@@ -147,13 +147,13 @@ func (h *historyBuilder) deleteReplicaSet(name string) *requestStep {
 // applyAndAnswer commits a write of a ReplicaSet and records its response. It delivers no
 // event.
 func (step *requestStep) applyAndAnswer() *history.Object {
-	made := step.apply()
+	written := step.apply()
 	if step.request.Verb == "create" {
 		step.answered(201)
 	} else {
 		step.answered(200)
 	}
-	return made
+	return written
 }
 
 // apply commits a write of a ReplicaSet. The response is still to come.
@@ -238,9 +238,9 @@ func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool
 		"phase": "Running", "podIP": ip, "podIPs": []any{fields{"ip": ip}},
 		"conditions": []any{fields{"type": "Ready", "status": readiness}},
 	}})
-	done := h.commit(history.Modified, o)
-	h.deliver(done)
-	return done
+	pod := h.commit(history.Modified, o)
+	h.deliver(pod)
+	return pod
 }
 
 // at returns the address of a pod as an entry of Endpoints.

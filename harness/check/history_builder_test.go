@@ -211,7 +211,7 @@ func (h *historyBuilder) find(name string) *history.Object {
 			return o
 		}
 	}
-	panic("nothing is called " + name)
+	panic("no object has the name " + name)
 }
 
 func controlledBy(o *history.Object) []history.Owner {
@@ -282,9 +282,9 @@ func (h *historyBuilder) removeOwner(pod *history.Object) *history.Object {
 }
 
 func (h *historyBuilder) relabel(pod *history.Object, app string) *history.Object {
-	relabelled := *h.find(pod.Name)
-	relabelled.Labels = map[string]string{"app": app}
-	return h.commit(history.Modified, relabelled)
+	relabeled := *h.find(pod.Name)
+	relabeled.Labels = map[string]string{"app": app}
+	return h.commit(history.Modified, relabeled)
 }
 
 // requestStep is a request of the subject.
@@ -302,11 +302,11 @@ func (h *historyBuilder) create(owner *history.Object) *requestStep {
 }
 
 func (h *historyBuilder) creates(owner *history.Object, n int) []*requestStep {
-	var asks []*requestStep
+	var steps []*requestStep
 	for range n {
-		asks = append(asks, h.create(owner))
+		steps = append(steps, h.create(owner))
 	}
-	return asks
+	return steps
 }
 
 // delete sends a delete of a pod.
@@ -335,9 +335,9 @@ func (h *historyBuilder) writeStatus(owner *history.Object) *requestStep {
 
 // updateStatus sends an update of an owner's status, based on the given version.
 func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *requestStep {
-	a := edited(*owner, "status", status)
+	o := edited(*owner, "status", status)
 	return h.request(history.Request{
-		Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name, Object: &a,
+		Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name, Object: &o,
 	})
 }
 
@@ -384,9 +384,9 @@ func (step *requestStep) lost() *requestStep {
 }
 
 // succeed commits creates and records their responses. It returns the pods.
-func succeed(asks ...*requestStep) []*history.Object {
+func succeed(steps ...*requestStep) []*history.Object {
 	var pods []*history.Object
-	for _, step := range asks {
+	for _, step := range steps {
 		pods = append(pods, step.commitPod().answered(201).made)
 	}
 	return pods

@@ -33,17 +33,17 @@ func TestDifference(t *testing.T) {
 			t.Fatalf("%d addresses, %d ready: %s", total, ready, d)
 		}
 		for p := range got {
-			for name, spoil := range map[string]func(addressSet){
-				"missing":   func(addresses addressSet) { delete(addresses, p) },
-				"misjudged": func(addresses addressSet) { addresses[p] = !addresses[p] },
+			for name, change := range map[string]func(addressSet){
+				"missing":         func(addresses addressSet) { delete(addresses, p) },
+				"wrong readiness": func(addresses addressSet) { addresses[p] = !addresses[p] },
 				"extra": func(addresses addressSet) {
 					addresses[addressAndPort{podTarget{ip: "10.9.9.9"}, endpointPort{}}] = true
 				},
 			} {
-				spoilt := maps.Clone(got)
-				spoil(spoilt)
-				if describeDifference(spoilt, want) == "" {
-					t.Errorf("%s goes unnoticed among %d", name, total)
+				changed := maps.Clone(got)
+				change(changed)
+				if describeDifference(changed, want) == "" {
+					t.Errorf("%s: no difference found among %d addresses", name, total)
 				}
 			}
 			break

@@ -29,10 +29,10 @@ func TestRecentWindowBounds(t *testing.T) {
 			within, ever := inForce(past, now, lag), inForce(past, now, 2*lag)
 			got := window.bounds(now)
 			if within.valid && (!got.valid || got.low > within.low || got.high < within.high) {
-				t.Fatalf("at %v: bounds %+v leave out some of %+v", now, got, within)
+				t.Fatalf("at %v: bounds %+v do not contain %+v", now, got, within)
 			}
 			if got.valid && (got.low < ever.low || got.high > ever.high) {
-				t.Fatalf("at %v: bounds %+v remember more than %+v", now, got, ever)
+				t.Fatalf("at %v: bounds %+v exceed %+v", now, got, ever)
 			}
 		}
 	})
@@ -66,11 +66,11 @@ func TestRangeSinceIdle(t *testing.T) {
 		c.add(time.Duration(i)*lag, 1)
 	}
 	if values.sinceIdle != (valueRange{low: 0, high: 99, valid: true}) || c.total() != 100 {
-		t.Errorf("a long busy time: got %+v and %d", values.sinceIdle, c.total())
+		t.Errorf("without an idle period: got %+v and %d", values.sinceIdle, c.total())
 	}
 	values.becameIdle(99 * lag)
 	c.becameIdle(99 * lag)
 	if values.sinceIdle.low < 97 || values.sinceIdle.high != 99 || c.total() > 3 || c.total() < 1 {
-		t.Errorf("after being idle: got %+v and %d, want only the last few", values.sinceIdle, c.total())
+		t.Errorf("after being idle: got %+v and %d, want only the values within lag", values.sinceIdle, c.total())
 	}
 }

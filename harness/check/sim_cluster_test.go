@@ -57,23 +57,23 @@ func (object *simObject) app() string { return object.Labels["app"] }
 
 type cluster struct {
 	conditions
-	random    *rand.Rand
-	now       time.Duration
-	events    events
-	order     int
-	seq       int64
-	records   []*history.Record
-	ids       uint64
-	version   history.Version
-	things    map[types.UID]*simObject
-	names     int
-	chaos     bool
-	committed *simStream
-	subject   *controller
+	random      *rand.Rand
+	now         time.Duration
+	events      events
+	order       int
+	seq         int64
+	records     []*history.Record
+	ids         uint64
+	version     history.Version
+	liveObjects map[types.UID]*simObject
+	names       int
+	chaos       bool
+	committed   *simStream
+	subject     *controller
 }
 
 func newCluster(c conditions) *cluster {
-	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), things: map[types.UID]*simObject{}, version: 1000, chaos: true}
+	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), liveObjects: map[types.UID]*simObject{}, version: 1000, chaos: true}
 	s.committed = &simStream{}
 	s.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
 	return s
@@ -170,9 +170,9 @@ func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 		object.Body = ownerBody(&object)
 	}
 	if kind == history.Deleted {
-		delete(s.things, object.UID)
+		delete(s.liveObjects, object.UID)
 	} else {
-		s.things[object.UID] = &object
+		s.liveObjects[object.UID] = &object
 	}
 	s.committed.send(s, s.upTo(3*time.Millisecond), func() {
 		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: object.Object}})
@@ -223,7 +223,7 @@ func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 		start = 15 * time.Second
 	}
 	s.after(s.upTo(start), func() {
-		if p := s.things[object.UID]; p != nil && p.active() {
+		if p := s.liveObjects[object.UID]; p != nil && p.active() {
 			ready := *p
 			ready.ready = true
 			s.put(history.Modified, ready)
@@ -237,11 +237,11 @@ func (s *cluster) kill(object *simObject) {
 	if object.Terminating() {
 		return
 	}
-	dying := *object
-	dying.Deleting = time.Unix(1e9, 0)
-	s.put(history.Modified, dying)
+	terminating := *object
+	terminating.Deleting = time.Unix(1e9, 0)
+	s.put(history.Modified, terminating)
 	s.after(s.upTo(s.grace), func() {
-		if p := s.things[object.UID]; p != nil {
+		if p := s.liveObjects[object.UID]; p != nil {
 			s.put(history.Deleted, *p)
 		}
 	})
@@ -258,7 +258,7 @@ func (s *cluster) addOwner(name string, replicas int) *simObject {
 }
 
 func (s *cluster) scale(uid types.UID, replicas int) {
-	scaled := *s.things[uid]
+	scaled := *s.liveObjects[uid]
 	scaled.replicas = replicas
 	scaled.Generation++
 	s.put(history.Modified, scaled)
@@ -267,8 +267,8 @@ func (s *cluster) scale(uid types.UID, replicas int) {
 // live returns the objects of a resource, sorted by UID.
 func (s *cluster) live(resource string) []*simObject {
 	var all []*simObject
-	for _, uid := range slices.Sorted(maps.Keys(s.things)) {
-		if object := s.things[uid]; object.Resource == resource {
+	for _, uid := range slices.Sorted(maps.Keys(s.liveObjects)) {
+		if object := s.liveObjects[uid]; object.Resource == resource {
 			all = append(all, object)
 		}
 	}

@@ -43,7 +43,7 @@ type controller struct {
 	queued       map[types.UID]bool
 	running      map[types.UID]bool
 	failures     map[types.UID]int
-	fresh        map[types.UID]bool
+	firstSync    map[types.UID]bool
 }
 
 type expected struct {
@@ -60,7 +60,7 @@ func (s *cluster) restart(r rules) {
 	c := &controller{
 		cluster: s, rules: r, feeds: map[string]*simStream{}, caches: map[string]*simStream{}, watches: map[string]uint64{},
 		pods: map[types.UID]*simObject{}, owners: map[types.UID]*simObject{}, expected: map[types.UID]*expected{},
-		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, fresh: map[types.UID]bool{},
+		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, firstSync: map[types.UID]bool{},
 	}
 	s.subject = c
 	for _, resource := range []string{s.resource, podResource} {
@@ -107,7 +107,7 @@ func (c *controller) observe(kind history.EventType, object *simObject) {
 		return
 	}
 	if object.Resource != podResource {
-		c.fresh[object.UID] = c.owners[object.UID] == nil
+		c.firstSync[object.UID] = c.owners[object.UID] == nil
 		c.owners[object.UID] = object
 		c.enqueue(object.UID)
 		return
@@ -142,8 +142,8 @@ func (c *controller) observeDelete(object *simObject) {
 // enqueueOwners enqueues the owners that a pod event concerns.
 func (c *controller) enqueueOwners(old, now *simObject) {
 	for uid, o := range c.owners {
-		mine := now.controller() == uid || old != nil && old.controller() == uid
-		if mine || now.controller() == "" && now.app() == o.Name {
+		claimed := now.controller() == uid || old != nil && old.controller() == uid
+		if claimed || now.controller() == "" && now.app() == o.Name {
 			defer c.enqueue(uid)
 		}
 	}
@@ -183,19 +183,19 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	o := c.owners[uid]
 	e := c.expected[uid]
 	settled := e == nil || c.noExpectations || e.creates <= 0 && len(e.deletes) == 0
-	var mine, orphans []*simObject
-	dying := 0
+	var claimed, orphans []*simObject
+	terminating := 0
 	for _, id := range slices.Sorted(maps.Keys(c.pods)) {
 		p := c.pods[id]
 		foreign := c.takesForeign && p.controller() == foreign().UID
 		switch {
 		case p.Terminating():
 			if p.controller() == uid {
-				dying++
+				terminating++
 			}
 		case p.app() != o.Name || p.failed && !c.countsFailed:
 		case p.controller() == uid || foreign:
-			mine = append(mine, p)
+			claimed = append(claimed, p)
 		case p.controller() == "":
 			orphans = append(orphans, p)
 		}
@@ -205,31 +205,31 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 			done(false)
 			return
 		}
-		mine = append(mine, orphans...)
+		claimed = append(claimed, orphans...)
 		finish := func(managed bool) {
-			c.writeStatus(o, mine, !managed && !c.reportsNoFailure, func(written bool) { done(managed && written) })
+			c.writeStatus(o, claimed, !managed && !c.reportsNoFailure, func(written bool) { done(managed && written) })
 		}
 		if !settled {
 			finish(true)
 			return
 		}
-		c.manage(o, mine, dying, finish)
+		c.manage(o, claimed, terminating, finish)
 	})
 }
 
-func (c *controller) manage(o *simObject, mine []*simObject, dying int, done func(ok bool)) {
+func (c *controller) manage(o *simObject, claimed []*simObject, terminating int, done func(ok bool)) {
 	limit := 500
 	if c.noBurstLimit {
 		limit = 1 << 20
 	}
-	counted := len(mine)
-	if c.repeatsBatch && c.fresh[o.UID] {
+	counted := len(claimed)
+	if c.repeatsBatch && c.firstSync[o.UID] {
 		counted = 0
 	}
-	c.fresh[o.UID] = false
+	c.firstSync[o.UID] = false
 	excess := counted - o.replicas
 	if c.countsTerminating && excess > 0 {
-		excess = min(excess+dying, len(mine))
+		excess = min(excess+terminating, len(claimed))
 	}
 	switch {
 	case excess < 0:
@@ -238,9 +238,9 @@ func (c *controller) manage(o *simObject, mine []*simObject, dying int, done fun
 		c.create(o, n, 1, done)
 	case excess > 0:
 		if !c.deletesInAnyOrder {
-			slices.SortStableFunc(mine, func(a, b *simObject) int { return compareBool(a.ready, b.ready) })
+			slices.SortStableFunc(claimed, func(a, b *simObject) int { return compareBool(a.ready, b.ready) })
 		}
-		c.delete(o, mine[:min(excess, limit)], done)
+		c.delete(o, claimed[:min(excess, limit)], done)
 	default:
 		done(true)
 	}
@@ -291,7 +291,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 	answers, failed := 0, false
 	for _, p := range pods {
 		effect := func() (int, *simObject) {
-			now := c.things[p.UID]
+			now := c.liveObjects[p.UID]
 			if now == nil {
 				return 404, nil
 			}
@@ -325,7 +325,7 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 		}
 		p := orphans[i]
 		effect := func() (int, *simObject) {
-			now := c.things[p.UID]
+			now := c.liveObjects[p.UID]
 			switch {
 			case now == nil:
 				return 404, nil
@@ -350,7 +350,7 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 		return
 	}
 	read := history.Request{Verb: "get", Resource: o.Resource, Namespace: namespace, Name: o.Name}
-	c.call(read, func() (int, *simObject) { return 200, c.things[o.UID] }, func(code int, _ *simObject) {
+	c.call(read, func() (int, *simObject) { return 200, c.liveObjects[o.UID] }, func(code int, _ *simObject) {
 		if code == 200 {
 			next(0)
 		} else {
@@ -359,17 +359,17 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 	})
 }
 
-func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, done func(ok bool)) {
+func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing bool, done func(ok bool)) {
 	ready := 0
-	for _, p := range mine {
+	for _, p := range claimed {
 		if p.ready {
 			ready++
 		}
 	}
-	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation, nil}
+	status := ownerStatus{len(claimed), len(claimed), ready, ready, o.Generation, nil}
 	switch {
 	case c.reportsAllReady:
-		status.ReadyReplicas, status.AvailableReplicas = len(mine), len(mine)
+		status.ReadyReplicas, status.AvailableReplicas = len(claimed), len(claimed)
 	case c.reportsSpecReplicas:
 		status.Replicas = o.replicas
 	case c.reportsLaterGeneration:
@@ -381,14 +381,14 @@ func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, 
 		done(true)
 		return
 	}
-	said := *o
-	said.status, said.failing = status, failing
-	said.Body = ownerBody(&said)
+	updated := *o
+	updated.status, updated.failing = status, failing
+	updated.Body = ownerBody(&updated)
 	request := history.Request{
-		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &said.Object,
+		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &updated.Object,
 	}
 	c.call(request, func() (int, *simObject) {
-		now := *c.things[o.UID]
+		now := *c.liveObjects[o.UID]
 		if now.Version != o.Version {
 			return 409, nil
 		}
@@ -399,15 +399,15 @@ func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, 
 
 // call sends a request through the proxy, which may refuse it or lose its response. The
 // client retries a refusal with Retry-After without notice to the controller.
-func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, made *simObject)) {
+func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, result *simObject)) {
 	if !c.alive() {
 		return
 	}
 	id := c.sent(r)
-	reply := func(response history.Response, made *simObject, repeat bool) {
+	reply := func(response history.Response, result *simObject, repeat bool) {
 		response.ID = id
-		if made != nil && response.OK() {
-			response.Object = &made.Object
+		if result != nil && response.OK() {
+			response.Object = &result.Object
 		}
 		c.append(history.Record{Response: &response})
 		switch {
@@ -415,7 +415,7 @@ func (c *controller) call(r history.Request, effect func() (int, *simObject), th
 		case repeat:
 			c.after(time.Second, func() { c.call(r, effect, then) })
 		default:
-			c.after(c.upTo(time.Millisecond), func() { then(response.Code, made) })
+			c.after(c.upTo(time.Millisecond), func() { then(response.Code, result) })
 		}
 	}
 	c.after(c.upTo(3*time.Millisecond), func() {
@@ -430,13 +430,13 @@ func (c *controller) call(r history.Request, effect func() (int, *simObject), th
 			reply(response, nil, repeat)
 			return
 		}
-		code, made := effect()
+		code, result := effect()
 		lost := c.chance(c.lost)
 		c.after(c.upTo(5*time.Millisecond), func() {
 			if lost {
 				reply(history.Response{Reached: true}, nil, false)
 			} else {
-				reply(history.Response{Code: code, ServerCode: code, Reached: true}, made, false)
+				reply(history.Response{Code: code, ServerCode: code, Reached: true}, result, false)
 			}
 		})
 	})
