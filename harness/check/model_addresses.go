@@ -75,8 +75,8 @@ func (p addressAndPort) String() string {
 
 // add adds a pair. A pair that is listed twice is ready only if both entries are.
 func (addresses addressSet) add(p addressAndPort, ready bool) {
-	if known, ok := addresses[p]; ok {
-		ready = ready && known
+	if readyBefore, ok := addresses[p]; ok {
+		ready = ready && readyBefore
 	}
 	addresses[p] = ready
 }
@@ -115,11 +115,11 @@ func (e *endpoints) decodeAddresses() (addressSet, error) {
 }
 
 func podTargetOf(a corev1.EndpointAddress) podTarget {
-	t := podTarget{ip: a.IP, node: stringOrEmpty(a.NodeName), hostname: a.Hostname}
+	target := podTarget{ip: a.IP, node: stringOrEmpty(a.NodeName), hostname: a.Hostname}
 	if a.TargetRef != nil {
-		t.pod, t.uid = a.TargetRef.Kind+" "+a.TargetRef.Namespace+"/"+a.TargetRef.Name, a.TargetRef.UID
+		target.pod, target.uid = a.TargetRef.Kind+" "+a.TargetRef.Namespace+"/"+a.TargetRef.Name, a.TargetRef.UID
 	}
-	return t
+	return target
 }
 
 // expectedAddresses returns the pairs that the Endpoints of a Service must contain. The
@@ -147,23 +147,23 @@ func (s *service) addAddresses(all addressSet, version podVersion) error {
 	if version.ended || version.terminating && !publishAll || version.Namespace != s.Namespace || !s.selector.Matches(version.labels) {
 		return nil
 	}
-	facts, err := version.network()
+	network, err := version.network()
 	if err != nil {
 		return fmt.Errorf("%s: %w", version.Ref, err)
 	}
-	t := podTarget{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + version.Namespace + "/" + version.Name, uid: version.UID}
-	if t.ip == "" {
+	target := podTarget{ip: network.ip(s), node: network.Spec.NodeName, pod: "Pod " + version.Namespace + "/" + version.Name, uid: version.UID}
+	if target.ip == "" {
 		return nil
 	}
-	if facts.Spec.Subdomain == s.Name {
-		t.hostname = facts.Spec.Hostname
+	if network.Spec.Subdomain == s.Name {
+		target.hostname = network.Spec.Hostname
 	}
 	if len(s.spec.Ports) == 0 && s.headless() {
-		all.add(addressAndPort{podTarget: t}, version.ready || publishAll)
+		all.add(addressAndPort{podTarget: target}, version.ready || publishAll)
 	}
 	for i := range s.spec.Ports {
-		if number := facts.port(&s.spec.Ports[i]); number != 0 {
-			all.add(addressAndPort{t, endpointPortOf(&s.spec.Ports[i], number)}, version.ready || publishAll)
+		if number := network.port(&s.spec.Ports[i]); number != 0 {
+			all.add(addressAndPort{target, endpointPortOf(&s.spec.Ports[i], number)}, version.ready || publishAll)
 		}
 	}
 	return nil
@@ -222,9 +222,9 @@ func describeDifference(got, want addressSet) string {
 	fits := total <= addressesMax
 	var missing, wrongReadiness, extra []string
 	for p, isReady := range want {
-		said, ok := got[p]
+		gotReady, ok := got[p]
 		switch {
-		case ok && said != isReady:
+		case ok && gotReady != isReady:
 			wrongReadiness = append(wrongReadiness, p.String())
 		case !ok && fits:
 			missing = append(missing, p.String())
@@ -245,9 +245,9 @@ func describeDifference(got, want addressSet) string {
 	case fits:
 		return ""
 	}
-	gotTotal, gotReady := got.size()
-	if gotTotal != addressesMax || gotReady != min(ready, addressesMax) {
-		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of %d", gotTotal, gotReady, addressesMax, min(ready, addressesMax), total)
+	gotTotal, gotReadyTotal := got.size()
+	if gotTotal != addressesMax || gotReadyTotal != min(ready, addressesMax) {
+		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of %d", gotTotal, gotReadyTotal, addressesMax, min(ready, addressesMax), total)
 	}
 	return ""
 }
@@ -295,7 +295,7 @@ func stringOrEmpty(s *string) string {
 // readiness.
 func (addresses addressSet) covers(other addressSet) bool {
 	for p, ready := range other {
-		if said, ok := addresses[p]; !ok || said != ready {
+		if found, ok := addresses[p]; !ok || found != ready {
 			return false
 		}
 	}

@@ -121,17 +121,17 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 		}
 		return c.rollout.newScaling(r.Object.Name, set.template, 0, set.replicas)
 	}
-	known := p.view.ownerNamed(replicaSetResource, r.Namespace, r.Name)
+	cached := p.view.ownerNamed(replicaSetResource, r.Namespace, r.Name)
 	to, ok := replicasOf(r)
-	if !ok || known == nil {
+	if !ok || cached == nil {
 		return nil
 	}
-	from := known.Version
+	from := cached.Version
 	if r.Object != nil && r.Object.Version != 0 {
 		from = r.Object.Version
 	}
 	c.fromVersion = from
-	return c.rollout.newScaling(r.Name, known.template, from, to)
+	return c.rollout.newScaling(r.Name, cached.template, from, to)
 }
 
 // replicasOf returns the spec.replicas that an update or a patch sets.
@@ -279,9 +279,9 @@ func (e *endpoints) sameContent(o *history.Object) bool {
 
 // anyCachedState reports whether a state of the call's pod in the recent window meets a
 // condition.
-func (c *call) anyCachedState(such func(cachedPodState) bool) bool {
+func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
-		if such(s) {
+		if matches(s) {
 			return true
 		}
 	}

@@ -47,10 +47,10 @@ func (m *Model) clockOffset(name string) time.Duration {
 // stall records that the fault proxy got no CPU time for a while. The subject probably
 // had none either (allowed behavior paused-process), so it does not count as idle for
 // that time. Its clock advances nevertheless.
-func (m *Model) stall(lasted time.Duration) {
+func (m *Model) stall(duration time.Duration) {
 	for name, p := range m.processes {
-		p.extendActivity(lasted, m.now-m.clockOffset(name))
-		p.lease.stalled += lasted
+		p.extendActivity(duration, m.now-m.clockOffset(name))
+		p.lease.stalled += duration
 	}
 }
 

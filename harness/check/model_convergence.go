@@ -14,7 +14,7 @@ type pending struct {
 
 // pendings collects the differences of one object.
 type pendings struct {
-	subject string
+	subject string // the object as evidence names it
 	all     []pending
 }
 
@@ -36,7 +36,7 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 		return nil
 	}
 	counts := objects.podCountsOf(o.UID)
-	available, soon := objects.available(o, now)
+	available, notYet := objects.available(o, now)
 	list := pendings{subject: o.String()}
 	list.expect(counts.controlled == o.replicas, "%d active pods, expected %d%s", counts.controlled, o.replicas, objects.describeEnded(o))
 	list.expect(counts.replicas == counts.controlled, "%d controlled pods do not match spec.selector, expected 0", counts.controlled-counts.replicas)
@@ -56,7 +56,7 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	}
 	list.expect(!o.failing, "condition ReplicaFailure is True, expected none")
 	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
-	list.add(soon == 0, true, "%d ready pods are not available yet (minReadySeconds)", soon)
+	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds)", notYet)
 	list.add(counts.terminating == 0, true, "%d pods are terminating", counts.terminating)
 	return list.all
 }
@@ -78,7 +78,7 @@ func (objects *objectSet) describeEnded(o *owner) string {
 
 // available counts the ready pods of an owner that have been ready for minReadySeconds,
 // and those that have not.
-func (objects *objectSet) available(o *owner, now time.Time) (available, soon int) {
+func (objects *objectSet) available(o *owner, now time.Time) (available, notYet int) {
 	if o.minReady == 0 {
 		return objects.podCountsOf(o.UID).ready, 0
 	}
@@ -86,10 +86,10 @@ func (objects *objectSet) available(o *owner, now time.Time) (available, soon in
 		switch {
 		case !p.active || !p.ready || !o.selector.Matches(p.labels):
 		case p.readySince.Add(o.minReady).After(now):
-			soon++
+			notYet++
 		default:
 			available++
 		}
 	}
-	return available, soon
+	return available, notYet
 }

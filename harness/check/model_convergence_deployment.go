@@ -36,32 +36,32 @@ func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*
 		list.expect(false, "%d ReplicaSets have its spec.template, expected 1", len(current))
 		return
 	}
-	now := current[0]
-	awaited := !objects.canScale(d, sets, now, old)
-	list.add(now.replicas == d.replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", now.Name, now.replicas, d.replicas)
+	newSet := current[0]
+	awaited := !objects.canScale(d, sets, newSet, old)
+	list.add(newSet.replicas == d.replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.replicas, d.replicas)
 	for _, set := range old {
 		list.add(set.replicas == 0, awaited, "old ReplicaSet %s: spec.replicas is %d, expected 0", set.Name, set.replicas)
-		list.expect(set.revision < now.revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
-			now.Name, now.revision, set.revision, set.Name)
+		list.expect(set.revision < newSet.revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
+			newSet.Name, newSet.revision, set.revision, set.Name)
 	}
-	list.expect(now.minReady == d.minReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
-		now.Name, now.minReady/time.Second, d.minReady/time.Second)
+	list.expect(newSet.minReady == d.minReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
+		newSet.Name, newSet.minReady/time.Second, d.minReady/time.Second)
 	for _, key := range slices.Sorted(maps.Keys(d.annotations)) {
-		list.expect(now.annotations[key] == d.annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q",
-			now.Name, key, now.annotations[key], d.annotations[key])
+		list.expect(newSet.annotations[key] == d.annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q",
+			newSet.Name, key, newSet.annotations[key], d.annotations[key])
 	}
-	if d.complete(sets, now) {
+	if d.complete(sets, newSet) {
 		list.expect(len(old) <= d.historyLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.historyLimit)
 	}
 }
 
 // canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
 // Otherwise the rollout waits for pods.
-func (objects *objectSet) canScale(d *deployment, sets []*owner, now *owner, old []*owner) bool {
+func (objects *objectSet) canScale(d *deployment, sets []*owner, newSet *owner, old []*owner) bool {
 	if d.recreate {
 		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
 	}
-	return d.canRoll(sets, now, old)
+	return d.canRoll(sets, newSet, old)
 }
 
 // pendingStatus compares the status and the conditions with the ReplicaSets.

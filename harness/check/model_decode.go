@@ -48,8 +48,8 @@ type parsedText[T any] map[string]T
 const parsedTextMax = 1 << 10
 
 func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
-	if known, ok := t[string(raw)]; ok {
-		return known, nil
+	if value, ok := t[string(raw)]; ok {
+		return value, nil
 	}
 	value, err := read(raw)
 	if err != nil {
@@ -90,9 +90,9 @@ func (d *decoder) owner(kind *ownerKind, o *history.Object) (*owner, error) {
 
 func decodeOnce[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	key := versionKey{uid: o.UID, at: o.Version, skewed: o.Skewed}
-	known, again := d.decoded[key]
-	if known, ok := known.(*T); ok && !o.Skewed { // a skewed version may be delivered with different timestamps each time
-		return known, nil
+	cached, again := d.decoded[key]
+	if version, ok := cached.(*T); ok && !o.Skewed { // a skewed version may be delivered with different timestamps each time
+		return version, nil
 	}
 	decoded, err := decode(o)
 	if err != nil {
@@ -118,11 +118,11 @@ func (d *decoder) evict(key versionKey) {
 
 // recentlyDecoded returns a decoded version of an object if it is still cached, else nil.
 func recentlyDecoded[T any](d *decoder, uid types.UID, at history.Version) *T {
-	known, ok := d.decoded[versionKey{uid: uid, at: at}].(*T)
+	version, ok := d.decoded[versionKey{uid: uid, at: at}].(*T)
 	if !ok { // it was delivered with skewed timestamps, and its commit record is still to come
-		known, _ = d.decoded[versionKey{uid: uid, at: at, skewed: true}].(*T)
+		version, _ = d.decoded[versionKey{uid: uid, at: at, skewed: true}].(*T)
 	}
-	return known
+	return version
 }
 
 // unmarshalSome decodes raw. It leaves the target unchanged if raw is empty.

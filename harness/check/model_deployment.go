@@ -274,21 +274,21 @@ func (d *deployment) splitByTemplate(sets []*owner) (current, old []*owner) {
 
 // complete reports whether only the new ReplicaSet has pods, and all of them are
 // available.
-func (d *deployment) complete(sets []*owner, now *owner) bool {
-	return sumOf(sets, statusReplicas) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
+func (d *deployment) complete(sets []*owner, newSet *owner) bool {
+	return sumOf(sets, statusReplicas) == d.replicas && newSet.status.Replicas == d.replicas && newSet.status.AvailableReplicas == d.replicas
 }
 
 // canRoll reports whether a rolling update can scale a ReplicaSet now, without waiting
 // for pods.
-func (d *deployment) canRoll(sets []*owner, now *owner, old []*owner) bool {
+func (d *deployment) canRoll(sets []*owner, newSet *owner, old []*owner) bool {
 	specs, left := sumOf(sets, specReplicas), sumOf(old, specReplicas)
 	switch {
-	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.maxPods():
+	case newSet.replicas > d.replicas, newSet.replicas < d.replicas && specs < d.maxPods():
 		return true
 	case left == 0:
 		return false
 	}
-	spare := specs - d.minAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
+	spare := specs - d.minAvailable() - max(0, newSet.replicas-newSet.status.AvailableReplicas)
 	unhealthy := sumOf(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
 	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.minAvailable())
 }
@@ -301,18 +301,18 @@ func statusReplicas(set *owner) int { return set.status.Replicas }
 func availableReplicas(set *owner) int { return set.status.AvailableReplicas }
 
 // sumOf adds up a count over ReplicaSets.
-func sumOf(sets []*owner, of func(*owner) int) int {
+func sumOf(sets []*owner, count func(*owner) int) int {
 	sum := 0
 	for _, set := range sets {
-		sum += of(set)
+		sum += count(set)
 	}
 	return sum
 }
 
 // rolloutEnded reports whether the rollout is complete, by the Deployment's status or by
 // its ReplicaSets.
-func (d *deployment) rolloutEnded(sets []*owner, now *owner) bool {
+func (d *deployment) rolloutEnded(sets []*owner, newSet *owner) bool {
 	s := &d.status
 	reported := s.Replicas == d.replicas && s.UpdatedReplicas == d.replicas && s.AvailableReplicas == d.replicas && s.ObservedGeneration >= d.generation
-	return reported || now != nil && d.complete(sets, now)
+	return reported || newSet != nil && d.complete(sets, newSet)
 }

@@ -55,23 +55,23 @@ func leaseOf(o *history.Object) (leaseSpec, bool) {
 }
 
 // recordRequest records a write of the lease that was sent.
-func (t *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
-	lease, ok := leaseOf(r.Object)
+func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
+	written, ok := leaseOf(r.Object)
 	switch {
 	case !ok:
-	case lease.Spec.HolderIdentity != "":
-		t.identity = lease.Spec.HolderIdentity
-	case t.held: // the process releases the lease
-		t.held, t.since, t.seq = false, at, seq
+	case written.Spec.HolderIdentity != "":
+		lease.identity = written.Spec.HolderIdentity
+	case lease.held: // the process releases the lease
+		lease.held, lease.since, lease.seq = false, at, seq
 	}
 }
 
 // recordAnswer records the response to a write of the lease. If the response names
 // another holder, the process may still write until the lease that it held expires.
-func (t *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
-	lease, ok := leaseOf(r.Object)
-	if ok && r.OK() && t.identity != "" && lease.Spec.HolderIdentity == t.identity {
-		t.held, t.since, t.seq, t.stalled = true, at, seq, 0
-		t.duration = time.Duration(lease.Spec.LeaseDurationSeconds) * time.Second
+func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
+	written, ok := leaseOf(r.Object)
+	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {
+		lease.held, lease.since, lease.seq, lease.stalled = true, at, seq, 0
+		lease.duration = time.Duration(written.Spec.LeaseDurationSeconds) * time.Second
 	}
 }

@@ -288,9 +288,9 @@ func (objects *objectSet) clearChanges() {
 	objects.noLongerActive = objects.noLongerActive[:0]
 }
 
-func (objects *objectSet) markChanged(uid types.UID, itself bool) {
+func (objects *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	change := objects.changedObjects[uid]
-	change.objectChanged = change.objectChanged || itself
+	change.objectChanged = change.objectChanged || objectChanged
 	objects.changedObjects[uid] = change
 }
 

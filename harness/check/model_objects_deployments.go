@@ -18,9 +18,9 @@ func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
 }
 
 // anyReplicaSet reports whether a ReplicaSet meets a condition.
-func (objects *objectSet) anyReplicaSet(such func(*owner) bool) bool {
+func (objects *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
 	for _, o := range objects.owners {
-		if o.Resource == replicaSetResource && such(o) {
+		if o.Resource == replicaSetResource && matches(o) {
 			return true
 		}
 	}
@@ -42,10 +42,10 @@ func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 
 // firstPod returns the first pod of the ReplicaSets, by name, that meets a condition and
 // has not ended. It returns nil if there is none.
-func (objects *objectSet) firstPod(sets []*owner, such func(*pod) bool) (first *pod) {
+func (objects *objectSet) firstPod(sets []*owner, matches func(*pod) bool) (first *pod) {
 	for _, set := range sets {
 		for _, p := range objects.controlled[set.UID] {
-			if !p.ended && such(p) && (first == nil || p.Name < first.Name) {
+			if !p.ended && matches(p) && (first == nil || p.Name < first.Name) {
 				first = p
 			}
 		}

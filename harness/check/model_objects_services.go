@@ -61,8 +61,8 @@ func (objects *objectSet) markServicesOf(old, now *pod) {
 	}
 }
 
-func (objects *objectSet) markServiceChanged(service objectName, itself bool) {
+func (objects *objectSet) markServiceChanged(service objectName, objectChanged bool) {
 	change := objects.changedServices[service]
-	change.objectChanged = change.objectChanged || itself
+	change.objectChanged = change.objectChanged || objectChanged
 	objects.changedServices[service] = change
 }

@@ -51,12 +51,12 @@ func (m *Model) observe(r *history.Record) error {
 // commit applies a committed version to the committed state.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-func applyCommit(committed *objectSet, facts *decoder, t *history.Commit) error {
+func applyCommit(committed *objectSet, d *decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		committed.remove(t.Object.Resource, t.Object.UID)
 		return nil
 	}
-	decoded, err := facts.decode(&t.Object)
+	decoded, err := d.decode(&t.Object)
 	if err != nil {
 		return err
 	}

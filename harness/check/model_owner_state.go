@@ -140,18 +140,18 @@ func (state *ownerState) possiblyUncounted() int {
 
 // update recomputes the state from the process's caches, after a change of the owner or
 // of its pods.
-func (state *ownerState) update(t change, at time.Duration) {
+func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]
 	state.podCounts = view.podCountsOf(state.uid)
 	state.forgetExcessObserved(at)
-	created := state.observeNewPods(t.newPods, at)
+	created := state.observeNewPods(change.newPods, at)
 	if state.synced {
 		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
 		state.lost.add(at, max(0, before.controlledOrAdoptable()-state.podCounts.controlledOrAdoptable()))
 	}
 	state.synced = o != nil && view.reachedVersion[podResource] > 0
-	ceiling, floor := 0, unlimited
+	createBound, deleteBound := 0, unlimited
 	if o == nil { // the controller deletes the expectations of a deleted owner
 		clear(state.creates.unobserved)
 		clear(state.creates.expired)
@@ -161,11 +161,11 @@ func (state *ownerState) update(t change, at time.Duration) {
 		state.trackSelector(o)
 		state.trackTemplate(o.template)
 		if !o.terminating {
-			ceiling, floor = o.replicas, o.replicas
+			createBound, deleteBound = o.replicas, o.replicas
 		}
 	}
-	state.createBound.record(at, ceiling)
-	state.deleteBound.record(at, floor)
+	state.createBound.record(at, createBound)
+	state.deleteBound.record(at, deleteBound)
 	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
@@ -291,17 +291,17 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 }
 
 // recordCreated records a pod that a successful create returned.
-func (state *ownerState) recordCreated(c *call, made *history.Object, at time.Duration) {
+func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
-	case state.observedBeforeAnswer[made.UID]:
-		delete(state.observedBeforeAnswer, made.UID)
+	case state.observedBeforeAnswer[created.UID]:
+		delete(state.observedBeforeAnswer, created.UID)
 		state.excessObserved = max(0, state.excessObserved-1)
 		state.gained.add(at, -1)
-	case view.pods[made.UID] != nil || made.Version <= view.reachedVersion[podResource]:
+	case view.pods[created.UID] != nil || created.Version <= view.reachedVersion[podResource]:
 	default:
-		c.createdVersion = made.Version
-		state.creates.addUnobserved(made.UID, c)
+		c.createdVersion = created.Version
+		state.creates.addUnobserved(created.UID, c)
 	}
 }
 

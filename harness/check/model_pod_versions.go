@@ -28,14 +28,14 @@ func newPodVersions() podVersions {
 
 // add records a version of a pod that was put into the cache.
 func (versions *podVersions) add(p *pod, body []byte, at time.Duration) {
-	known := versions.byPod[p.UID]
-	if n := len(known); n > 0 && known[n-1].value.sameAs(p, body) {
+	cached := versions.byPod[p.UID]
+	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {
 		return
 	}
-	if len(known) == 0 {
-		known = []cachedVersion[podVersion]{{}} // the cache did not contain the pod before
+	if len(cached) == 0 {
+		cached = []cachedVersion[podVersion]{{}} // the cache did not contain the pod before
 	}
-	versions.byPod[p.UID] = append(keepSince(known, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &podAddress{body: body}}})
+	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &podAddress{body: body}}})
 }
 
 // sameAs reports whether the Endpoints controller cannot distinguish the two versions.
@@ -54,7 +54,7 @@ func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	old := 0
 	for ; versions.removed[old].since < at-decisionWindowMax; old++ {
 		uid := versions.removed[old].value
-		if known := versions.byPod[uid]; len(known) > 0 && known[len(known)-1].value.pod == nil {
+		if cached := versions.byPod[uid]; len(cached) > 0 && cached[len(cached)-1].value.pod == nil {
 			delete(versions.byPod, uid)
 		}
 	}

@@ -20,17 +20,17 @@ type liveRead struct {
 // a failed call.
 const clientRetryMax = time.Minute
 
-func newProcess(name string, facts *decoder, setting Settings) *process {
+func newProcess(name string, d *decoder, settings Settings) *process {
 	return &process{
 		name:        name,
-		view:        newView(facts),
+		view:        newView(d),
 		ownerStates: map[types.UID]*ownerState{},
 
 		rollouts:      map[types.UID]*rolloutState{},
 		serviceStates: map[objectName]*serviceState{},
 
-		idleAfter:     setting.idleAfter(),
-		batchTime:     setting.batchTime(),
+		idleAfter:     settings.idleAfter(),
+		batchTime:     settings.batchTime(),
 		clientRetries: map[string]time.Duration{},
 		adopted:       map[types.UID]types.UID{},
 
@@ -90,7 +90,7 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	maps.DeleteFunc(p.rollouts, func(uid types.UID, r *rolloutState) bool {
 		return p.view.deployments[uid] == nil && r.callsInFlight == 0
 	})
-	maps.DeleteFunc(p.serviceStates, func(_ objectName, known *serviceState) bool { return known.canForget(at) })
+	maps.DeleteFunc(p.serviceStates, func(_ objectName, state *serviceState) bool { return state.canForget(at) })
 	for uid, state := range p.ownerStates {
 		state.becameIdle(at)
 		if state.closed {
@@ -101,17 +101,17 @@ func (p *process) endIdlePeriod(at time.Duration) {
 
 // extendActivity moves the last activity of the process later by a duration that must not
 // count as idle time.
-func (p *process) extendActivity(lasted, at time.Duration) {
-	later := func(since *time.Duration) { *since = min(*since+lasted, at) }
-	later(&p.lastActivity)
+func (p *process) extendActivity(duration, at time.Duration) {
+	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
+	postpone(&p.lastActivity)
 	for _, state := range p.ownerStates {
-		later(&state.excessObservedAt)
+		postpone(&state.excessObservedAt)
 	}
 	for _, rollout := range p.rollouts {
-		later(&rollout.lastActivity)
+		postpone(&rollout.lastActivity)
 	}
-	for _, known := range p.serviceStates {
-		later(&known.lastActivity)
+	for _, state := range p.serviceStates {
+		postpone(&state.lastActivity)
 	}
 }
 

@@ -39,9 +39,9 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 }
 
 // was reports whether the object has had one of the given states at or after a time.
-func (s *presence) was(from time.Duration, any ...presenceKind) bool {
-	for _, each := range any {
-		if s.now == each || s.until[each] > from {
+func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
+	for _, kind := range kinds {
+		if s.now == kind || s.until[kind] > from {
 			return true
 		}
 	}
@@ -91,9 +91,9 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 
 // recordWrite records a write that was sent. The process has executed or dropped every
 // decision that it made before it was last idle.
-func (state *serviceState) recordWrite(of *process, at time.Duration) {
-	state.decisionWindow.callSent(of, at)
-	state.from = max(state.from, of.idleUntil-lag)
+func (state *serviceState) recordWrite(p *process, at time.Duration) {
+	state.decisionWindow.callSent(p, at)
+	state.from = max(state.from, p.idleUntil-lag)
 }
 
 // recordAnswer records the response to a write. If client-go retries the write by itself,
@@ -120,12 +120,12 @@ func (state *serviceState) canForget(at time.Duration) bool {
 
 // serviceState returns the state of a Service name, and adds it if it does not exist.
 func (p *process) serviceState(service objectName) *serviceState {
-	known := p.serviceStates[service]
-	if known == nil {
-		known = &serviceState{name: service}
-		p.serviceStates[service] = known
+	state := p.serviceStates[service]
+	if state == nil {
+		state = &serviceState{name: service}
+		p.serviceStates[service] = state
 	}
-	return known
+	return state
 }
 
 // recordStartupOrphans records the Endpoints without a Service, as soon as the caches of

@@ -175,6 +175,6 @@ func findByName(sets []*owner, name string) *owner {
 	return nil
 }
 
-func every[T any](of []T, holds func(T) bool) bool {
-	return !slices.ContainsFunc(of, func(each T) bool { return !holds(each) })
+func every[T any](values []T, holds func(T) bool) bool {
+	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

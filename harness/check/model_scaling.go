@@ -117,15 +117,16 @@ func (s *scaling) mayBePending() bool {
 	})
 }
 
-// evidence returns the evidence of a violation by this call.
-func (s *scaling) evidence(m *Model, did, expected string) Evidence {
+// evidence returns the evidence of a violation by this call. action says what the process
+// did.
+func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
-	var knew []string
+	var cached []string
 	for _, set := range s.replicaSetStates[len(s.replicaSetStates)-1] {
-		knew = append(knew, fmt.Sprintf("%s=%d (%d available)", set.Name, set.replicas, set.status.AvailableReplicas))
+		cached = append(cached, fmt.Sprintf("%s (spec.replicas %d, %d available)", set.Name, set.replicas, set.status.AvailableReplicas))
 	}
 	return Evidence{
-		Summary:  fmt.Sprintf("%s of %d replicas: %s %s; it knew %s", d, d.replicas, s.rollout.process.name, did, strings.Join(knew, ", ")),
+		Summary:  fmt.Sprintf("%s (spec.replicas %d): %s %s; in its cache: %s", d, d.replicas, s.rollout.process.name, action, strings.Join(cached, ", ")),
 		Expected: expected,
 		Object:   &d.Ref,
 		At:       m.now,

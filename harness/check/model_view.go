@@ -39,10 +39,10 @@ func watchScopeOf(r *history.Request) watchScope {
 	return scope
 }
 
-func newView(facts *decoder) *view {
+func newView(d *decoder) *view {
 	return &view{
 		objectSet:      newObjectSet(),
-		decoder:        facts,
+		decoder:        d,
 		reachedVersion: map[string]history.Version{},
 		requestedAll:   map[string]bool{},
 		listPages:      map[watchScope][]history.Object{},
