@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestFilesOfChecks requires a file check_<id>.go for each check, in which the first
-// declaration is the check's row in All, and no other file of that kind.
+// TestFilesOfChecks requires that each check has a file check_<id>.go. The file begins
+// with the check's row in All. No other file has such a name.
 func TestFilesOfChecks(t *testing.T) {
 	src := parsePackage(t)
 	expected := map[string]bool{}

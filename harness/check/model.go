@@ -245,8 +245,8 @@ type podCounts struct {
 	terminatingReplicas int // terminating, matched by the selector, neither failed nor succeeded
 }
 
-// view is the informer caches of one process. It also has the former states of objects on
-// which the process may still act.
+// view contains the informer caches of one process. It also contains the former states of
+// objects on which the process may still act.
 type view struct {
 	*objectSet
 	decoder *decoder
@@ -270,8 +270,8 @@ type view struct {
 	relisted bool
 }
 
-// ownerState is the expectations of one process for one owner of pods: its outstanding
-// calls, and bounds of spec.replicas.
+// ownerState contains the expectations of one process for one owner of pods. These are its
+// outstanding calls, and the bounds of spec.replicas since the process was last idle.
 type ownerState struct {
 	process *process
 	uid     types.UID // of the owner

@@ -41,7 +41,7 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 		}
 	}
 	if err := json.Unmarshal(r.Patch, &patch); err != nil {
-		return ownershipChange{}, fmt.Errorf("a patch of type %q: %w", r.PatchType, err)
+		return ownershipChange{}, fmt.Errorf("decoding a patch of type %q: %w", r.PatchType, err)
 	}
 	if len(patch.Metadata.OwnerReferences) == 0 {
 		return ownershipChange{}, nil
@@ -57,7 +57,7 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 		Patch      string `json:"$patch"`
 	}
 	if err := json.Unmarshal(raw, &references); err != nil {
-		return ownershipChange{}, fmt.Errorf("ownerReferences: %w", err)
+		return ownershipChange{}, fmt.Errorf("decoding ownerReferences: %w", err)
 	}
 	result := ownershipChange{releases: true}
 	for _, ref := range references {
@@ -78,7 +78,7 @@ func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 		Value    json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &operations); err != nil {
-		return ownershipChange{}, fmt.Errorf("a JSON patch: %w", err)
+		return ownershipChange{}, fmt.Errorf("decoding a JSON patch: %w", err)
 	}
 	var result ownershipChange
 	for _, op := range operations {

@@ -213,8 +213,9 @@ func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether the controller must handle the response as an error. A 404 to
-// a delete, an adoption or a release is none.
+// isFailure reports whether the controller must handle the response as an error. A 404
+// response is none for a delete, an adoption, a release or a write of Endpoints. A 422
+// response is none for an adoption or a release.
 func isFailure(answered *answeredCall) bool {
 	switch {
 	case answered.response.OK():

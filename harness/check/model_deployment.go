@@ -250,8 +250,8 @@ func oldestOf(sets []*owner, pods *template) (oldest *owner) {
 	return oldest
 }
 
-// availability returns the condition Available of a Deployment with or without
-// minAvailable available replicas.
+// availability returns the condition Available of a Deployment. enough says whether
+// minAvailable replicas are available.
 func availability(enough bool) deploymentCondition {
 	if enough {
 		return deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}

@@ -23,8 +23,8 @@ type ownerKind struct {
 	selector func(json.RawMessage) (labels.Selector, error)
 }
 
-// controllerKind is the kind whose controller does not wait for its own writes in the
-// cache.
+// controllerKind is the kind of ReplicationControllers. Unlike the others, their controller
+// does not wait until its cache contains its own writes.
 const controllerKind = "ReplicationController"
 
 // ownerKinds contains the kinds whose controllers the subject runs. The checks ignore

@@ -16,7 +16,7 @@ const (
 	// burstLimit is the maximum number of unobserved creates, or deletes, for one owner
 	// (contract ReplicaSet 8, 9).
 	burstLimit = 500
-	// expectationsTimeout is after how long a controller may stop waiting for its own
+	// expectationsTimeout is the time after which a controller may stop waiting for its own
 	// creates and deletes (contract ReplicaSet 2). The controller counts from its
 	// decision, which may be some seconds before the first call. So the value is below 5
 	// minutes.
@@ -41,8 +41,7 @@ func newOutstandingCalls() outstandingCalls {
 	}
 }
 
-// outstanding returns how many calls have an effect that the process cannot have
-// observed.
+// outstanding counts the calls whose effect the process cannot have observed yet.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
 func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
@@ -67,7 +66,7 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept returns the same as outstanding, without the given call.
+// outstandingExcept counts the same calls, except for the given one.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
@@ -324,8 +323,8 @@ func (state *ownerState) expiredCreates() map[types.UID]*call {
 	return state.creates.expired
 }
 
-// becameIdle records that the process was idle until now. Only bounds of the recent
-// window remain.
+// becameIdle records that the process was idle until now. Bounds and counts from before
+// the recent window are dropped.
 func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)

@@ -78,9 +78,9 @@ func (state *serviceState) update(v *view, at time.Duration) {
 // earliestDecision returns the earliest time from which a write of the Endpoints may
 // date. from is the resourceVersion that the write is based on.
 //
-// Only one worker at a time processes a Service. So the decision follows the response to
-// the previous write, and the delivery of that version, less lag. The version does not
-// matter if the process may have read it from the API server.
+// Only one worker at a time processes a Service, so the decision follows the response to
+// the previous write. It also follows the delivery of version from, unless the process may
+// have read that version from the API server. lag is subtracted from both times.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {

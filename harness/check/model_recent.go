@@ -14,7 +14,7 @@ import (
 const lag = time.Second
 
 // valueRange is the lowest and the highest of some values.
-type valueRange struct { // false: there was no value
+type valueRange struct {
 	low, high int
 	valid     bool // whether there was a value at all
 }

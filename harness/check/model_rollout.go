@@ -17,7 +17,7 @@ type writeOrigin struct {
 	at   time.Duration
 }
 
-// replicaSetsState is the ReplicaSets of a Deployment, sorted by name. cached contains
+// replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. cached contains
 // the versions in the cache. In withOwnWrites, newer versions from responses to the
 // process's own writes replace them. The controller may act on either.
 type replicaSetsState struct{ cached, withOwnWrites []*owner }
@@ -26,10 +26,10 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*owner{}, writtenFrom: map[versionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// ownershipClear reports whether it has been clear which ReplicaSets belong to the
-// Deployment, since a time less lag. An orphan that matches counts from its adoption,
-// whose event may be late. A terminating ReplicaSet does not count here, but the
-// controller may still count it.
+// ownershipClear reports whether no ReplicaSet had unclear ownership since the given time,
+// and for lag before it. An orphan that matches counts only after its adoption, whose
+// event may be late. A terminating ReplicaSet does not count here, but the controller may
+// still count it.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *owner) bool {
@@ -112,8 +112,8 @@ func (r *rolloutState) hasSeen(at history.Version) {
 }
 
 // recordStatusWrite records a successful status write. One sync writes the status once,
-// or twice if the Deployment was paused or resumed. So the next request comes from a sync
-// that began after the write before this one.
+// or twice if the Deployment was paused or resumed. So every later request comes from a
+// sync that began after the previous status write.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at

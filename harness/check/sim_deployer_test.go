@@ -166,8 +166,8 @@ type syncState struct {
 }
 
 // plan is one write of a ReplicaSet.
-type plan struct { // nil: create a new one
-	set *owner // nil: a new one
+type plan struct {
+	set *owner // nil: create a new one
 	to  int
 }
 
@@ -348,8 +348,8 @@ func (d *deployer) proportionally(r *syncState) (plans []plan) {
 		target = r.d.replicas
 	}
 	missing := target - sumOf(active, specReplicas)
-	if missing > 0 { // among equal sizes, the newest goes first
-		slices.Reverse(active) // of equals the newest goes first
+	if missing > 0 {
+		slices.Reverse(active) // among equal sizes, the newest goes first
 	}
 	slices.SortStableFunc(active, func(a, b *owner) int {
 		if d.rules.remainderToSmallest {
@@ -460,8 +460,8 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 			return 404, nil
 		case now.Version != o.Version:
 			return 409, nil
-		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations): // the API server creates no new version for an update without changes
-			return 200, &simObject{Object: *now} // what changes nothing makes no version
+		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations):
+			return 200, &simObject{Object: *now} // the API server creates no new version for an update without changes
 		}
 		written := o
 		if respecified {
