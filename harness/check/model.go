@@ -40,16 +40,19 @@ import (
 // object may have justified it, which earlier calls were outstanding, and whether the
 // process held the lease.
 //
-// A decision cannot date from any earlier time. These limits apply:
+// The decision that led to a write may be older than the newest cached version, because
+// caches, workers and the client's rate limit are slow. The recent window of an object
+// bounds how old it may be. The window begins at the latest of these times:
 //
-//   - the last time that the process was idle about the object: no request in flight and
-//     none sent for a while. lag is added, because caches and workers are late;
-//   - the resourceVersion of the ReplicaSet or Endpoints that a write is based on;
-//   - the resourceVersion of the Deployment that an earlier status write was based on;
-//   - the status write before the last one of a Deployment (one sync writes it at most twice);
-//   - decisionWindowMax, because a request that takes longer has timed out.
-//
-// The recent window of an object is the time since the latest of these limits.
+//   - when the process was last idle about the object, less lag or batchTime: no request
+//     for it was in flight, and none had been sent for a while;
+//   - when the version of the ReplicaSet or Endpoints that the write is based on was
+//     delivered, less lag;
+//   - when the version of the Deployment that an earlier status write was based on was
+//     delivered;
+//   - the status write of the Deployment before the last one, less lag: a sync writes the
+//     status at most twice;
+//   - decisionWindowMax ago: a request that takes longer has timed out.
 //
 // All times are offsets from the start of the run, on the clock of the process concerned.
 

@@ -47,17 +47,17 @@ var notInheritedAnnotations = []string{
 // inheritedAnnotations returns all annotations except notInheritedAnnotations; nil if
 // there are none.
 func inheritedAnnotations(annotations map[string]string) map[string]string {
-	var rest map[string]string
+	var inherited map[string]string
 	for key, value := range annotations {
 		if slices.Contains(notInheritedAnnotations, key) {
 			continue
 		}
-		if rest == nil {
-			rest = map[string]string{}
+		if inherited == nil {
+			inherited = map[string]string{}
 		}
-		rest[key] = value
+		inherited[key] = value
 	}
-	return rest
+	return inherited
 }
 
 // deployment contains the fields of one version of a Deployment that checkers read. It is
@@ -281,11 +281,11 @@ func (d *deployment) complete(sets []*owner, newSet *owner) bool {
 // canRoll reports whether a rolling update can scale a ReplicaSet now, without waiting
 // for pods.
 func (d *deployment) canRoll(sets []*owner, newSet *owner, old []*owner) bool {
-	specs, left := sumOf(sets, specReplicas), sumOf(old, specReplicas)
+	specs, oldSpecs := sumOf(sets, specReplicas), sumOf(old, specReplicas)
 	switch {
 	case newSet.replicas > d.replicas, newSet.replicas < d.replicas && specs < d.maxPods():
 		return true
-	case left == 0:
+	case oldSpecs == 0:
 		return false
 	}
 	spare := specs - d.minAvailable() - max(0, newSet.replicas-newSet.status.AvailableReplicas)

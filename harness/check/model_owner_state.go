@@ -73,7 +73,7 @@ func (calls *outstandingCalls) outstandingExcept(except *call) int {
 
 // records returns the sequence numbers of the oldest outstanding calls, at most three.
 func (calls *outstandingCalls) records() []int64 {
-	const some = 3
+	const recordsMax = 3
 	var seqs []int64
 	for c := range maps.Values(calls.unobserved) {
 		seqs = append(seqs, c.seq)
@@ -82,7 +82,7 @@ func (calls *outstandingCalls) records() []int64 {
 		seqs = append(seqs, c.seq)
 	}
 	slices.Sort(seqs)
-	return seqs[:min(some, len(seqs))]
+	return seqs[:min(recordsMax, len(seqs))]
 }
 
 // owner returns the cached owner, or nil.

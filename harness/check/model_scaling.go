@@ -51,8 +51,8 @@ func (r *rolloutState) newScaling(name string, pods *template, from history.Vers
 		states = states[at:]
 	}
 	s.stale = at < 0 && from != 0
-	for _, each := range states {
-		s.replicaSetStates = append(s.replicaSetStates, each.value.cached, each.value.withOwnWrites)
+	for _, state := range states {
+		s.replicaSetStates = append(s.replicaSetStates, state.value.cached, state.value.withOwnWrites)
 	}
 	return s
 }
