@@ -14,14 +14,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// BenchmarkHistory judges histories of 10^4, 10^5 and 10^6 records, as `gauntlet
-// check` does, from files: of a cluster that is as large at the end as at the
-// beginning, so that only what is kept of the past may grow. Of the longest it prints
-// what a million records take, of time and of CPU, what a record costs of the latter
-// in terms of the shortest history, how much memory is held on the way, and that in
-// terms of the one before: it grows until as much is kept as may be.
+// BenchmarkHistory checks histories of 10^4, 10^5 and 10^6 records from files, as
+// `gauntlet check` does.
+//
+// The cluster has the same size from beginning to end, so that only state about the past
+// may grow. For the longest history, it reports the time and CPU time for a million
+// records, and the heap in use. cost-ratio compares its CPU time per record with that of
+// the shortest history. memory-ratio compares its heap with that of the previous history,
+// because the heap grows until the bounds are reached.
 func BenchmarkHistory(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the command has it
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the command does
 	sizes := []int{1e4, 1e5, 1e6}
 	var paths []string
 	for _, records := range sizes {
@@ -30,14 +32,14 @@ func BenchmarkHistory(b *testing.B) {
 	for b.Loop() {
 		var seconds, cost, held []float64
 		for i, path := range paths {
-			begun, before := time.Now(), cpuSeconds(b)
+			start, before := time.Now(), cpuSeconds(b)
 			if _, _, err := Run(testSettings, history.ReadFile(path)); err != nil {
 				b.Fatal(err)
 			}
-			seconds = append(seconds, time.Since(begun).Seconds()*1e6/float64(sizes[i]))
+			seconds = append(seconds, time.Since(start).Seconds()*1e6/float64(sizes[i]))
 			cost = append(cost, (cpuSeconds(b)-before)*1e6/float64(sizes[i]))
 			held = append(held, heldBytes(b, path, sizes[i]))
-			b.Logf("%d records: a million take %.1f s, and %.1f s of CPU; %.1f MB held", sizes[i], seconds[i], cost[i], held[i]/1e6)
+			b.Logf("%d records: %.1f s and %.1f s of CPU per million records; %.1f MB of heap", sizes[i], seconds[i], cost[i], held[i]/1e6)
 		}
 		last := len(sizes) - 1
 		b.ReportMetric(seconds[last], "s/million")
@@ -48,7 +50,7 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// cpuSeconds is what this process has used so far.
+// cpuSeconds returns the CPU time that this process has used so far.
 func cpuSeconds(b *testing.B) float64 {
 	b.Helper()
 	var used syscall.Rusage
@@ -58,13 +60,13 @@ func cpuSeconds(b *testing.B) float64 {
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
-// heldBytes is how much memory is in use at the most while a history is judged.
+// heldBytes returns the maximum heap in use while a history is checked.
 func heldBytes(b *testing.B, path string, records int) float64 {
 	b.Helper()
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
-	most := uint64(0)
+	maximum := uint64(0)
 	_, _, err := Run(testSettings, func(yield func(*history.Record, error) bool) {
 		for record, err := range history.ReadFile(path) {
 			if !yield(record, err) {
@@ -73,18 +75,18 @@ func heldBytes(b *testing.B, path string, records int) float64 {
 			if record.Seq%int64(records/8) == 0 {
 				runtime.GC()
 				runtime.ReadMemStats(&now)
-				most = max(most, now.HeapAlloc)
+				maximum = max(maximum, now.HeapAlloc)
 			}
 		}
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return float64(most - min(most, before.HeapAlloc))
+	return float64(maximum - min(maximum, before.HeapAlloc))
 }
 
-// longHistory writes a history of about so many records to a file: two owners whose
-// pods come and go, as users scale them and nodes fail.
+// longHistory writes a history of about the given number of records to a file. It has two
+// owners, whose pods are replaced as users scale them and nodes fail.
 func longHistory(b *testing.B, records int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "history.jsonl")
@@ -120,8 +122,8 @@ func longHistory(b *testing.B, records int) string {
 	return path
 }
 
-// churn lets a user scale an owner and two pods die. Those that have failed are
-// cleared away: the cluster stays as large as it is.
+// churn lets a user scale an owner, and deletes two pods. Failed pods are deleted too, so
+// that the cluster keeps its size.
 func (s *cluster) churn() {
 	owners, pods := s.live(s.resource), s.live(podResource)
 	if s.random.IntN(4) == 0 {

@@ -27,7 +27,7 @@ func TestAddresses(t *testing.T) {
 		{name: "omits a pod", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
 			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "lists a pod that is not ready as ready", want: Fail, evidence: "list ready 10.1.0.2:8080 (pod Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod that is not ready as ready", want: Fail, evidence: "list ready 10.1.0.2:8080 (Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
 			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
 		{name: "lists a pod as not ready that became ready within the lag", want: Pass, build: withService(func(h *historyBuilder, c objects) {

@@ -20,27 +20,27 @@ func TestConverged(t *testing.T) {
 			h.deliver(h.createAll(rs, 2)...)
 			h.status("web", 2)
 		}},
-		{name: "one pod missing", want: Fail, evidence: "ReplicaSet ns/web: 1 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "one pod missing", want: Fail, evidence: "ReplicaSet ns/web: 1 active pods, expected 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.failPod(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
-		{name: "one pod too many (mutant R26)", want: Fail, evidence: "3 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "one pod too many (mutant R26)", want: Fail, evidence: "3 active pods, expected 2", build: func(h *historyBuilder) {
 			rs := convergedReplicaSet(h)
 			h.pod(rs, "web")
 			h.wait(time.Minute)
 		}},
-		{name: "an orphan neither adopted nor replaced (mutant R15)", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "an orphan neither adopted nor replaced (mutant R15)", want: Fail, evidence: "1 active pods, expected 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.removeOwner(h.find("web-1"))
 			h.wait(time.Minute)
 		}},
-		{name: "a pod that no longer matches is not released", want: Fail, evidence: "1 of its pods to be released", build: func(h *historyBuilder) {
+		{name: "a pod that no longer matches is not released", want: Fail, evidence: "1 controlled pods do not match spec.selector, expected 0", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.relabel(h.find("web-1"), "other")
 			h.wait(time.Minute)
 		}},
-		{name: "a matching orphan is not adopted", want: Fail, evidence: "1 matching pods to be adopted", build: func(h *historyBuilder) {
+		{name: "a matching orphan is not adopted", want: Fail, evidence: "1 orphaned pods match spec.selector, expected 0", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.pod(nil, "web")
 			h.wait(time.Minute)
@@ -54,17 +54,17 @@ func TestConverged(t *testing.T) {
 			h.terminate(h.pod(rs, "web"))
 			h.wait(time.Minute)
 		}},
-		{name: "status.readyReplicas is wrong", want: Fail, evidence: "status.readyReplicas is 1, in truth 2", build: func(h *historyBuilder) {
+		{name: "status.readyReplicas is wrong", want: Fail, evidence: "status.readyReplicas is 1, expected 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "status", map[string]any{"readyReplicas": 1})
 			h.wait(time.Minute)
 		}},
-		{name: "condition ReplicaFailure remains after the failure", want: Fail, evidence: "the condition ReplicaFailure is still there", build: func(h *historyBuilder) {
+		{name: "condition ReplicaFailure remains after the failure", want: Fail, evidence: "condition ReplicaFailure is True, expected none", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "status", fields{"conditions": []any{fields{"type": "ReplicaFailure", "status": "True"}}})
 			h.wait(time.Minute)
 		}},
-		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 1 at generation 2", build: func(h *historyBuilder) {
+		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 1, expected 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.revise("web", "spec", map[string]any{"minReadySeconds": 0})
 			h.wait(time.Minute)
@@ -90,7 +90,7 @@ func TestConverged(t *testing.T) {
 			h.revise(rs.Name, "status", map[string]any{"readyReplicas": 1, "availableReplicas": 1})
 			h.wait(time.Minute)
 		}},
-		{name: "a pod terminates after convergence", want: Fail, evidence: "1 of 2 pods active", build: func(h *historyBuilder) {
+		{name: "a pod terminates after convergence", want: Fail, evidence: "1 active pods, expected 2", build: func(h *historyBuilder) {
 			convergedReplicaSet(h)
 			h.phase(history.PhaseQuiet)
 			h.terminate(h.find("web-1"))

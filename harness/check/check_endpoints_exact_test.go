@@ -36,7 +36,7 @@ func TestEndpointsExact(t *testing.T) {
 			h.endpoints("web", subset([]any{at(c.one, one)}, []any{at(c.two, two)}))
 		})},
 		{name: "no Endpoints (mutant E4)", want: Fail, evidence: "Service ns/web: no Endpoints", build: withService(nil, func(*historyBuilder, objects) {})},
-		{name: "a ready pod listed as not ready (mutant E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (pod Pod ns/web-1)",
+		{name: "a ready pod listed as not ready (mutant E1)", want: Fail, evidence: "have the wrong readiness for 10.1.0.1:8080 (Pod ns/web-1)",
 			build: withService(nil, func(h *historyBuilder, c objects) {
 				h.endpoints("web", subset(nil, []any{at(c.one, one), at(c.two, two)}))
 			})},
@@ -62,7 +62,7 @@ func TestEndpointsExact(t *testing.T) {
 				"ports": []any{fields{"name": "web", "port": 8080, "protocol": "TCP"}},
 			})
 		})},
-		{name: "headless without ports (mutant E8)", want: Fail, evidence: "lack 10.1.0.1 (pod", build: withService(fields{"clusterIP": "None", "ports": nil}, func(h *historyBuilder, _ objects) {
+		{name: "headless without ports (mutant E8)", want: Fail, evidence: "lack 10.1.0.1 (Pod", build: withService(fields{"clusterIP": "None", "ports": nil}, func(h *historyBuilder, _ objects) {
 			h.endpoints("web")
 		})},
 		{name: "the label of a headless Service is missing", want: Fail, evidence: "have the labels", build: withService(fields{"clusterIP": "None"}, func(h *historyBuilder, c objects) {

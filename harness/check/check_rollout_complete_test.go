@@ -50,35 +50,35 @@ func TestRolloutComplete(t *testing.T) {
 	}
 	runTestCases(t, "rollout-complete", []testCase{
 		{name: "complete rollout", want: Pass, build: except(func(*historyBuilder) {})},
-		{name: "an old ReplicaSet has a replica", want: Fail, evidence: "its old ReplicaSet web-v1 still asks for 1 replicas", build: except(func(h *historyBuilder) {
+		{name: "an old ReplicaSet has a replica", want: Fail, evidence: "old ReplicaSet web-v1: spec.replicas is 1, expected 0", build: except(func(h *historyBuilder) {
 			h.scale("web-v1", 1)
 		})},
-		{name: "the new ReplicaSet has too few replicas", want: Fail, evidence: "its ReplicaSet web-v2 asks for 9 of 10 replicas", build: except(func(h *historyBuilder) {
+		{name: "the new ReplicaSet has too few replicas", want: Fail, evidence: "ReplicaSet web-v2: spec.replicas is 9, expected 10", build: except(func(h *historyBuilder) {
 			h.scale("web-v2", 9)
 		})},
-		{name: "no ReplicaSet has the template (mutants D1, D7)", want: Fail, evidence: "0 ReplicaSets with its template", build: except(func(h *historyBuilder) {
+		{name: "no ReplicaSet has the template (mutants D1, D7)", want: Fail, evidence: "0 ReplicaSets have its spec.template", build: except(func(h *historyBuilder) {
 			h.rollTo("web", "v3")
 			h.settledStatus(10)
 		})},
-		{name: "two ReplicaSets have the template (mutants D3, D5, D25)", want: Fail, evidence: "2 ReplicaSets with its template, expected one", build: except(func(h *historyBuilder) {
+		{name: "two ReplicaSets have the template (mutants D3, D5, D25)", want: Fail, evidence: "2 ReplicaSets have its spec.template, expected 1", build: except(func(h *historyBuilder) {
 			twin := *h.find("web-v2")
 			twin.Name, twin.UID = "web-twin", "web-twin-uid"
 			h.commit(history.Added, twin)
 		})},
-		{name: "status.availableReplicas is wrong", want: Fail, evidence: "status.availableReplicas is 9, by its ReplicaSets 10", build: except(func(h *historyBuilder) {
+		{name: "status.availableReplicas is wrong", want: Fail, evidence: "status.availableReplicas is 9, expected 10 from its ReplicaSets", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"availableReplicas": 9})
 		})},
 		{name: "negative unavailableReplicas (mutant D20)", want: Fail, evidence: "status.unavailableReplicas is -1", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"unavailableReplicas": -1})
 		})},
-		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "none of its ReplicaSets has it", build: except(func(h *historyBuilder) {
+		{name: "ReplicaFailure that no ReplicaSet has", want: Fail, evidence: "no ReplicaSet has it", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
 				fields{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
 				fields{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"},
 			}})
 		})},
-		{name: "stuck without ProgressDeadlineExceeded (mutant D11)", want: Fail, evidence: "and its deadline of 1s is long past", build: except(func(h *historyBuilder) {
+		{name: "stuck without ProgressDeadlineExceeded (mutant D11)", want: Fail, evidence: "expected ProgressDeadlineExceeded after the deadline of 1s", build: except(func(h *historyBuilder) {
 			h.revise("web-v2", "status", fields{"readyReplicas": 9, "availableReplicas": 9})
 			h.revise("web", "spec", fields{"progressDeadlineSeconds": 1})
 			h.revise("web", "status", fields{
@@ -98,40 +98,40 @@ func TestRolloutComplete(t *testing.T) {
 				},
 			})
 		})},
-		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "it has not been rolled back to revision 1", build: except(func(h *historyBuilder) {
+		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "annotation deprecated.deployment.rollback.to=1 is set", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), rollbackAnnotation, "1")
 		})},
-		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 2 at generation 3", build: except(func(h *historyBuilder) {
+		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 2, expected 3", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"x": 1})
 		})},
-		{name: "Progressing does not say NewReplicaSetAvailable", want: Fail, evidence: "the condition Progressing is True (ReplicaSetUpdated), expected True (NewReplicaSetAvailable)", build: except(func(h *historyBuilder) {
+		{name: "Progressing does not say NewReplicaSetAvailable", want: Fail, evidence: "condition Progressing is True (ReplicaSetUpdated), expected True (NewReplicaSetAvailable)", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
 				fields{"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"},
 			}})
 		})},
-		{name: "condition Available is missing", want: Fail, evidence: "the condition Available is  ()", build: except(func(h *historyBuilder) {
+		{name: "condition Available is missing", want: Fail, evidence: "condition Available is absent", build: except(func(h *historyBuilder) {
 			h.revise("web", "status", fields{"conditions": []any{
 				fields{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
 			}})
 		})},
-		{name: "the new ReplicaSet does not have the highest revision", want: Fail, evidence: "has revision 2, the old web-v1 has 3", build: except(func(h *historyBuilder) {
+		{name: "the new ReplicaSet does not have the highest revision", want: Fail, evidence: "has revision 2, expected more than revision 3 of old ReplicaSet web-v1", build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web-v1"), revisionAnnotation, "3")
 		})},
 		{name: "more old ReplicaSets than revisionHistoryLimit (mutant D19)", want: Fail, evidence: "1 old ReplicaSets, expected at most 0", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"revisionHistoryLimit": 0})
 			h.settledStatus(10)
 		})},
-		{name: "minReadySeconds not copied to the ReplicaSet (mutant D24)", want: Fail, evidence: "has minReadySeconds 0, expected 5", build: except(func(h *historyBuilder) {
+		{name: "minReadySeconds not copied to the ReplicaSet (mutant D24)", want: Fail, evidence: "spec.minReadySeconds is 0, expected 5", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"minReadySeconds": 5})
 			h.settledStatus(10)
 		})},
-		{name: "a matching ReplicaSet is not adopted", want: Fail, evidence: "its ReplicaSet web-v7 is nobody's, and to be adopted", build: except(func(h *historyBuilder) {
+		{name: "a matching ReplicaSet is not adopted", want: Fail, evidence: "ReplicaSet web-v7 matches spec.selector and has no controllerRef", build: except(func(h *historyBuilder) {
 			o := newReplicaSetOf("web", "v7", 0, 10)
 			o.Owners = nil
 			h.commit(history.Added, o)
 		})},
-		{name: "an annotation not copied to the ReplicaSet", want: Fail, evidence: `has the annotation team="", expected "paint"`, build: except(func(h *historyBuilder) {
+		{name: "an annotation not copied to the ReplicaSet", want: Fail, evidence: `annotation team is "", expected "paint"`, build: except(func(h *historyBuilder) {
 			h.annotate(h.find("web"), "team", "paint")
 		})},
 		{name: "an extra annotation of the ReplicaSet (deleted-annotations-remain)", want: Pass, build: except(func(h *historyBuilder) {
@@ -155,7 +155,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}},
-		{name: "old pods that are not ready stop the rollout (mutant D15)", want: Fail, evidence: "asks for 5 of 10 replicas", build: func(h *historyBuilder) {
+		{name: "old pods that are not ready stop the rollout (mutant D15)", want: Fail, evidence: "spec.replicas is 5, expected 10", build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(3, 2))
 			h.replicaSetOf("web", "v1", 8, 3)
 			h.replicaSetOf("web", "v2", 5, 5)
@@ -167,7 +167,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}},
-		{name: "failed pods stop a Recreate rollout (mutant D7)", want: Fail, evidence: "asks for 0 of 1 replicas", build: func(h *historyBuilder) {
+		{name: "failed pods stop a Recreate rollout (mutant D7)", want: Fail, evidence: "spec.replicas is 0, expected 1", build: func(h *historyBuilder) {
 			h.deployment("web", 1, fields{"type": "Recreate"})
 			h.podOf(h.replicaSetOfSize("web", "v1", 0, 0, 1), "Failed")
 			h.replicaSetOfSize("web", "v2", 0, 0, 1)
@@ -184,7 +184,7 @@ func TestRolloutComplete(t *testing.T) {
 				fields{"type": "Progressing", "status": "Unknown", "reason": "DeploymentPaused"},
 			}})
 		})},
-		{name: "paused and not scaled", want: Fail, evidence: "not scaled to 12 replicas", build: except(func(h *historyBuilder) {
+		{name: "paused and not scaled", want: Fail, evidence: "not scaled to spec.replicas 12", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"paused": true, "replicas": 12})
 			h.settledStatus(10)
 		})},

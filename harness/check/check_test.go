@@ -16,7 +16,7 @@ func TestAll(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range All {
 		if seen[c.ID] {
-			t.Errorf("%s is there twice", c.ID)
+			t.Errorf("%s is in All twice", c.ID)
 		}
 		seen[c.ID] = true
 		if !strings.HasSuffix(c.Guarantee, ".") || c.Contract == "" || c.Property == "" || c.New == nil {
@@ -27,11 +27,12 @@ func TestAll(t *testing.T) {
 		}
 	}
 	if _, ok := Find("no-such-check"); ok {
-		t.Error("found a check that is not there")
+		t.Error("Find returned a check for an unknown ID")
 	}
 }
 
-// convergedRun is a whole run in which all goes well and the burst limit is not tested.
+// convergedRun builds a complete run without violations that does not exercise
+// burst-limit.
 func convergedRun() *historyBuilder {
 	h := newHistoryBuilder()
 	convergedReplicaSet(h)
@@ -40,7 +41,8 @@ func convergedRun() *historyBuilder {
 	return h.end()
 }
 
-// A subject that writes nonsense is judged all the same.
+// TestMalformedWrite requires that an invalid patch of the subject does not stop the
+// checks.
 func TestMalformedWrite(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 2)
@@ -58,7 +60,7 @@ func TestMalformedWrite(t *testing.T) {
 }
 
 func TestIncompleteHistory(t *testing.T) {
-	whole := convergedRun()
+	complete := convergedRun()
 	broken := newHistoryBuilder()
 	broken.creates(deliveredReplicaSet(broken, 2), 2)
 	broken.end()
@@ -84,20 +86,20 @@ func TestIncompleteHistory(t *testing.T) {
 		want    Verdict
 		reason  string
 	}{
-		{"whole", whole.all(), "slow-start", Pass, "held"},
-		{"no end", cut(whole, last(whole), nil, nil), "slow-start", Unknown, "ends before the run did"},
-		{"no end, a liveness check", cut(whole, last(whole), nil, nil), "converged", Unknown, "ends before the run did"},
-		{"truncated", cut(whole, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
-		{"a gap", cut(whole, last(whole), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
-		{"a gap, a check not tested", cut(whole, last(whole), gap, nil), "burst-limit", Unknown, "too old"},
-		{"broken before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "violated once"},
-		{"not tested", whole.all(), "burst-limit", NotExercised, "this run never exercised the guarantee"},
-		{"not tested, though it should be", whole.all(), "back-off", Unknown, "the scenario declares that it exercises"},
+		{"complete", complete.all(), "slow-start", Pass, "held"},
+		{"no end", cut(complete, last(complete), nil, nil), "slow-start", Unknown, "ends before the run did"},
+		{"no end, the check converged", cut(complete, last(complete), nil, nil), "converged", Unknown, "ends before the run did"},
+		{"truncated", cut(complete, 8, nil, fmt.Errorf("line 9: %w", history.ErrTruncated)), "slow-start", Unknown, "cut short"},
+		{"a gap", cut(complete, last(complete), gap, nil), "slow-start", Unknown, "commits of pods: too old"},
+		{"a gap, not exercised", cut(complete, last(complete), gap, nil), "burst-limit", Unknown, "too old"},
+		{"a violation before the gap", cut(broken, last(broken), gap, nil), "slow-start", Fail, "violated once"},
+		{"not exercised", complete.all(), "burst-limit", NotExercised, "this run never exercised the guarantee"},
+		{"not exercised, although the scenario declares it", complete.all(), "back-off", Unknown, "the scenario declares that it exercises"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			asked := testSettings
-			asked.Exercises = []string{"back-off"}
-			results, _, err := Run(asked, c.records)
+			settings := testSettings
+			settings.Exercises = []string{"back-off"}
+			results, _, err := Run(settings, c.records)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,9 +116,9 @@ func TestIncompleteHistory(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
-	damage := errors.New("line 2: expected a record")
-	_, _, err := Run(testSettings, func(yield func(*history.Record, error) bool) { yield(nil, damage) })
-	if !errors.Is(err, damage) {
+	readError := errors.New("line 2: expected a record")
+	_, _, err := Run(testSettings, func(yield func(*history.Record, error) bool) { yield(nil, readError) })
+	if !errors.Is(err, readError) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 
@@ -129,40 +131,40 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// panickingChecker is a judge that breaks down.
+// panickingChecker is a checker that panics in Observe or in Result.
 type panickingChecker struct {
 	onResult bool
 }
 
 func (c *panickingChecker) Observe(*Model, *history.Record) {
 	if !c.onResult {
-		panic("dropped the gavel")
+		panic("panic in Observe")
 	}
 }
 
-func (c *panickingChecker) Result() Result { panic("lost for words") }
+func (c *panickingChecker) Result() Result { panic("panic in Result") }
 
 func TestCheckerPanics(t *testing.T) {
-	sound, ok := Find("slow-start")
+	third, ok := Find("slow-start")
 	if !ok {
 		t.Fatal("no check slow-start")
 	}
 	checks := []Check{
 		{ID: "a", New: func(Settings) Checker { return &panickingChecker{} }},
 		{ID: "b", New: func(Settings) Checker { return &panickingChecker{onResult: true} }},
-		sound,
+		third,
 	}
 	results, _, err := run(checks, testSettings, convergedRun().all())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, reason := range []string{"dropped the gavel", "lost for words"} {
+	for i, reason := range []string{"panic in Observe", "panic in Result"} {
 		if results[i].Verdict != Unknown || !strings.Contains(results[i].Reason, reason) {
 			t.Errorf("got %s (%s), want unknown with the panic", results[i].Verdict, results[i].Reason)
 		}
 	}
 	if results[2].Verdict != Pass {
-		t.Errorf("the judge beside them: got %s, want pass", results[2].Verdict)
+		t.Errorf("the third checker: got %s, want pass", results[2].Verdict)
 	}
 }
 
@@ -177,17 +179,17 @@ func TestOverall(t *testing.T) {
 		want     Verdict
 		reason   string
 	}{
-		{"all well", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not exercised"},
+		{"all passed", []Result{result(Pass), result(NotExercised)}, busy, Pass, "1 checks held, 1 not exercised"},
 		{"one failed", []Result{result(Pass), result(Unknown), result(Fail)}, busy, Fail, "1 of 3 checks failed; fail-check: so it is"},
 		{"one failed, no fault", []Result{result(Fail)}, Activity{Writes: 1}, Fail, "1 of 1 checks failed; fail-check: so it is"},
 		{"no fault fired", []Result{result(Pass)}, Activity{Writes: 1, Injected: 2}, Unknown, "no fault fired (2 injected)"},
-		{"a fault that could not", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
-		{"nothing written", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
+		{"a fault failed", []Result{result(Pass)}, failed, Unknown, "fault 0 (pod-churn) failed: forbidden"},
+		{"no writes", []Result{result(Pass)}, Activity{Fired: 1}, Unknown, "the subject wrote nothing"},
 		{"one unknown", []Result{result(Pass), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
-		{"one of upstream's weaknesses", []Result{result(Pass), result(KnownUpstream)}, busy, KnownUpstream, "known-upstream-check: so it is"},
-		{"one, and a step that awaits its end", []Result{result(KnownUpstream)}, failed, KnownUpstream, "known-upstream-check: so it is"},
-		{"one, and another unknown", []Result{result(KnownUpstream), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
-		{"all idle", []Result{result(NotExercised)}, busy, Unknown, "this run exercised no check"},
+		{"a known upstream issue", []Result{result(Pass), result(KnownUpstream)}, busy, KnownUpstream, "known-upstream-check: so it is"},
+		{"a known upstream issue and a failed fault", []Result{result(KnownUpstream)}, failed, KnownUpstream, "known-upstream-check: so it is"},
+		{"a known upstream issue and an unknown", []Result{result(KnownUpstream), result(Unknown)}, busy, Unknown, "unknown-check: so it is"},
+		{"none exercised", []Result{result(NotExercised)}, busy, Unknown, "this run exercised no check"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			verdict, reason := Overall(c.results, c.activity)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestFilesOfChecks requires a file check_<id>.go for each check, in which the first
-// declaration is the check's row in All, and no other file of that kind.
+// TestFilesOfChecks requires that each check has a file check_<id>.go. The file begins
+// with the check's row in All. No other file has such a name.
 func TestFilesOfChecks(t *testing.T) {
 	src := parsePackage(t)
 	expected := map[string]bool{}
@@ -38,7 +38,8 @@ func TestFilesOfChecks(t *testing.T) {
 	}
 }
 
-// TestFilesOfKnownIssues requires that each file known_<slug>.go is of a known issue.
+// TestFilesOfKnownIssues requires that each file known_<slug>.go belongs to a known
+// issue.
 func TestFilesOfKnownIssues(t *testing.T) {
 	expected := map[string]bool{}
 	for _, issue := range KnownIssues {
@@ -51,8 +52,8 @@ func TestFilesOfKnownIssues(t *testing.T) {
 	}
 }
 
-// TestDependenciesOfFiles keeps the layers apart: the model uses no check and no known
-// issue, a known issue uses no check, and a check uses no other check.
+// TestDependenciesOfFiles checks the layers of files. The model uses no check and no
+// known issue, a known issue uses no check, and a check uses no other check.
 func TestDependenciesOfFiles(t *testing.T) {
 	src := parsePackage(t)
 	uses := src.resolve()
@@ -115,8 +116,8 @@ func parsePackage(t *testing.T) sources {
 // use is an identifier in one file that is declared in another file of the package.
 type use struct{ file, name, declaredIn string }
 
-// resolve returns the uses of identifiers of the package across its files. The imported
-// packages are taken to be empty: that hides none of the package's own identifiers.
+// resolve returns the uses of the package's identifiers across its files. It treats
+// imported packages as empty, which hides none of the package's own identifiers.
 func (s sources) resolve() []use {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
@@ -167,8 +168,8 @@ func layer(file string) string {
 	return ""
 }
 
-// firstRow returns the name and the ID of the Check that the first declaration of a
-// file, its imports aside, declares; "" if it declares none.
+// firstRow returns the variable and the ID of the Check that the first declaration after
+// the imports declares. It returns "" if that declaration is not a Check.
 func firstRow(file *ast.File) (variable, id string) {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// publish asks for Endpoints to be made.
+// publish sends a create of Endpoints.
 func (h *historyBuilder) publish(name string, subsets ...any) *requestStep {
 	o := endpointsOf(name, subsets...)
 	return h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o})
@@ -19,12 +19,13 @@ func (h *historyBuilder) publish(name string, subsets ...any) *requestStep {
 
 type fields = map[string]any
 
-// rollingUpdate is a spec.strategy.
+// rollingUpdate returns a spec.strategy.
 func rollingUpdate(maxSurge, maxUnavailable any) fields {
 	return fields{"type": "RollingUpdate", "rollingUpdate": fields{"maxSurge": maxSurge, "maxUnavailable": maxUnavailable}}
 }
 
-// podTemplate is a template of some version; the hash is that of a ReplicaSet.
+// podTemplate returns a version of a template. hash is the hash label of a ReplicaSet, or
+// "".
 func podTemplate(app, version, hash string) fields {
 	labels := fields{"app": app}
 	if hash != "" {
@@ -41,8 +42,8 @@ func encoded(v any) json.RawMessage {
 	return raw
 }
 
-// deployment makes a Deployment of version v1 that the subject has been told of,
-// which selects by app=NAME.
+// deployment commits and delivers a Deployment with template version v1. Its selector is
+// app=NAME.
 func (h *historyBuilder) deployment(name string, replicas int, strategy fields) *history.Object {
 	o := h.commit(history.Added, history.Object{
 		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
@@ -56,7 +57,7 @@ func (h *historyBuilder) deployment(name string, replicas int, strategy fields) 
 	return o
 }
 
-// newReplicaSetOf is a ReplicaSet of a Deployment for a version of its template.
+// newReplicaSetOf returns a ReplicaSet of a Deployment for a version of its template.
 func newReplicaSetOf(deployment, version string, replicas, desired int) history.Object {
 	name := deployment + "-" + version
 	return history.Object{
@@ -72,13 +73,13 @@ func newReplicaSetOf(deployment, version string, replicas, desired int) history.
 	}
 }
 
-// replicaSetOf makes such a ReplicaSet, so many of whose pods are available, that the
-// subject has been told of.
+// replicaSetOf commits and delivers such a ReplicaSet with the given number of available
+// pods.
 func (h *historyBuilder) replicaSetOf(deployment, version string, replicas, available int) *history.Object {
 	return h.replicaSetOfSize(deployment, version, replicas, available, 10)
 }
 
-// replicaSetOfSize makes one that was last scaled for so many replicas of its Deployment.
+// replicaSetOfSize does the same with the given value of the annotation desired-replicas.
 func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, available, desired int) *history.Object {
 	o := h.commit(history.Added, newReplicaSetOf(deployment, version, replicas, desired))
 	h.deliver(o)
@@ -88,20 +89,20 @@ func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, 
 	return o
 }
 
-// rollTo gives a Deployment a new template and tells the subject.
+// rollTo commits a new template of a Deployment and delivers it.
 func (h *historyBuilder) rollTo(deployment, version string) {
 	h.deliver(h.revise(deployment, "spec", fields{"template": podTemplate(deployment, version, "")}))
 	h.wait(3 * time.Second)
 }
 
-// createReplicaSet asks for a new ReplicaSet.
+// createReplicaSet sends a create of a ReplicaSet.
 func (h *historyBuilder) createReplicaSet(deployment, version string, replicas int) *requestStep {
 	o := newReplicaSetOf(deployment, version, replicas, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
 	return h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
 }
 
-// resize asks for other replicas of a ReplicaSet, from the version given.
+// resize sends an update of a ReplicaSet's spec.replicas, based on the given version.
 func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep {
 	o := *set
 	var body map[string]fields
@@ -113,7 +114,7 @@ func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep 
 	return h.request(history.Request{Verb: "update", Resource: replicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// renumber asks for another revision of a ReplicaSet, from the version given.
+// renumber sends an update of a ReplicaSet's revision, based on the given version.
 func (h *historyBuilder) renumber(set *history.Object, revision string) *requestStep {
 	o := *set
 	o.Annotations = maps.Clone(o.Annotations)
@@ -121,8 +122,8 @@ func (h *historyBuilder) renumber(set *history.Object, revision string) *request
 	return h.request(history.Request{Verb: "update", Resource: replicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// writeDeploymentStatus asks for parts of a Deployment's status to be changed, from the version
-// given.
+// writeDeploymentStatus sends an update of a Deployment's status, based on the given
+// version.
 func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields) *requestStep {
 	o := edited(*d, "status", status)
 	return h.request(history.Request{
@@ -130,32 +131,32 @@ func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields)
 	})
 }
 
-// rollBack asks for another template of a Deployment, from the version given, with
-// the wish for it gone.
+// rollBack sends an update of a Deployment's template without the rollback annotation,
+// based on the given version.
 func (h *historyBuilder) rollBack(d *history.Object, version string) *requestStep {
 	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
 	o.Annotations = nil
 	return h.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// deleteReplicaSet asks for a ReplicaSet to be deleted.
+// deleteReplicaSet sends a delete of a ReplicaSet.
 func (h *historyBuilder) deleteReplicaSet(name string) *requestStep {
 	return h.request(history.Request{Verb: "delete", Resource: replicaSetResource, Namespace: namespace, Name: name})
 }
 
-// applyAndAnswer commits what a write of a ReplicaSet asks for and answers it, and tells
-// the subject no more than that.
+// applyAndAnswer commits a write of a ReplicaSet and records its response. It delivers no
+// event.
 func (step *requestStep) applyAndAnswer() *history.Object {
-	made := step.apply()
+	written := step.apply()
 	if step.request.Verb == "create" {
 		step.answered(201)
 	} else {
 		step.answered(200)
 	}
-	return made
+	return written
 }
 
-// apply commits what a write of a ReplicaSet asks for; the answer is yet to come.
+// apply commits a write of a ReplicaSet. The response is still to come.
 func (step *requestStep) apply() *history.Object {
 	o := *step.request.Object
 	o.Resource, o.UID = replicaSetResource, types.UID(o.Name+"-uid")
@@ -167,7 +168,7 @@ func (step *requestStep) apply() *history.Object {
 	return step.made
 }
 
-// podOf makes a running pod of a ReplicaSet that the subject has been told of.
+// podOf commits and delivers a pod of a ReplicaSet in a phase.
 func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Object {
 	o := *h.pod(nil, set.Name)
 	o.Owners = []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}}
@@ -178,8 +179,8 @@ func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Objec
 	return p
 }
 
-// service makes a Service, by default of the pods with app=NAME on port 80, that
-// the subject has been told of.
+// service commits and delivers a Service. By default, it selects app=NAME and has port
+// 80.
 func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	all := fields{
 		"clusterIP": "10.0.0.1", "selector": fields{"app": name},
@@ -194,8 +195,7 @@ func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	return o
 }
 
-// endpoints makes Endpoints as the controller would label them, that the subject
-// has been told of.
+// endpoints commits and delivers Endpoints with the controller's label.
 func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object {
 	o := h.commit(history.Added, history.Object{
 		Ref:    history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", h.version))},
@@ -206,7 +206,7 @@ func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object 
 	return o
 }
 
-// leaderElectionEndpoints makes Endpoints which are a leader-election record.
+// leaderElectionEndpoints commits Endpoints that are a leader-election record.
 func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	return h.commit(history.Added, history.Object{
 		Ref:         history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},
@@ -214,7 +214,7 @@ func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	})
 }
 
-// writeEndpoints asks for something to be done to Endpoints.
+// writeEndpoints sends a write of Endpoints.
 func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	r := history.Request{Verb: verb, Resource: endpointsResource, Namespace: namespace, Name: name}
 	if verb == "create" {
@@ -223,10 +223,10 @@ func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	return h.request(r)
 }
 
-// remove deletes an object and tells the subject.
+// remove deletes an object and delivers the event.
 func (h *historyBuilder) remove(o *history.Object) { h.deliverGone(h.commit(history.Deleted, *o)) }
 
-// podWithAddress gives a pod an address and containers, and tells the subject.
+// podWithAddress commits and delivers a pod with an address and containers.
 func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool, spec fields) *history.Object {
 	all := fields{"nodeName": "node-0", "containers": []any{fields{"name": "c", "ports": []any{
 		fields{"name": "http", "containerPort": 8080, "protocol": "TCP"},
@@ -238,19 +238,19 @@ func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool
 		"phase": "Running", "podIP": ip, "podIPs": []any{fields{"ip": ip}},
 		"conditions": []any{fields{"type": "Ready", "status": readiness}},
 	}})
-	done := h.commit(history.Modified, o)
-	h.deliver(done)
-	return done
+	pod := h.commit(history.Modified, o)
+	h.deliver(pod)
+	return pod
 }
 
-// at is the address of a pod, as Endpoints have it.
+// at returns the address of a pod as an entry of Endpoints.
 func at(p *history.Object, ip string) fields {
 	return fields{"ip": ip, "nodeName": "node-0", "targetRef": fields{
 		"kind": "Pod", "namespace": namespace, "name": p.Name, "uid": p.UID,
 	}}
 }
 
-// subset lists addresses at port 8080.
+// subset returns a subset with addresses at port 8080.
 func subset(ready, notReady []any) fields {
 	return fields{"addresses": ready, "notReadyAddresses": notReady, "ports": []any{fields{"port": 8080, "protocol": "TCP"}}}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergedReplicaSet makes a ReplicaSet of two pods with a true status, the faults healed.
+// convergedReplicaSet builds a converged ReplicaSet with two pods, in the settle phase.
 func convergedReplicaSet(h *historyBuilder) *history.Object {
 	rs := deliveredReplicaSet(h, 2)
 	h.phase(history.PhaseSettle)
@@ -27,8 +27,8 @@ const (
 	namespace   = "ns"
 )
 
-// historyBuilder writes a history by hand. Its verbs are what happens in a run, each a
-// millisecond after the one before.
+// historyBuilder builds a history record by record. Each record is one millisecond after
+// the previous one.
 type historyBuilder struct {
 	records   []*history.Record
 	at        time.Duration
@@ -37,11 +37,10 @@ type historyBuilder struct {
 	pods      int
 	committed map[string]*history.Object // by resource and name
 	subject   string
-	watches   map[string]uint64 // of the present subject, by resource
+	watches   map[string]uint64 // watch IDs of the current subject, by resource
 }
 
-// newHistoryBuilder begins where every run does: a subject that has been told that there
-// is nothing.
+// newHistoryBuilder starts a history with a subject whose lists and watches are empty.
 func newHistoryBuilder() *historyBuilder {
 	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100}
 	h.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
@@ -58,7 +57,7 @@ func (h *historyBuilder) append(r history.Record) {
 
 func (h *historyBuilder) wait(d time.Duration) { h.at += d }
 
-// stall lets time pass in which nothing on the machine got any.
+// stall lets time pass in which no process on the machine got CPU time.
 func (h *historyBuilder) stall(d time.Duration) {
 	h.wait(d)
 	h.append(history.Record{Stall: &history.Stall{Duration: d}})
@@ -68,7 +67,7 @@ func (h *historyBuilder) phase(name history.PhaseName) {
 	h.append(history.Record{Phase: &history.Phase{Name: name}})
 }
 
-// restart starts a subject, which lists and watches all there is.
+// restart starts a subject, which lists and watches all resources.
 func (h *historyBuilder) restart(name string) {
 	h.begin(name)
 	for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
@@ -77,12 +76,12 @@ func (h *historyBuilder) restart(name string) {
 	}
 }
 
-// processEvent tells what becomes of the subject's process.
+// processEvent records an event of the subject's process.
 func (h *historyBuilder) processEvent(event history.ProcessEvent) {
 	h.append(history.Record{Process: &history.Process{Name: h.subject, Event: event}})
 }
 
-// begin starts a subject that is yet to ask for anything.
+// begin starts a subject that has not sent any request yet.
 func (h *historyBuilder) begin(name string) {
 	h.subject, h.watches = name, map[string]uint64{}
 	h.append(history.Record{Process: &history.Process{Name: name, Event: history.ProcessStarted}})
@@ -131,7 +130,7 @@ func (h *historyBuilder) bookmark(resource string, initialEnd bool) {
 	h.event(resource, history.Bookmark, history.Object{Ref: history.Ref{Resource: resource, Version: h.version}}, initialEnd)
 }
 
-// commit makes an object's new version true.
+// commit commits a version of an object.
 func (h *historyBuilder) commit(event history.EventType, o history.Object) *history.Object {
 	h.version++
 	o.Version = h.version
@@ -145,7 +144,7 @@ func (h *historyBuilder) commit(event history.EventType, o history.Object) *hist
 	return &o
 }
 
-// deliver tells the subject of versions, in the order given.
+// deliver delivers versions to the subject, in the given order.
 func (h *historyBuilder) deliver(objects ...*history.Object) {
 	for _, o := range objects {
 		h.event(o.Resource, history.Modified, *o, false)
@@ -156,7 +155,7 @@ func (h *historyBuilder) deliverGone(o *history.Object) {
 	h.event(o.Resource, history.Deleted, *o, false)
 }
 
-// replicaSet makes a ReplicaSet that selects its pods by app=NAME.
+// replicaSet commits a ReplicaSet whose selector is app=NAME.
 func (h *historyBuilder) replicaSet(name string, replicas int) *history.Object {
 	return h.owner(replicaSets, name, name, replicas)
 }
@@ -175,7 +174,7 @@ func (h *historyBuilder) owner(resource, name, app string, replicas int) *histor
 	return h.commit(history.Added, o)
 }
 
-// revise commits a version of the object with parts of its spec or status changed.
+// revise commits a version of an object with some fields of its spec or status changed.
 func (h *historyBuilder) revise(name, part string, fields map[string]any) *history.Object {
 	o := h.find(name)
 	var body map[string]map[string]any
@@ -198,7 +197,7 @@ func (h *historyBuilder) scale(name string, replicas int) *history.Object {
 	return h.revise(name, "spec", map[string]any{"replicas": replicas})
 }
 
-// status commits a status of n pods, all ready.
+// status commits a status with n pods, all ready.
 func (h *historyBuilder) status(name string, n int) *history.Object {
 	return h.revise(name, "status", map[string]any{
 		"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n,
@@ -212,7 +211,7 @@ func (h *historyBuilder) find(name string) *history.Object {
 			return o
 		}
 	}
-	panic("nothing is called " + name)
+	panic("no object has the name " + name)
 }
 
 func controlledBy(o *history.Object) []history.Owner {
@@ -223,12 +222,12 @@ func controlledBy(o *history.Object) []history.Owner {
 	return []history.Owner{{Kind: kind, Name: o.Name, UID: o.UID, Controller: true}}
 }
 
-// foreign is an owner of a kind that the subject does not run.
+// foreign returns an owner of a kind whose controller the subject does not run.
 func foreign() *history.Object {
 	return &history.Object{Ref: history.Ref{Resource: "configmaps", Namespace: namespace, Name: "foreign", UID: "foreign-uid"}}
 }
 
-// pod makes a running pod of an owner, or of nobody; by whom is left open.
+// pod commits a running pod of an owner, or an orphan. Nothing says who created it.
 func (h *historyBuilder) pod(owner *history.Object, app string) *history.Object {
 	h.pods++
 	o := history.Object{
@@ -253,7 +252,7 @@ func podBody(phase string, ready bool) json.RawMessage {
 	return fmt.Appendf(nil, `{"spec":{"nodeName":"node-0"},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, status)
 }
 
-// running makes n pods of an owner that the subject has been told of.
+// running commits n pods of an owner, and delivers them to the subject.
 func (h *historyBuilder) running(owner *history.Object, n int) []*history.Object {
 	var pods []*history.Object
 	for range n {
@@ -283,19 +282,19 @@ func (h *historyBuilder) removeOwner(pod *history.Object) *history.Object {
 }
 
 func (h *historyBuilder) relabel(pod *history.Object, app string) *history.Object {
-	relabelled := *h.find(pod.Name)
-	relabelled.Labels = map[string]string{"app": app}
-	return h.commit(history.Modified, relabelled)
+	relabeled := *h.find(pod.Name)
+	relabeled.Labels = map[string]string{"app": app}
+	return h.commit(history.Modified, relabeled)
 }
 
 // requestStep is a request of the subject.
 type requestStep struct {
 	builder *historyBuilder
 	request history.Request
-	made    *history.Object // by a create that was committed
+	made    *history.Object // the pod or ReplicaSet that the request created
 }
 
-// create asks for a pod of an owner.
+// create sends a create of a pod of an owner.
 func (h *historyBuilder) create(owner *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
 		GenerateName: owner.Name + "-", Owners: controlledBy(owner), Labels: map[string]string{"app": owner.Name},
@@ -303,14 +302,14 @@ func (h *historyBuilder) create(owner *history.Object) *requestStep {
 }
 
 func (h *historyBuilder) creates(owner *history.Object, n int) []*requestStep {
-	var asks []*requestStep
+	var steps []*requestStep
 	for range n {
-		asks = append(asks, h.create(owner))
+		steps = append(steps, h.create(owner))
 	}
-	return asks
+	return steps
 }
 
-// delete asks for the end of a pod.
+// delete sends a delete of a pod.
 func (h *historyBuilder) delete(pod *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: pod.Name})
 }
@@ -334,15 +333,15 @@ func (h *historyBuilder) writeStatus(owner *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name})
 }
 
-// updateStatus asks for parts of an owner's status to be changed, from the version given.
+// updateStatus sends an update of an owner's status, based on the given version.
 func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *requestStep {
-	a := edited(*owner, "status", status)
+	o := edited(*owner, "status", status)
 	return h.request(history.Request{
-		Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name, Object: &a,
+		Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name, Object: &o,
 	})
 }
 
-// readLive asks the API server for an owner and is told its present version.
+// readLive sends a get of an owner, and the response with its committed version.
 func (h *historyBuilder) readLive(owner *history.Object) {
 	step := h.request(history.Request{Verb: "get", Resource: owner.Resource, Namespace: namespace, Name: owner.Name})
 	h.append(history.Record{Response: &history.Response{
@@ -350,13 +349,13 @@ func (h *historyBuilder) readLive(owner *history.Object) {
 	}})
 }
 
-// commitPod makes what a create asks for true; the answer is yet to come.
+// commitPod commits the pod of a create. The response is still to come.
 func (step *requestStep) commitPod() *requestStep {
 	step.made = step.builder.pod(step.builder.find(step.request.Object.Owners[0].Name), step.request.Object.Owners[0].Name)
 	return step
 }
 
-// answered ends the request with a code.
+// answered records a response with a status code.
 func (step *requestStep) answered(code int) *requestStep {
 	response := &history.Response{ID: step.request.ID, Code: code, ServerCode: code, Reached: true}
 	if response.OK() {
@@ -366,34 +365,34 @@ func (step *requestStep) answered(code int) *requestStep {
 	return step
 }
 
-// deferred ends the request with a code, and asks the client to repeat it.
+// deferred records a response with a status code and Retry-After.
 func (step *requestStep) deferred(code int) {
 	seconds := 1
 	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: code, RetryAfter: &seconds}})
 }
 
-// refusedAsTerminating refuses the request, for the namespace is terminating.
+// refusedAsTerminating records a refusal because the namespace is terminating.
 func (step *requestStep) refusedAsTerminating() {
 	step.builder.append(history.Record{Response: &history.Response{
 		ID: step.request.ID, Code: 403, ServerCode: 403, Reached: true, Reason: "Forbidden", Cause: "NamespaceTerminating"}})
 }
 
-// lost ends the request without an answer.
+// lost records that the response was lost.
 func (step *requestStep) lost() *requestStep {
 	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Reached: true}})
 	return step
 }
 
-// succeed commits and answers creates, and returns their pods.
-func succeed(asks ...*requestStep) []*history.Object {
+// succeed commits creates and records their responses. It returns the pods.
+func succeed(steps ...*requestStep) []*history.Object {
 	var pods []*history.Object
-	for _, step := range asks {
+	for _, step := range steps {
 		pods = append(pods, step.commitPod().answered(201).made)
 	}
 	return pods
 }
 
-// create makes pods for an owner in slow-start batches, not observed.
+// createAll creates n pods of an owner in slow-start batches, without deliveries.
 func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Object {
 	var pods []*history.Object
 	for batch := 1; n > 0; batch *= 2 {
@@ -404,7 +403,7 @@ func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Obje
 	return pods
 }
 
-// end closes the history as a run does.
+// end ends the history as a run does.
 func (h *historyBuilder) end() *historyBuilder {
 	h.phase(history.PhaseEnd)
 	return h

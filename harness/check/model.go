@@ -8,151 +8,199 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Model is what the records up to some point of a history add up to. It is
-// brought up to date once for each record, before the judges see that record.
-// It grows with the objects and calls that are alive, not with the history.
+// # Guide to the model
+//
+// A checker does not compare a write with the committed state alone. It asks whether any
+// cached version on which the controller may have acted justifies the write. The model
+// holds these versions. The runner calls Model.observe once for each record of the
+// history and then calls every checker with the model. Checkers only read the model.
+//
+// These types hold the state:
+//
+//   - Model: the committed state (updated by each commit record), the live processes, the
+//     requests in flight, the open lists and watches, and the meaning of the current record.
+//   - process: one run of the subject's binary. It begins with the first request of the
+//     process and ends with a process record. A restarted process begins with empty caches.
+//   - view: the informer caches of one process. Only list responses and watch deliveries
+//     change it; commit records do not.
+//   - call: one request, classified when it is sent (verb, owner, work queue key). It is
+//     in flight until its response is recorded.
+//   - ownerState: the expectations of one process for one ReplicaSet or
+//     ReplicationController. Requests, responses and changes of the caches update it.
+//   - statusBounds: the values that a status write for that owner may contain.
+//   - rolloutState: the cached versions of one Deployment and its ReplicaSets in the recent
+//     window. A scaling is a call that sets spec.replicas, with the versions that may
+//     justify it.
+//   - serviceState: the same for one Service and its Endpoints.
+//   - leaseHolder: whether a process holds the leader-election lease, and until when.
+//   - pausedTime: by how much the clock of a paused process is late.
+//
+// At each record, a checker may ask what the record means: Model.sent, answered,
+// changedOwners, events, endedIdle and died. For a call it may ask which versions of an
+// object may have justified it, which earlier calls were outstanding, and whether the
+// process held the lease.
+//
+// The decision that led to a write may be older than the newest cached version, because
+// caches, workers and the client's rate limit are slow. The recent window of an object
+// bounds how old it may be. The window begins at the latest of these times:
+//
+//   - when the process was last idle about the object, less lag or batchTime: no request
+//     for it was in flight, and none had been sent for a while;
+//   - when the version of the ReplicaSet or Endpoints that the write is based on was
+//     delivered, less lag;
+//   - when the version of the Deployment that an earlier status write was based on was
+//     delivered;
+//   - the status write of the Deployment before the last one, less lag: a sync writes the
+//     status at most twice;
+//   - decisionWindowMax ago: a request that takes longer has timed out.
+//
+// All times are offsets from the start of the run, on the clock of the process concerned.
+
+// Model is the state of the run after some number of records. The runner updates it
+// before the checkers see a record. Its size depends on the live objects and the requests
+// in flight, not on the length of the history.
 type Model struct {
 	decoder   *decoder
 	settings  Settings
-	processes map[string]*process     // the living, by name
-	ended     map[string]bool         // the names of those that ended and have not started again
-	calls     map[uint64]*call        // in flight
-	streams   map[uint64]*watchStream // watches, and lists of which an answer is due
+	processes map[string]*process     // live processes by name
+	ended     map[string]bool         // names of processes that ended and have not started again
+	calls     map[uint64]*call        // requests in flight, by request ID
+	streams   map[uint64]*watchStream // open watches, and lists without a response, by request ID
 
 	committed *objectSet
 	start     history.Start
 	phase     history.PhaseName
 
-	// pauses is how far behind the present each process is that was ever paused.
+	// pauses has an entry for each process that was ever paused, by name.
 	pauses map[string]*pausedTime
 
-	// What the current record means. processTime is when it happened by the clock of the
-	// process that it concerns, which stands still while the process does; now is
-	// by everybody else's.
+	// The following fields describe the current record. processTime is its time on the
+	// clock of the process that it concerns, which does not advance while that process is
+	// paused. now is its time on the clock of all others.
 	processTime, now time.Duration
-	seq              int64
-	sent             *call          // a call was sent
-	endedIdle        *process       // with that call a process ended an idle spell
-	answered         *answeredCall  // a call was answered
-	changedOwners    []ownerChange  // the view of an owner changed
-	events           []enqueueEvent // there was news of something
-	died             *process       // a process died
+	seq              int64          // sequence number of the record
+	sent             *call          // the request that was sent
+	endedIdle        *process       // the process that was idle until it sent that request
+	answered         *answeredCall  // the request that got a response
+	changedOwners    []ownerChange  // owners that changed in the caches of a process
+	events           []enqueueEvent // events that the caches delivered to event handlers
+	died             *process       // the process that died
 }
 
-// answeredCall is a call with its answer.
+// answeredCall is a call with its response.
 type answeredCall struct {
 	*call
 	response *history.Response
 }
 
-// ownerChange is an owner of whom a process was just told something.
+// ownerChange says that an owner or its pods changed in the caches of a process.
 type ownerChange struct {
 	*ownerState
-	objectChanged bool // something about the owner itself, not only about pods
+	objectChanged bool // the owner itself changed, not only its pods
 }
 
-// enqueueEvent is news that may have put a key on a work queue.
+// enqueueEvent is an event that may have enqueued a work queue key.
 type enqueueEvent struct {
 	workQueueKey
-	objectChanged bool // news of the object itself
+	objectChanged bool // the event concerns the object of the key itself
 }
 
-// workQueueKey is a key of one of a process' work queues: an owner of pods or a
-// Deployment by its UID, a Service by its name.
+// workQueueKey is a key in one of the work queues of a process. uid identifies an owner of
+// pods or a Deployment, service a Service.
 type workQueueKey struct {
 	process *process
 	uid     types.UID
 	service objectName
 }
 
-// process is one life of one instance of the subject. A restart begins another:
-// nothing that a process knew or waited for outlives it.
+// process is one run of one instance of the subject. A restart begins a new process with
+// empty caches, work queues and expectations.
 type process struct {
 	name        string
 	ended       bool
 	view        *view
-	ownerStates map[types.UID]*ownerState // by owner
-	// rollouts are the accounts with Deployments, serviceStates those with Services.
+	ownerStates map[types.UID]*ownerState // by UID of the owner
+	// rollouts has an entry for each Deployment, serviceStates for each Service.
 	rollouts      map[types.UID]*rolloutState
 	serviceStates map[objectName]*serviceState
-	// startupOrphans is the Endpoints that had no Service when the process began; nil
-	// until it has been told of all there is.
+	// startupOrphans contains the Endpoints that had no Service when the caches of Services
+	// and Endpoints had synced. It is nil until then.
 	startupOrphans map[types.UID]bool
 
-	// idleAfter is for how long it must do nothing to count as idle.
+	// idleAfter is how long the process must send nothing to count as idle.
 	idleAfter time.Duration
-	// batchTime is in what time a whole batch gets past its client's rate limit: a
-	// decision about one object is no older than that, when no call is under way.
+	// batchTime is how long the client's rate limit may delay the last request of a batch.
+	// A decision about an object is at most this old if no request for it is in flight.
 	batchTime     time.Duration
-	callsInFlight int           // calls in flight that are part of its work
-	lastActivity  time.Duration // when it last sent such a call or was answered
-	// clientRetries is the calls that the client may be about to repeat by itself, with
-	// the controller none the wiser, and since when (client-retries).
+	callsInFlight int           // requests in flight, except those for leases
+	lastActivity  time.Duration // when it last sent such a request or got a response
+	// clientRetries contains the requests that client-go may retry without notice to the
+	// controller, and when they failed (allowed behavior client-retries).
 	clientRetries map[string]time.Duration
-	// idlePeriods counts the times that it was idle; idleUntil is when that last ended.
+	// idlePeriods counts the times that it was idle; idleUntil is when the last one ended.
 	idlePeriods int
 	idleUntil   time.Duration
-	// prunedAt is when it was last seen to that nothing is kept of pods for longer than
-	// decisionWindowMax: a process may never be idle.
+	// prunedAt is when pod states older than decisionWindowMax were last removed. A process
+	// may never be idle, so that idle periods alone would not bound their number.
 	prunedAt time.Duration
 
-	// deleting is for which owner the process deletes each pod that its view
-	// shows active. The view may show the pod to be another's when it goes.
+	// deleting maps each pod that the process deletes to the state of the owner for which it
+	// does, as long as the pod is active in the cache. Its owner in the cache may change.
 	deleting map[types.UID]*ownerState
-	// adopted is the owner of each pod that the process was told it adopted,
-	// before its view shows so.
+	// adopted maps each pod to the owner for which the process adopted it. An entry exists
+	// from the response until the cache contains the new controllerRef.
 	adopted map[types.UID]types.UID
-	// liveReads is the last answered live read of each owner.
+	// liveReads is the last successful live read of each owner, by UID of the owner.
 	liveReads map[types.UID]liveRead
-	// lease is how it stands with the lease.
-	lease leaseHolder
-	// leaseLost is when a call for a lease last failed, or a leader that could not renew
-	// it in time ended without an answer to one; leaseFailed, whether any has.
+	lease     leaseHolder
+	// leaseLost is when a request for a lease last failed, or when a leader that could not
+	// renew the lease in time ended without a response. leaseFailed is whether that happened.
 	leaseLost   time.Duration
 	leaseFailed bool
 }
 
-// call is a request that is part of the subject's work.
+// call is a request of the subject. Requests for leases and watches are not part of its
+// work.
 type call struct {
 	process         *process
 	id              uint64
 	seq             int64 // of the request's record
 	sentAt          time.Duration
 	verb            callVerb
-	key             string          // equal for the same request sent again
-	queueKey        workQueueKey    // the key of a work queue that it is part of; zero if none can be told
-	ownerState      *ownerState     // of the owner whose pods it is for; nil if none can be told
-	rollout         *rolloutState   // of the Deployment that it is for; nil if it is for none
-	scaling         *scaling        // what it does to a ReplicaSet; nil if that keeps its replicas
-	fromVersion     history.Version // of a ReplicaSet, that it was written from
-	serviceState    *serviceState   // of the Endpoints that it writes; nil if it writes none
-	pod             *pod            // that it deletes or claims, as the process has it; nil if never shown
+	key             string          // equal for each retry of the same request
+	queueKey        workQueueKey    // the key that the worker was processing; zero if unknown
+	ownerState      *ownerState     // of the owner whose pods the call is about; nil if unknown
+	rollout         *rolloutState   // of the Deployment that the call is about, or nil
+	scaling         *scaling        // the change of a ReplicaSet's spec.replicas, or nil
+	fromVersion     history.Version // the resourceVersion of the ReplicaSet that it is based on
+	serviceState    *serviceState   // of the Endpoints that it writes, or nil
+	pod             *pod            // the pod that it deletes, adopts or releases; nil if never in the cache
 	ownershipChange ownershipChange // of callAdoptOrRelease
 
-	update            *objectUpdate   // what it updates; nil if it is another call
+	update            *objectUpdate   // the content of an update; nil for other verbs
 	writesLease       bool            // of callLease: it writes the lease
-	effectObserved    bool            // of callDeletePod: the pod left the view before the answer
-	createdVersion    history.Version // of callCreatePod: the pod's first version
-	mustReportFailure bool            // of callStatus: it is the first to report a failure, or should be
+	effectObserved    bool            // of callDeletePod: the pod became inactive in the cache before the response
+	createdVersion    history.Version // of callCreatePod: the resourceVersion of the new pod
+	mustReportFailure bool            // of callStatus: the first status write after a create or delete has failed
 }
 
-// callVerb is what a call does, as far as checks care.
+// callVerb is the purpose of a call, as far as checkers distinguish it.
 type callVerb int
 
 const (
 	callOther          callVerb = iota
-	callLease                   // anything about leases: not work
+	callLease                   // any request for a lease
 	callCreatePod               // creates a pod for an owner
 	callDeletePod               // deletes a pod
-	callAdoptOrRelease          // writes a pod: adopts or releases it
-	callStatus                  // writes an owner
-	callReadOwner               // reads an owner live
+	callAdoptOrRelease          // updates or patches a pod: adopts or releases it
+	callStatus                  // updates an owner
+	callReadOwner               // reads an owner from the API server
 )
 
 const leaseResource = "leases.coordination.k8s.io"
 
-// objectSet is a set of objects as someone has them: the truth, or the view of one
-// process. It keeps count of each owner's pods, so that no check has to.
+// objectSet is a set of objects: the committed state, or the informer caches of one
+// process. It maintains the pod counts of each owner, so that checkers need not count.
 type objectSet struct {
 	pods        map[types.UID]*pod
 	owners      map[types.UID]*owner
@@ -161,165 +209,171 @@ type objectSet struct {
 	endpoints   map[types.UID]*endpoints
 	uidByName   map[objectName]types.UID
 
-	controlled  map[types.UID]map[types.UID]*pod   // by the UID of the controller
-	orphans     map[string]map[types.UID]*pod      // by namespace
-	podCounts   map[types.UID]*podCounts           // of each owner
-	replicaSets map[types.UID]map[types.UID]*owner // by the UID of the controller
+	controlled  map[types.UID]map[types.UID]*pod   // pods by the UID of their controller
+	orphans     map[string]map[types.UID]*pod      // pods without controller, by namespace
+	podCounts   map[types.UID]*podCounts           // by UID of the owner
+	replicaSets map[types.UID]map[types.UID]*owner // by the UID of their controller
 
-	// changedObjects is the owners whose own version, pods or matching orphans have
-	// changed since it was last cleared, and how; and the Deployments of which
-	// that is true or one of whose ReplicaSets has changed.
+	// changedObjects contains the owners that changed since the last clearChanges: their
+	// own version, their pods or matching orphans. It also contains the Deployments that
+	// changed or whose ReplicaSets changed.
 	changedObjects map[types.UID]change
-	// changedServices is the same of Services, by name: their own versions, their pods
-	// and their Endpoints.
+	// changedServices contains the Services that changed in the same time: their own
+	// version, their pods or their Endpoints.
 	changedServices map[objectName]change
-	// podAddresses is how each pod is reached, of the truth only.
+	// podAddresses has the addresses of each pod. Only the committed state has them.
 	podAddresses map[types.UID]*podAddress
-	// deletedServices is the Services that were deleted while they had Endpoints, which
-	// are still there.
+	// deletedServices contains the Services that were deleted and whose Endpoints still
+	// exist.
 	deletedServices map[objectName]bool
-	// noLongerActive is the pods that have ceased to be active in the same time.
+	// noLongerActive contains the pods that became inactive since the last clearChanges.
 	noLongerActive []types.UID
 }
 
-// change is how an owner was touched.
+// change says how an owner changed.
 type change struct {
-	objectChanged bool        // by a version of its own, not only by pods
-	newPods       []types.UID // pods it controls that were not there before
+	objectChanged bool        // the owner itself changed, not only its pods
+	newPods       []types.UID // pods that it controls and that were not in the set before
 }
 
-// podCounts counts the active pods that matter to an owner, and those that are on
-// their way out.
+// podCounts counts the pods of one owner. Except for the two terminating counts, it counts
+// only active pods.
 type podCounts struct {
-	controlled          int // it controls
-	replicas            int // it controls, and its selector matches: what it manages
-	fullyLabeled        int // of the replicas, those that carry every label of the template
-	ready               int // of the replicas, those that are ready
-	orphans             int // nobody controls, and its selector matches: what it may adopt
-	terminating         int // it controls, and they are being deleted
-	terminatingReplicas int // of the terminating, those that its selector matches and that have not ended
+	controlled          int // controlled by the owner
+	replicas            int // controlled, and matched by the selector
+	fullyLabeled        int // replicas that have all labels of the template
+	ready               int // replicas that are ready
+	orphans             int // without controller, and matched by the selector: adoptable
+	terminating         int // controlled and terminating
+	terminatingReplicas int // terminating, matched by the selector, neither failed nor succeeded
 }
 
-// view is what one process has been told: the objects as a cache that lists and
-// watches has them, and what it may still remember of how they were before.
+// view contains the informer caches of one process. It also contains the former states of
+// objects on which the process may still act.
 type view struct {
 	*objectSet
 	decoder *decoder
-	// reachedVersion is how far each resource's lists and watches have come. What the
-	// process wrote at a version up to there, it has been shown.
+	// reachedVersion is the resourceVersion that the cache of each resource has reached by
+	// lists and watches. The process has observed its own writes up to this version.
 	reachedVersion map[string]history.Version
-	requestedAll   map[string]bool                 // of which resources the process has asked for all
-	listPages      map[watchScope][]history.Object // of lists of which more is to come
-	// podStateSince is since which record each pod stands as it does to whoever may
-	// claim it; formerPods is how pods stood before, of late.
+	requestedAll   map[string]bool                 // resources of which the process listed or watched all objects
+	listPages      map[watchScope][]history.Object // pages of lists that are not complete yet
+	// podStateSince is the record since which each pod has had its present labels,
+	// controllerRef and activity. formerPods contains the former states in the recent window.
 	podStateSince map[types.UID]int64
 	formerPods    map[types.UID][]cachedPodState
-	// podVersionsSince is how each pod has stood of late among those that may be deleted.
+	// podVersionsSince contains the versions of each pod in the recent window, as far as
+	// they differ in the order of scale-down.
 	podVersionsSince map[types.UID][]cachedVersion[*pod]
-	// firstCachedAt is when each pod came into view.
+	// firstCachedAt is when each pod first appeared in the cache.
 	firstCachedAt map[types.UID]time.Duration
 	podVersions   podVersions
-	// relisted: the present look is at a list, which a cache takes in one object
-	// after another.
+	// relisted: the current change is a list. A cache applies the objects of a list one
+	// after another, so that a worker may see any mix of old and new objects.
 	relisted bool
 }
 
-// ownerState is the account of one process with one owner: what it has called for
-// without having been shown the effect, and what its view asked of it.
+// ownerState contains the expectations of one process for one owner of pods. These are its
+// outstanding calls, and the bounds of spec.replicas since the process was last idle.
 type ownerState struct {
 	process *process
 	uid     types.UID // of the owner
-	closed  bool      // nothing will be entered any more
+	closed  bool      // the owner is gone and no call is outstanding: nothing will change any more
 
 	creates outstandingCalls
 	deletes outstandingCalls
 
-	// excessObserved counts pods of this owner that came into view though the process
-	// was not told that it made them: a controller that counts arrivals takes
-	// them for its own (lost-response and client-retries).
+	// excessObserved counts pods of this owner that appeared in the cache and that no
+	// response named. A controller that counts additions takes them for its own creates
+	// (allowed behaviors lost-response, client-retries).
 	excessObserved   int
 	excessObservedAt time.Duration
-	// observedBeforeAnswer is pods that came into view while creates were in flight, so that
-	// an answer may yet say that the process made them.
+	// observedBeforeAnswer contains pods that appeared in the cache while creates were in
+	// flight. The response to one of these creates may still name them.
 	observedBeforeAnswer map[types.UID]bool
 
-	// createBound is what creates must stay within, deleteBound what deletes must leave:
-	// the replicas that the owner asks for, unless it is being deleted or is not
-	// in view, when nothing may be created and nothing be deleted.
+	// createBound is the maximum number of pods after creates, deleteBound the minimum after
+	// deletes. Both are spec.replicas. If the owner is terminating or not in the cache,
+	// createBound is 0 and deleteBound is unlimited: no create and no delete is allowed.
 	createBound rangeSinceIdle
 	deleteBound rangeSinceIdle
-	// gained and left count the active pods that the owner won and lost in the
-	// view otherwise than by this process' own hand.
+	// gained and lost count the active pods that the owner gained and lost in the cache for
+	// other reasons than calls of this process.
 	gained countSinceIdle
 	lost   countSinceIdle
-	// statusBounds is what the process may report of the owner.
+	// statusBounds are the values that the process may report in the owner's status.
 	statusBounds statusBounds
 
-	// synced: the process has seen the owner, and all pods at least once.
+	// synced: the cache contains the owner, and the cache of pods has synced.
 	synced    bool
-	podCounts podCounts // as of the last look at the view
-	// selector is the owner's; selectorChanged, that it has changed before our eyes.
+	podCounts podCounts // after the last update from the cache
+	// selector is the owner's selector. selectorChanged: it has changed since the process
+	// started.
 	selector        string
 	selectorChanged bool
-	// templates is what the process was shown of the owner's template, the latest
-	// last.
+	// templates contains the owner's templates that were delivered, the latest last.
 	templates []*template
 }
 
-// outstandingCalls is one direction of an ownerState.
+// outstandingCalls are the creates or the deletes of an ownerState that the process cannot
+// have observed yet.
 type outstandingCalls struct {
-	inFlight         map[uint64]*call    // sent and not answered
-	unobserved       map[types.UID]*call // succeeded; the effect on the pod is not in view
+	inFlight         map[uint64]*call    // sent, without a response
+	unobserved       map[types.UID]*call // succeeded, but the cache does not contain the effect on the pod
 	oldestUnobserved time.Duration       // when the oldest of unobserved was sent, or earlier
-	expired          map[types.UID]*call // was unobserved for so long that it is waited for no more
+	expired          map[types.UID]*call // unobserved for longer than expectationsTimeout
 }
 
-// rolloutState is the account of one process with one Deployment: how it may have
-// had it, and its ReplicaSets, in mind of late.
+// rolloutState contains the versions of one Deployment and of its ReplicaSets that one
+// process cached in the recent window.
 //
-// The two come by different watches, each late in its own way, so that every
-// version of the one may have been seen with every state of the other.
+// Deployments and ReplicaSets come by different watches, which may be late independently.
+// So the controller may have seen every version of the Deployment with every state of the
+// ReplicaSets.
 type rolloutState struct {
 	decisionWindow
 	process     *process
 	uid         types.UID
 	deployments []cachedVersion[*deployment]
 	replicaSets []cachedVersion[replicaSetsState]
-	// statusWrittenAt is when the process was last told that it had written the
-	// Deployment's status.
+	// statusWrittenAt is when the process last got a successful response to a status write.
 	statusWrittenAt time.Duration
-	// ownWrites is what the process was told it made of a ReplicaSet, until it is
-	// shown that or newer. A controller may count by either (lost-response).
+	// ownWrites contains the ReplicaSets that responses to the process's own writes
+	// returned, until the cache contains that version or a newer one. A controller may act
+	// on either version (allowed behavior lost-response).
 	ownWrites map[types.UID]*owner
-	// writtenFrom says of each version that the process made of a ReplicaSet from which
-	// one it did, as long as that may matter to a round that goes on.
+	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version
+	// that the write was based on. Entries older than the recent window are removed.
 	writtenFrom map[versionKey]writeOrigin
-	// takenNames is when the process was last told of a name that it may not give to a
-	// new ReplicaSet, since one has it.
+	// takenNames is when the process last got AlreadyExists for each name of a new
+	// ReplicaSet.
 	takenNames map[string]time.Duration
-	// delayedAt is when a call for the Deployment last took long, or failed for more
-	// than a moment, as one conflict does; failuresInARow, how many have failed since one did
-	// not.
+	// delayedAt is when a call for the Deployment last took longer than lag or failed. Up to
+	// conflictsMax conflicts in a row do not count. failuresInARow counts failures since
+	// the last success.
 	delayedAt      time.Duration
 	failuresInARow int
-	// ownershipUnclearAt is when the process last had a ReplicaSet that may or may not count
-	// as the Deployment's.
+	// ownershipUnclearAt is when the cache last contained a ReplicaSet that may or may not
+	// count as the Deployment's.
 	ownershipUnclearAt time.Duration
 }
 
-// serviceState is the account of one process with one name of a Service and of
-// its Endpoints: how it may have had the two in mind of late.
+// serviceState contains the versions of one Service and its Endpoints that one process
+// cached in the recent window.
 type serviceState struct {
 	decisionWindow
-	name      objectName // the Service's
+	name      objectName // of the Service
 	service   presence
 	endpoints presence
-	// services is the versions of the Service of late; nil says that there was none.
+	// services contains the versions of the Service in the recent window. nil means that the
+	// cache had none.
 	services []cachedVersion[*service]
-	// version is the highest of the Endpoints in view so far, and when it came first.
+	// version is the highest resourceVersion of the Endpoints in the cache so far, and when
+	// it first appeared.
 	version cachedVersion[history.Version]
-	// answered is when the process was last answered to a write of the Endpoints, and
-	// lastWriteFailed whether that failed: then it may have read what there is past its watch.
+	// answered is when the process last got a response to a write of the Endpoints.
+	// lastWriteFailed: that write failed. The process may then have read the Endpoints from
+	// the API server instead of its cache.
 	answered        time.Duration
 	lastWriteFailed bool
 }

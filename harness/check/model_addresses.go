@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,17 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// This file says what the Endpoints of a Service must list. It knows nothing of
-// how a controller arranges that: both sides are taken apart into single pairs
-// of an address and a port, and the pairs are compared.
+// This file computes the addresses that the Endpoints of a Service must contain. It
+// compares single pairs of address and port, so that the order and the grouping into
+// subsets do not matter.
 
-// addressesMax is how many addresses Endpoints hold at the most.
+// addressesMax is the maximum number of addresses in one Endpoints object.
 const addressesMax = 1000
 
-// podAddress is how a pod can be reached, as the truth has it.
+// podAddress contains the addresses of a committed or cached pod. It decodes them when
+// first used.
 type podAddress struct {
 	body    []byte
-	decoded *podNetwork // nil until it is asked for
+	decoded *podNetwork // nil until first used
 	err     error
 }
 
@@ -40,7 +42,7 @@ func (a *podAddress) network() (*podNetwork, error) {
 	return a.decoded, a.err
 }
 
-// addressSet is what Endpoints list: whether each pair is ready.
+// addressSet contains the pairs of address and port, and whether each is ready.
 type addressSet map[addressAndPort]bool
 
 // addressAndPort is one port at one address.
@@ -56,30 +58,30 @@ type podTarget struct {
 	uid                types.UID
 }
 
-// endpointPort is a port as Endpoints have it; its zero value stands for no port at
-// all, which only a headless Service lists.
+// endpointPort is a port in Endpoints. The zero value means no port, which only headless
+// Services may have.
 type endpointPort struct {
 	name, protocol, application string
 	number                      int32
 }
 
 func (p addressAndPort) String() string {
-	where := p.ip
+	address := p.ip
 	if p.port != (endpointPort{}) {
-		where = fmt.Sprintf("%s:%d", p.ip, p.port.number)
+		address = fmt.Sprintf("%s:%d", p.ip, p.port.number)
 	}
-	return fmt.Sprintf("%s (pod %s)", where, p.pod)
+	return fmt.Sprintf("%s (%s)", address, cmp.Or(p.pod, "no targetRef"))
 }
 
-// add enters a pair. What is listed twice is ready only if it is so both times.
+// add adds a pair. A pair that is listed twice is ready only if both entries are.
 func (addresses addressSet) add(p addressAndPort, ready bool) {
-	if known, ok := addresses[p]; ok {
-		ready = ready && known
+	if readyBefore, ok := addresses[p]; ok {
+		ready = ready && readyBefore
 	}
 	addresses[p] = ready
 }
 
-// decodeAddresses takes apart what Endpoints say.
+// decodeAddresses returns the pairs that the Endpoints contain.
 func (e *endpoints) decodeAddresses() (addressSet, error) {
 	var body struct {
 		Subsets []struct {
@@ -113,15 +115,15 @@ func (e *endpoints) decodeAddresses() (addressSet, error) {
 }
 
 func podTargetOf(a corev1.EndpointAddress) podTarget {
-	t := podTarget{ip: a.IP, node: stringOrEmpty(a.NodeName), hostname: a.Hostname}
+	target := podTarget{ip: a.IP, node: stringOrEmpty(a.NodeName), hostname: a.Hostname}
 	if a.TargetRef != nil {
-		t.pod, t.uid = a.TargetRef.Kind+" "+a.TargetRef.Namespace+"/"+a.TargetRef.Name, a.TargetRef.UID
+		target.pod, target.uid = a.TargetRef.Kind+" "+a.TargetRef.Namespace+"/"+a.TargetRef.Name, a.TargetRef.UID
 	}
-	return t
+	return target
 }
 
-// expectedAddresses is what the Endpoints of a Service must list. Pods that are taken to run do so,
-// though they have ended.
+// expectedAddresses returns the pairs that the Endpoints of a Service must contain. The
+// pods in running count as running although they have failed or succeeded.
 func (objects *objectSet) expectedAddresses(s *service, running map[types.UID]time.Duration) (addressSet, error) {
 	all := addressSet{}
 	for uid, p := range objects.pods {
@@ -139,29 +141,29 @@ func (objects *objectSet) expectedAddresses(s *service, running map[types.UID]ti
 	return all, nil
 }
 
-// addAddresses adds what the Endpoints of the Service must list of a pod.
+// addAddresses adds the pairs that the Endpoints must contain for one pod.
 func (s *service) addAddresses(all addressSet, version podVersion) error {
 	publishAll := s.spec.PublishNotReadyAddresses
 	if version.ended || version.terminating && !publishAll || version.Namespace != s.Namespace || !s.selector.Matches(version.labels) {
 		return nil
 	}
-	facts, err := version.network()
+	network, err := version.network()
 	if err != nil {
 		return fmt.Errorf("%s: %w", version.Ref, err)
 	}
-	t := podTarget{ip: facts.ip(s), node: facts.Spec.NodeName, pod: "Pod " + version.Namespace + "/" + version.Name, uid: version.UID}
-	if t.ip == "" {
+	target := podTarget{ip: network.ip(s), node: network.Spec.NodeName, pod: "Pod " + version.Namespace + "/" + version.Name, uid: version.UID}
+	if target.ip == "" {
 		return nil
 	}
-	if facts.Spec.Subdomain == s.Name {
-		t.hostname = facts.Spec.Hostname
+	if network.Spec.Subdomain == s.Name {
+		target.hostname = network.Spec.Hostname
 	}
 	if len(s.spec.Ports) == 0 && s.headless() {
-		all.add(addressAndPort{podTarget: t}, version.ready || publishAll)
+		all.add(addressAndPort{podTarget: target}, version.ready || publishAll)
 	}
 	for i := range s.spec.Ports {
-		if number := facts.port(&s.spec.Ports[i]); number != 0 {
-			all.add(addressAndPort{t, endpointPortOf(&s.spec.Ports[i], number)}, version.ready || publishAll)
+		if number := network.port(&s.spec.Ports[i]); number != 0 {
+			all.add(addressAndPort{target, endpointPortOf(&s.spec.Ports[i], number)}, version.ready || publishAll)
 		}
 	}
 	return nil
@@ -171,7 +173,7 @@ func endpointPortOf(p *corev1.ServicePort, number int32) endpointPort {
 	return endpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
 
-// ip is the pod's address in the Service's first IP family, "" if it has none.
+// ip returns the pod's address in the Service's first IP family, or "".
 func (r *podNetwork) ip(s *service) string {
 	ips := r.Status.PodIPs
 	if len(ips) == 0 && r.Status.PodIP != "" {
@@ -188,8 +190,7 @@ func (r *podNetwork) ip(s *service) string {
 	return ""
 }
 
-// port is the number that a Service's port has at a pod; 0: the pod has no such
-// port.
+// port returns the number of a Service's port at the pod; 0 if the pod has no such port.
 func (r *podNetwork) port(p *corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		if p.TargetPort.IntVal == 0 {
@@ -213,16 +214,17 @@ func (r *podNetwork) port(p *corev1.ServicePort) int32 {
 	return 0
 }
 
-// describeDifference says how one listing differs from what is wanted; "" if it does
-// not. Where there is more than fits, which addresses are left out is open.
+// describeDifference describes how Endpoints differ from the expected addresses, "" if
+// they do not. If more addresses are expected than fit, the controller may choose which
+// to list.
 func describeDifference(got, want addressSet) string {
 	total, ready := want.size()
 	fits := total <= addressesMax
 	var missing, wrongReadiness, extra []string
 	for p, isReady := range want {
-		said, ok := got[p]
+		gotReady, ok := got[p]
 		switch {
-		case ok && said != isReady:
+		case ok && gotReady != isReady:
 			wrongReadiness = append(wrongReadiness, p.String())
 		case !ok && fits:
 			missing = append(missing, p.String())
@@ -243,14 +245,14 @@ func describeDifference(got, want addressSet) string {
 	case fits:
 		return ""
 	}
-	gotTotal, gotReady := got.size()
-	if gotTotal != addressesMax || gotReady != min(ready, addressesMax) {
-		return fmt.Sprintf("list %d addresses, %d of them ready, of %d, %d ready", gotTotal, gotReady, total, ready)
+	gotTotal, gotReadyTotal := got.size()
+	if gotTotal != addressesMax || gotReadyTotal != min(ready, addressesMax) {
+		return fmt.Sprintf("list %d addresses (%d ready), expected %d (%d ready) of %d", gotTotal, gotReadyTotal, addressesMax, min(ready, addressesMax), total)
 	}
 	return ""
 }
 
-// firstAndCount names the first, in order, and how many there are.
+// firstAndCount returns the first name and the number of the others.
 func firstAndCount(names []string) string {
 	slices.Sort(names)
 	if len(names) == 1 {
@@ -259,8 +261,8 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// size counts addresses as the limit does: ports that are open at the same
-// addresses share a list, others have one each.
+// size counts addresses as the limit of Endpoints does. Ports that are open at the same
+// addresses share a subset; other ports have one each.
 func (addresses addressSet) size() (total, ready int) {
 	targets := map[endpointPort][]string{}
 	readyAt := map[endpointPort]int{}
@@ -289,23 +291,24 @@ func stringOrEmpty(s *string) string {
 	return *s
 }
 
-// covers reports whether it says all that another one says.
+// covers reports whether the set contains every pair of another one, with the same
+// readiness.
 func (addresses addressSet) covers(other addressSet) bool {
 	for p, ready := range other {
-		if said, ok := addresses[p]; !ok || said != ready {
+		if found, ok := addresses[p]; !ok || found != ready {
 			return false
 		}
 	}
 	return true
 }
 
-// count is how many addresses there are, as the limit counts them.
+// count returns the number of addresses, as the limit counts them.
 func (addresses addressSet) count() int {
 	total, _ := addresses.size()
 	return total
 }
 
-// String is how evidence says what is listed.
+// String returns the set as evidence describes it.
 func (addresses addressSet) String() string {
 	if len(addresses) == 0 {
 		return "nothing"

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDifference: how addresses are put into subsets makes no difference; one
-// that is missing, wrong or too many does.
+// TestDifference requires that the grouping of addresses into subsets does not matter. A
+// missing, wrong or additional address does.
 func TestDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := addressSet{}
@@ -19,7 +19,7 @@ func TestDifference(t *testing.T) {
 		}
 		total, ready := want.size()
 		got := addressSet{}
-		for p, isReady := range want { // ready ones first, as many as fit
+		for p, isReady := range want { // as many as fit, ready ones first
 			if isReady && len(got) < addressesMax {
 				got[p] = true
 			}
@@ -33,17 +33,17 @@ func TestDifference(t *testing.T) {
 			t.Fatalf("%d addresses, %d ready: %s", total, ready, d)
 		}
 		for p := range got {
-			for name, spoil := range map[string]func(addressSet){
-				"missing":   func(addresses addressSet) { delete(addresses, p) },
-				"misjudged": func(addresses addressSet) { addresses[p] = !addresses[p] },
+			for name, change := range map[string]func(addressSet){
+				"missing":         func(addresses addressSet) { delete(addresses, p) },
+				"wrong readiness": func(addresses addressSet) { addresses[p] = !addresses[p] },
 				"extra": func(addresses addressSet) {
 					addresses[addressAndPort{podTarget{ip: "10.9.9.9"}, endpointPort{}}] = true
 				},
 			} {
-				spoilt := maps.Clone(got)
-				spoil(spoilt)
-				if describeDifference(spoilt, want) == "" {
-					t.Errorf("%s goes unnoticed among %d", name, total)
+				changed := maps.Clone(got)
+				change(changed)
+				if describeDifference(changed, want) == "" {
+					t.Errorf("%s: no difference found among %d addresses", name, total)
 				}
 			}
 			break

@@ -10,14 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipChange is what a write to a pod does about who controls it.
+// ownershipChange is the change of a pod's controllerRef that a write requests.
 type ownershipChange struct {
 	adopts   bool
 	releases bool
-	owner    types.UID // for whom, as far as the write says
+	owner    types.UID // the UID of the owner, if the write contains it
 }
 
-// ownershipChangeOf reads a patch or update of a pod.
+// ownershipChangeOf returns the ownership change that a patch or update of a pod
+// requests.
 func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	if r.Verb == "update" {
 		if r.Object == nil {
@@ -40,7 +41,7 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 		}
 	}
 	if err := json.Unmarshal(r.Patch, &patch); err != nil {
-		return ownershipChange{}, fmt.Errorf("a patch of type %q: %w", r.PatchType, err)
+		return ownershipChange{}, fmt.Errorf("decoding a patch of type %q: %w", r.PatchType, err)
 	}
 	if len(patch.Metadata.OwnerReferences) == 0 {
 		return ownershipChange{}, nil
@@ -48,7 +49,7 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// ownershipChangeOfReferences reads ownerReferences as a patch sets them.
+// ownershipChangeOfReferences does the same for the ownerReferences in a patch.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
@@ -56,7 +57,7 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 		Patch      string `json:"$patch"`
 	}
 	if err := json.Unmarshal(raw, &references); err != nil {
-		return ownershipChange{}, fmt.Errorf("ownerReferences: %w", err)
+		return ownershipChange{}, fmt.Errorf("decoding ownerReferences: %w", err)
 	}
 	result := ownershipChange{releases: true}
 	for _, ref := range references {
@@ -70,14 +71,14 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	return result, nil
 }
 
-// ownershipChangeOfOperations reads a JSON patch.
+// ownershipChangeOfOperations does the same for a JSON patch.
 func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string
 		Value    json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &operations); err != nil {
-		return ownershipChange{}, fmt.Errorf("a JSON patch: %w", err)
+		return ownershipChange{}, fmt.Errorf("decoding a JSON patch: %w", err)
 	}
 	var result ownershipChange
 	for _, op := range operations {

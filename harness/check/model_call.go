@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// classify finds out what a call does, to what and for whom.
+// classify determines the verb of a call, the object that it is about, and the owner.
 func (p *process) classify(c *call, r *history.Request) {
 	switch kind := kindByResource(r.Resource); {
 	case r.Resource == deploymentResource || r.Resource == replicaSetResource && p.isRolloutCall(r):
@@ -34,7 +34,7 @@ func (p *process) classify(c *call, r *history.Request) {
 	case r.Resource == podResource && (r.Verb == "patch" || r.Verb == "update"):
 		c.verb = callAdoptOrRelease
 		c.pod = p.view.lookup(r.Namespace, r.Name, "")
-		// The API server refuses what cannot be read here, so nothing comes of it.
+		// An error means that the API server refuses the patch.
 		c.ownershipChange, _ = ownershipChangeOf(r)
 		if c.ownershipChange.owner != "" {
 			c.ownerState = p.ownerState(c.ownershipChange.owner)
@@ -50,8 +50,8 @@ func (p *process) classify(c *call, r *history.Request) {
 	}
 }
 
-// deletingOwner returns the state of the owner for which the process deletes a
-// pod: the one that controls it, or did so of late, in the view.
+// deletingOwner returns the state of the owner for which the process deletes a pod. This
+// is the owner that controls the pod, or controlled it last, in the recent window.
 func (p *process) deletingOwner(target *pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
 		return p.ownerState(uid)
@@ -65,8 +65,8 @@ func (p *process) deletingOwner(target *pod) *ownerState {
 	return nil
 }
 
-// isRolloutCall reports whether a request about ReplicaSets is of the controller of
-// Deployments. The other one writes to their status only.
+// isRolloutCall reports whether the Deployment controller sent a request about
+// ReplicaSets. The ReplicaSet controller writes only their status.
 func (p *process) isRolloutCall(r *history.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete":
@@ -75,7 +75,7 @@ func (p *process) isRolloutCall(r *history.Request) bool {
 	return false
 }
 
-// deploymentOf is the Deployment whose ReplicaSet a request is about.
+// deploymentOf returns the UID of the Deployment that controls the request's ReplicaSet.
 func (p *process) deploymentOf(r *history.Request) types.UID {
 	if r.Object != nil {
 		if ref := r.Object.ControllerRef(); ref != nil && ref.Kind == deploymentKind {
@@ -88,7 +88,7 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 	return ""
 }
 
-// classifyRollout reads a call of the controller of Deployments.
+// classifyRollout classifies a call of the Deployment controller.
 func (p *process) classifyRollout(c *call, r *history.Request) {
 	var uid types.UID
 	if r.Resource == replicaSetResource {
@@ -97,7 +97,7 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 		uid = p.view.uidByName[objectName{r.Resource, r.Namespace, r.Name}]
 	}
 	if uid == "" {
-		return // a list, or a Deployment that it was never shown
+		return // a list, or a Deployment that was never in the cache
 	}
 	c.rollout = p.rollout(uid)
 	c.queueKey = workQueueKey{process: p, uid: uid}
@@ -111,41 +111,41 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 	}
 }
 
-// scalingOf reads what a write of a ReplicaSet does to its replicas; nil if it
-// says nothing about them.
+// scalingOf returns the scaling that a write of a ReplicaSet requests. It returns nil if
+// the write does not set spec.replicas.
 func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	if r.Verb == "create" && r.Object != nil {
 		set, err := p.view.decoder.decodeOwner(kindByResource(replicaSetResource), r.Object)
 		if err != nil {
-			return nil // the API server refuses what cannot be read
+			return nil // the API server refuses an invalid object
 		}
 		return c.rollout.newScaling(r.Object.Name, set.template, 0, set.replicas)
 	}
-	known := p.view.ownerNamed(replicaSetResource, r.Namespace, r.Name)
+	cached := p.view.ownerNamed(replicaSetResource, r.Namespace, r.Name)
 	to, ok := replicasOf(r)
-	if !ok || known == nil {
+	if !ok || cached == nil {
 		return nil
 	}
-	from := known.Version
+	from := cached.Version
 	if r.Object != nil && r.Object.Version != 0 {
 		from = r.Object.Version
 	}
 	c.fromVersion = from
-	return c.rollout.newScaling(r.Name, known.template, from, to)
+	return c.rollout.newScaling(r.Name, cached.template, from, to)
 }
 
-// replicasOf reads the replicas that an update or a patch asks for.
+// replicasOf returns the spec.replicas that an update or a patch sets.
 func replicasOf(r *history.Request) (int, bool) {
 	var body struct{ Spec struct{ Replicas *int } }
 	switch {
 	case r.Object != nil:
-		_ = unmarshalSome(r.Object.Body, &body) // as above: the API server refuses it
+		_ = unmarshalSome(r.Object.Body, &body) // the API server refuses an invalid object
 	case strings.Contains(r.PatchType, "json-patch"):
 		var operations []struct {
 			Path  string
 			Value *int
 		}
-		_ = json.Unmarshal(r.Patch, &operations) // values of other types are left out
+		_ = json.Unmarshal(r.Patch, &operations) // operations with values of other types are ignored
 		for _, op := range operations {
 			if op.Path == "/spec/replicas" && op.Value != nil {
 				return *op.Value, true
@@ -160,7 +160,7 @@ func replicasOf(r *history.Request) (int, bool) {
 	return *body.Spec.Replicas, true
 }
 
-// recordRolloutAnswer takes in the answer to a call of the controller of Deployments.
+// recordRolloutAnswer records the response to a call of the Deployment controller.
 func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Duration) {
 	c.rollout.callAnswered(at)
 	c.rollout.recordOutcome(r, c.sentAt, at)
@@ -178,8 +178,8 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordLiveRead takes in a ReplicaSet that the process has read live, as it does to find out
-// what became of one whose create was not answered.
+// recordLiveRead records a ReplicaSet that the process read from the API server. The
+// Deployment controller does so after a create without a response.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != replicaSetResource || len(o.Body) == 0 {
 		return
@@ -190,7 +190,7 @@ func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	}
 }
 
-// classifyEndpointsWrite reads a write of Endpoints.
+// classifyEndpointsWrite classifies a write of Endpoints.
 func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	name := r.Name
 	if name == "" && r.Object != nil {
@@ -207,14 +207,15 @@ func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	}
 }
 
-// isRetriedByClient reports whether the client library repeats a call by itself after this
-// answer: it does after a 429 or a 5xx that carries Retry-After.
+// isRetriedByClient reports whether client-go retries a call after this response. It
+// retries 429 and 5xx responses with Retry-After.
 func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether the controller must take the answer for a failure:
-// a pod that is gone already needs no deleting, adopting or releasing.
+// isFailure reports whether the controller must handle the response as an error. A 404
+// response is none for a delete, an adoption, a release or a write of Endpoints. A 422
+// response is none for an adoption or a release.
 func isFailure(answered *answeredCall) bool {
 	switch {
 	case answered.response.OK():
@@ -227,14 +228,15 @@ func isFailure(answered *answeredCall) bool {
 	return true
 }
 
-// deletesActivePod reports whether a delete is of a pod that the view shows active.
+// deletesActivePod reports whether the call deletes a pod that is active in the cache.
 func (c *call) deletesActivePod() bool {
 	p := c.process.view.pods[c.pod.UID]
 	return p != nil && p.active
 }
 
-// reportedOwner returns the owner on which a call reports by what the process was told of it
-// last; nil if it does something else, or reports what it cannot be judged by.
+// reportedOwner returns the cached version of the owner whose status the call writes. It
+// returns nil for another call, and for a write based on another version or on a live
+// read.
 func (c *call) reportedOwner(r *history.Request) *owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil
@@ -246,16 +248,16 @@ func (c *call) reportedOwner(r *history.Request) *owner {
 	return o
 }
 
-// objectUpdate is what an update writes.
+// objectUpdate is the content of an update.
 type objectUpdate struct {
 	history.Ref
-	// unchanged: the process was shown that the object lists and is labelled just so.
+	// unchanged: the cached object already has this content and these labels.
 	unchanged bool
-	// committedVersion is the version that was there when it was sent, if it names none.
+	// committedVersion is the version in the committed state when the update was sent.
 	committedVersion history.Version
 }
 
-// updateOf reads an update, of what has been written before.
+// updateOf returns the content of an update request, nil for other requests.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
 	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
 		return nil
@@ -268,18 +270,19 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 	return u
 }
 
-// sameContent reports whether an object is written from just these Endpoints and lists and
-// is labelled as they are. Truncated ones are not compared: they are sent each time
-// (truncated-endpoints).
+// sameContent reports whether an update is based on these Endpoints and has the same
+// addresses and labels. It ignores truncated Endpoints: the controller may write them in
+// each sync (allowed behavior truncated-endpoints).
 func (e *endpoints) sameContent(o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
 		maps.Equal(e.labels, o.Labels) && e.overCapacity == "" && o.Annotations[overCapacityAnnotation] == ""
 }
 
-// anyCachedState reports whether the process may have the call's pod in mind in such a way.
-func (c *call) anyCachedState(such func(cachedPodState) bool) bool {
+// anyCachedState reports whether a state of the call's pod in the recent window meets a
+// condition.
+func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
-		if such(s) {
+		if matches(s) {
 			return true
 		}
 	}

@@ -6,15 +6,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// pausedTime is for how long a process was paused. What it knew and was about to
-// do it finds as it left it, however long that was: its clock stands still.
+// pausedTime is how long a process was paused. The clock of a process does not advance
+// while it is paused. When it resumes, it continues with the cache and the requests that
+// it had.
 type pausedTime struct {
-	total  time.Duration // all that are over
-	since  time.Duration // the present one's beginning
+	total  time.Duration // duration of all past pauses
+	since  time.Duration // start of the current pause
 	paused bool
 }
 
-// processOf names the process that a record is about, "" if it is about none.
+// processOf returns the name of the process that a record concerns, or "".
 func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:
@@ -31,7 +32,7 @@ func (m *Model) processOf(r *history.Record) string {
 	return ""
 }
 
-// clockOffset is by how much the clock of a process is late.
+// clockOffset returns by how much the clock of a process is late.
 func (m *Model) clockOffset(name string) time.Duration {
 	pauses := m.pauses[name]
 	switch {
@@ -43,13 +44,13 @@ func (m *Model) clockOffset(name string) time.Duration {
 	return pauses.total
 }
 
-// stall takes in that the witness in the subject's path got no time to run, so that
-// most likely the subject did not either (paused-process): that it was silent meanwhile says
-// nothing of whether it had come to an end. Its clocks went on all the same.
-func (m *Model) stall(lasted time.Duration) {
+// stall records that the fault proxy got no CPU time for a while. The subject probably
+// had none either (allowed behavior paused-process), so it does not count as idle for
+// that time. Its clock advances nevertheless.
+func (m *Model) stall(duration time.Duration) {
 	for name, p := range m.processes {
-		p.extendActivity(lasted, m.now-m.clockOffset(name))
-		p.lease.stalled += lasted
+		p.extendActivity(duration, m.now-m.clockOffset(name))
+		p.lease.stalled += duration
 	}
 }
 
@@ -63,7 +64,7 @@ func (m *Model) pause(name string) {
 	}
 }
 
-// resume lets the clock of a process go on, if it stood.
+// resume starts the clock of a paused process again.
 func (m *Model) resume(name string) {
 	if pauses := m.pauses[name]; pauses != nil && pauses.paused {
 		pauses.total += m.now - pauses.since
@@ -71,8 +72,8 @@ func (m *Model) resume(name string) {
 	}
 }
 
-// mayWork reports whether a process is neither paused nor one whose lease has run out,
-// which leaves the work to another: the time not counted in which the machine stood still.
+// mayWork reports whether a process is running and may still hold the lease. Time in
+// which the whole machine was stalled does not count against the lease.
 func (m *Model) mayWork(p *process) bool {
 	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false

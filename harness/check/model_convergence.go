@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// pending is something about an object that is not as it is to become.
+// pending is one difference between an object and its converged state.
 type pending struct {
 	text string
-	// awaited: it is not the subject's turn; the pods' nodes have to act first.
+	// awaited: the subject cannot act before pods or their nodes change.
 	awaited bool
 }
 
-// pendings collects what is pending about one object.
+// pendings collects the differences of one object.
 type pendings struct {
-	subject string
+	subject string // the object as evidence names it
 	all     []pending
 }
 
-// expect notes what is the subject's to do, if it is not so.
+// expect adds a difference that the subject must resolve, unless ok.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
@@ -29,40 +29,40 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	}
 }
 
-// pendingOwner says what is not yet as it is to become with an owner. An owner that
-// is being deleted is nobody's any more.
+// pendingOwner returns the differences of an owner and its pods. A terminating owner has
+// none.
 func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	if o.terminating {
 		return nil
 	}
 	counts := objects.podCountsOf(o.UID)
-	available, soon := objects.available(o, now)
+	available, notYet := objects.available(o, now)
 	list := pendings{subject: o.String()}
-	list.expect(counts.controlled == o.replicas, "%d of %d pods active%s", counts.controlled, o.replicas, objects.describeEnded(o))
-	list.expect(counts.replicas == counts.controlled, "%d of its pods to be released", counts.controlled-counts.replicas)
-	list.expect(counts.orphans == 0, "%d matching pods to be adopted", counts.orphans)
+	list.expect(counts.controlled == o.replicas, "%d active pods, expected %d%s", counts.controlled, o.replicas, objects.describeEnded(o))
+	list.expect(counts.replicas == counts.controlled, "%d controlled pods do not match spec.selector, expected 0", counts.controlled-counts.replicas)
+	list.expect(counts.orphans == 0, "%d orphaned pods match spec.selector, expected 0", counts.orphans)
 	s := o.status
-	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d at generation %d", s.ObservedGeneration, o.generation)
+	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d, expected %d", s.ObservedGeneration, o.generation)
 	for _, field := range []struct {
-		name       string
-		said, true int
+		name            string
+		found, expected int
 	}{
 		{"replicas", s.Replicas, counts.replicas},
 		{"fullyLabeledReplicas", s.FullyLabeledReplicas, counts.fullyLabeled},
 		{"readyReplicas", s.ReadyReplicas, counts.ready},
 		{"availableReplicas", s.AvailableReplicas, available},
 	} {
-		list.expect(field.said == field.true, "status.%s is %d, in truth %d", field.name, field.said, field.true)
+		list.expect(field.found == field.expected, "status.%s is %d, expected %d", field.name, field.found, field.expected)
 	}
-	list.expect(!o.failing, "the condition ReplicaFailure is still there")
+	list.expect(!o.failing, "condition ReplicaFailure is True, expected none")
 	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
-	list.add(soon == 0, true, "%d ready pods not yet available", soon)
-	list.add(counts.terminating == 0, true, "%d pods being deleted", counts.terminating)
+	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds)", notYet)
+	list.add(counts.terminating == 0, true, "%d pods are terminating", counts.terminating)
 	return list.all
 }
 
-// describeEnded says how many pods of an owner have failed or succeeded, as far as they
-// are still there: who counts them as active replaces none of them.
+// describeEnded returns how many pods of an owner have failed or succeeded but still
+// exist. A controller that counts them as active does not replace them.
 func (objects *objectSet) describeEnded(o *owner) string {
 	n := 0
 	for _, p := range objects.controlled[o.UID] {
@@ -73,12 +73,12 @@ func (objects *objectSet) describeEnded(o *owner) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d failed or succeeded", n)
+	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner that have been so for long
-// enough, and those that have not.
-func (objects *objectSet) available(o *owner, now time.Time) (available, soon int) {
+// available counts the ready pods of an owner that have been ready for minReadySeconds,
+// and those that have not.
+func (objects *objectSet) available(o *owner, now time.Time) (available, notYet int) {
 	if o.minReady == 0 {
 		return objects.podCountsOf(o.UID).ready, 0
 	}
@@ -86,10 +86,10 @@ func (objects *objectSet) available(o *owner, now time.Time) (available, soon in
 		switch {
 		case !p.active || !p.ready || !o.selector.Matches(p.labels):
 		case p.readySince.Add(o.minReady).After(now):
-			soon++
+			notYet++
 		default:
 			available++
 		}
 	}
-	return available, soon
+	return available, notYet
 }

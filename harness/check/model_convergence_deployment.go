@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// pendingDeployment compares a Deployment with its ReplicaSets as they are. How
-// many pods those have is their own affair (pending).
+// pendingDeployment returns the differences between a Deployment and its ReplicaSets.
+// pendingOwner returns those of the ReplicaSets' pods.
 func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
 	if d.terminating || d.selector.Empty() {
 		return nil
 	}
 	list := pendings{subject: d.String()}
 	sets := objects.replicaSetsOf(d)
-	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d at generation %d",
+	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d, expected %d",
 		d.status.ObservedGeneration, d.generation)
-	list.expect(d.rollback < 0 || d.paused, "it has not been rolled back to revision %d, and the annotation is still there", d.rollback)
+	list.expect(d.rollback < 0 || d.paused, "annotation %s=%d is set, expected a rollback that removes it", rollbackAnnotation, d.rollback)
 	for _, set := range objects.orphanReplicaSets(d) {
-		list.expect(false, "its ReplicaSet %s is nobody's, and to be adopted", set.Name)
+		list.expect(false, "ReplicaSet %s matches spec.selector and has no controllerRef, expected its adoption", set.Name)
 	}
 	current, _ := d.splitByTemplate(sets)
 	if d.paused {
-		list.expect(!d.scalingPending(sets), "paused, and its ReplicaSets are not scaled to %d replicas", d.replicas)
+		list.expect(!d.scalingPending(sets), "paused, and the ReplicaSets are not scaled to spec.replicas %d", d.replicas)
 	} else {
 		objects.pendingRollout(d, &list, sets)
 	}
@@ -33,35 +33,35 @@ func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pend
 func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*owner) {
 	current, old := d.splitByTemplate(sets)
 	if len(current) != 1 {
-		list.expect(false, "%d ReplicaSets with its template, expected one", len(current))
+		list.expect(false, "%d ReplicaSets have its spec.template, expected 1", len(current))
 		return
 	}
-	now := current[0]
-	awaited := !objects.canScale(d, sets, now, old)
-	list.add(now.replicas == d.replicas, awaited, "its ReplicaSet %s asks for %d of %d replicas", now.Name, now.replicas, d.replicas)
+	newSet := current[0]
+	awaited := !objects.canScale(d, sets, newSet, old)
+	list.add(newSet.replicas == d.replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.replicas, d.replicas)
 	for _, set := range old {
-		list.add(set.replicas == 0, awaited, "its old ReplicaSet %s still asks for %d replicas", set.Name, set.replicas)
-		list.expect(set.revision < now.revision, "its ReplicaSet %s has revision %d, the old %s has %d",
-			now.Name, now.revision, set.Name, set.revision)
+		list.add(set.replicas == 0, awaited, "old ReplicaSet %s: spec.replicas is %d, expected 0", set.Name, set.replicas)
+		list.expect(set.revision < newSet.revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
+			newSet.Name, newSet.revision, set.revision, set.Name)
 	}
-	list.expect(now.minReady == d.minReady, "its ReplicaSet %s has minReadySeconds %d, expected %d",
-		now.Name, now.minReady/time.Second, d.minReady/time.Second)
+	list.expect(newSet.minReady == d.minReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
+		newSet.Name, newSet.minReady/time.Second, d.minReady/time.Second)
 	for _, key := range slices.Sorted(maps.Keys(d.annotations)) {
-		list.expect(now.annotations[key] == d.annotations[key], "its ReplicaSet %s has the annotation %s=%q, expected %q",
-			now.Name, key, now.annotations[key], d.annotations[key])
+		list.expect(newSet.annotations[key] == d.annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q",
+			newSet.Name, key, newSet.annotations[key], d.annotations[key])
 	}
-	if d.complete(sets, now) {
-		list.expect(len(old) <= d.historyLimit, "%d old ReplicaSets, expected at most %d", len(old), d.historyLimit)
+	if d.complete(sets, newSet) {
+		list.expect(len(old) <= d.historyLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.historyLimit)
 	}
 }
 
-// canScale reports whether the rules of the strategy let the controller scale
-// something now; if not, the rollout waits for pods.
-func (objects *objectSet) canScale(d *deployment, sets []*owner, now *owner, old []*owner) bool {
+// canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
+// Otherwise the rollout waits for pods.
+func (objects *objectSet) canScale(d *deployment, sets []*owner, newSet *owner, old []*owner) bool {
 	if d.recreate {
 		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
 	}
-	return d.canRoll(sets, now, old)
+	return d.canRoll(sets, newSet, old)
 }
 
 // pendingStatus compares the status and the conditions with the ReplicaSets.
@@ -69,8 +69,8 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 	s := &d.status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
 	for _, field := range []struct {
-		name       string
-		said, true int
+		name            string
+		found, expected int
 	}{
 		{"replicas", s.Replicas, sumOf(sets, statusReplicas)},
 		{"updatedReplicas", s.UpdatedReplicas, sumOf(current, statusReplicas)},
@@ -78,31 +78,33 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 		{"availableReplicas", s.AvailableReplicas, ready},
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs-ready)},
 	} {
-		list.expect(field.said == field.true, "status.%s is %d, by its ReplicaSets %d", field.name, field.said, field.true)
+		list.expect(field.found == field.expected, "status.%s is %d, expected %d from its ReplicaSets", field.name, field.found, field.expected)
 	}
 	list.expectCondition(s, availability(ready >= d.minAvailable()))
 	failing := slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
-	list.expect(failing || d.paused || !s.condition("ReplicaFailure").failure(), "the condition ReplicaFailure is still there, and none of its ReplicaSets has it")
+	list.expect(failing || d.paused || !s.condition("ReplicaFailure").failure(), "condition ReplicaFailure is True, expected none: no ReplicaSet has it")
 	switch {
 	case d.deadline == 0:
-		list.expect(s.condition("Progressing") == deploymentCondition{}, "it has no deadline, and the condition %v", s.condition("Progressing"))
+		list.expect(s.condition("Progressing") == deploymentCondition{}, "condition Progressing is %s, expected none without progressDeadlineSeconds", s.condition("Progressing").describe())
 	case d.paused:
-		reason := s.condition("Progressing").Reason // what was too late before stays too late
+		reason := s.condition("Progressing").Reason // a missed deadline stays reported while the Deployment is paused
 		list.expect(reason == deploymentPaused || reason == deadlineExceeded,
-			"paused, and the condition Progressing is %v", s.condition("Progressing"))
+			"paused, and the reason of condition Progressing is %q, expected %s or %s", reason, deploymentPaused, deadlineExceeded)
 	case len(current) == 1 && d.complete(sets, current[0]):
 		list.expectCondition(s, deploymentCondition{"Progressing", "True", newReplicaSetAvailable})
 	default:
-		list.expect(!d.overdue(now), "the condition Progressing is %s, renewed at %s, and its deadline of %v is long past",
-			s.condition("Progressing").Reason, s.conditionWithTime("Progressing").LastUpdateTime.Format(time.TimeOnly), d.deadline)
+		list.expect(!d.overdue(now), "the reason of condition Progressing is %s since %s, expected %s after the deadline of %v",
+			s.condition("Progressing").Reason, s.conditionWithTime("Progressing").LastUpdateTime.Format(time.TimeOnly), deadlineExceeded, d.deadline)
 	}
 }
 
-// deadlineGrace is how long after a deadline it may be told that it was missed.
+// deadlineGrace is how long after a deadline the controller may report that it was
+// missed.
 const deadlineGrace = 10 * time.Second
 
-// overdue reports whether it was to be told long ago that a rollout makes no
-// progress. Where the new ReplicaSet cannot be made, that is told instead.
+// overdue reports whether the progress deadline passed more than deadlineGrace ago, and
+// the controller has not reported it. ReplicaSetCreateError has precedence over a missed
+// deadline.
 func (d *deployment) overdue(now time.Time) bool {
 	c := d.status.conditionWithTime("Progressing")
 	switch c.Reason {
@@ -114,5 +116,5 @@ func (d *deployment) overdue(now time.Time) bool {
 
 func (list *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {
 	got := s.condition(want.Type)
-	list.expect(got == want, "the condition %s is %s (%s), expected %s (%s)", want.Type, got.Status, got.Reason, want.Status, want.Reason)
+	list.expect(got == want, "condition %s is %s, expected %s", want.Type, got.describe(), want.describe())
 }

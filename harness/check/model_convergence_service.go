@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pendingService says what is not yet as it is to become with the Endpoints of a
-// Service. None of it waits for anybody but the subject.
+// pendingService returns the differences between a Service and its Endpoints. The subject
+// can always resolve them without waiting.
 func (objects *objectSet) pendingService(s *service) []pending {
 	return objects.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith is the same if some of the pods ran that have ended.
+// pendingServiceWith returns the same, as if the pods in running had not ended.
 func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
 	if !s.managed() || s.terminating {
 		return nil
@@ -38,26 +38,26 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 		return list.all
 	}
 	wrong := describeDifference(got, want)
-	list.expect(wrong == "", "its Endpoints %s", wrong)
-	list.expect(maps.Equal(e.labels, s.expectedLabels()), "its Endpoints have the labels %v, expected %v", e.labels, s.expectedLabels())
+	list.expect(wrong == "", "Endpoints %s", wrong)
+	list.expect(maps.Equal(e.labels, s.expectedLabels()), "Endpoints have the labels %v, expected %v", e.labels, s.expectedLabels())
 	total, _ := want.size()
-	list.expect((e.overCapacity == "truncated") == (total > addressesMax), "its Endpoints of %d addresses have the annotation %s=%q",
-		total, overCapacityAnnotation, e.overCapacity)
+	list.expect((e.overCapacity == "truncated") == (total > addressesMax), "annotation %s of the Endpoints is %q, but %d of at most %d addresses are expected",
+		overCapacityAnnotation, e.overCapacity, total, addressesMax)
 	return list.all
 }
 
-// pendingOrphan says whether Endpoints have lost their Service and are still
-// there. Those that never had one are left until the next start of the
-// controller (manual-endpoints-edits).
+// pendingOrphan returns whether Endpoints still exist although their Service was deleted.
+// Endpoints that never had a Service may remain until the controller restarts (allowed
+// behavior manual-endpoints-edits).
 func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
 	ours := e.labels[managedByLabel] == managedBy || objects.deletedServices[name]
-	list.expect(objects.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "left behind by a Service that is gone")
+	list.expect(objects.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
 	return list.all
 }
 
-// expectedLabels are the labels that the Endpoints of a Service must have.
+// expectedLabels returns the labels that the Endpoints of a Service must have.
 func (s *service) expectedLabels() map[string]string {
 	want := map[string]string{}
 	maps.Copy(want, s.labels)

@@ -11,15 +11,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// decoder turns recorded objects into pods and owners. One version is recorded
-// up to three times (truth, delivery, response), most often within a moment, so
-// the decoder remembers as many as it decoded last. Of what was shown with times that
-// were moved it remembers how it was shown last.
+// decoder decodes recorded objects and caches the results. One version is recorded up to
+// three times (commit, delivery, response), usually within a second. For objects with
+// skewed timestamps, it keeps only the last result.
 type decoder struct {
 	decoded map[versionKey]any // *pod, *owner, *deployment or *service
-	oldest  []versionKey       // a ring of the keys of known
+	oldest  []versionKey       // a ring of the keys of decoded
 	next    int
-	// An owner has one pod template and one selector, and thousands of versions.
+	// An owner has thousands of versions, and usually one pod template and one selector.
 	templates parsedText[*template]
 	selectors map[*ownerKind]parsedText[labels.Selector]
 }
@@ -27,10 +26,10 @@ type decoder struct {
 type versionKey struct {
 	uid    types.UID
 	at     history.Version
-	skewed bool // as it was shown, its times moved
+	skewed bool // its timestamps were skewed by a fault
 }
 
-// decodedMax is how many decoded versions are remembered: a few seconds' worth.
+// decodedMax is how many decoded versions are cached, enough for a few seconds.
 const decodedMax = 1 << 14
 
 func newDecoder() *decoder {
@@ -41,16 +40,16 @@ func newDecoder() *decoder {
 	return d
 }
 
-// parsedText is what has been read of parts of objects, by how they are written, so that
-// each is read once.
+// parsedText caches parsed parts of objects by their JSON text, so that each text is
+// parsed once.
 type parsedText[T any] map[string]T
 
-// parsedTextMax is how many are held; a run has a few at a time.
+// parsedTextMax bounds the entries; a run has a few at a time.
 const parsedTextMax = 1 << 10
 
 func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
-	if known, ok := t[string(raw)]; ok {
-		return known, nil
+	if value, ok := t[string(raw)]; ok {
+		return value, nil
 	}
 	value, err := read(raw)
 	if err != nil {
@@ -63,8 +62,7 @@ func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, 
 	return value, nil
 }
 
-// decode decodes an object of a kind that the checks look at; nil if it is of
-// another.
+// decode decodes an object of a kind that checkers read. It returns nil for other kinds.
 func (d *decoder) decode(o *history.Object) (any, error) {
 	if kind := kindByResource(o.Resource); kind != nil {
 		return d.owner(kind, o)
@@ -77,7 +75,7 @@ func (d *decoder) decode(o *history.Object) (any, error) {
 	case serviceResource:
 		return decodeOnce(d, o, decodeService)
 	case endpointsResource:
-		return newEndpoints(o), nil // as large as all pods together, so that it is not kept
+		return newEndpoints(o), nil // not cached: as large as all pods of the Service together
 	}
 	return nil, nil
 }
@@ -92,9 +90,9 @@ func (d *decoder) owner(kind *ownerKind, o *history.Object) (*owner, error) {
 
 func decodeOnce[T any](d *decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	key := versionKey{uid: o.UID, at: o.Version, skewed: o.Skewed}
-	known, again := d.decoded[key]
-	if known, ok := known.(*T); ok && !o.Skewed { // clocks differ from time to time, and so does what they show
-		return known, nil
+	cached, again := d.decoded[key]
+	if version, ok := cached.(*T); ok && !o.Skewed { // a skewed version may be delivered with different timestamps each time
+		return version, nil
 	}
 	decoded, err := decode(o)
 	if err != nil {
@@ -107,7 +105,7 @@ func decodeOnce[T any](d *decoder, o *history.Object, decode func(*history.Objec
 	return decoded, nil
 }
 
-// evict makes room for a version that is to be remembered.
+// evict makes room for a version that is to be cached.
 func (d *decoder) evict(key versionKey) {
 	if len(d.oldest) < decodedMax {
 		d.oldest = append(d.oldest, key)
@@ -118,17 +116,16 @@ func (d *decoder) evict(key versionKey) {
 	d.next = (d.next + 1) % decodedMax
 }
 
-// recentlyDecoded returns a version of an object that was decoded of late, nil if it is
-// not to be had.
+// recentlyDecoded returns a decoded version of an object if it is still cached, else nil.
 func recentlyDecoded[T any](d *decoder, uid types.UID, at history.Version) *T {
-	known, ok := d.decoded[versionKey{uid: uid, at: at}].(*T)
-	if !ok { // it was shown before it was witnessed
-		known, _ = d.decoded[versionKey{uid: uid, at: at, skewed: true}].(*T)
+	version, ok := d.decoded[versionKey{uid: uid, at: at}].(*T)
+	if !ok { // it was delivered with skewed timestamps, and its commit record is still to come
+		version, _ = d.decoded[versionKey{uid: uid, at: at, skewed: true}].(*T)
 	}
-	return known
+	return version
 }
 
-// unmarshalSome leaves into alone when there is nothing to read.
+// unmarshalSome decodes raw. It leaves the target unchanged if raw is empty.
 func unmarshalSome(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
@@ -136,9 +133,10 @@ func unmarshalSome(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// wholeNumber reads an annotation; one that is missing or no number is none.
+// wholeNumber parses an annotation. It returns none if the annotation is missing or
+// invalid.
 func wholeNumber(s string, none int64) int64 {
-	if s == "" { // most often, and an error is costly
+	if s == "" { // the most frequent case, and ParseInt's error is expensive
 		return none
 	}
 	n, err := strconv.ParseInt(s, 10, 64)

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestDecodeSkewed: a version is decoded once, unless its times were moved: it may be
-// shown again by a clock that is wrong in another way.
+// TestDecodeSkewed requires that a version is decoded once, except if its timestamps were
+// skewed. It may be delivered again with another skew.
 func TestDecodeSkewed(t *testing.T) {
 	at := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
-	shown := func(ready time.Time, skewed bool) *history.Object {
+	object := func(ready time.Time, skewed bool) *history.Object {
 		return &history.Object{
 			Ref:    history.Ref{Resource: podResource, Name: "a", UID: "u", Version: 7},
 			Skewed: skewed,
@@ -23,22 +23,22 @@ func TestDecodeSkewed(t *testing.T) {
 	d := newDecoder()
 	decode := func(ready time.Time, skewed bool) *pod {
 		t.Helper()
-		p, err := d.pod(shown(ready, skewed))
+		p, err := d.pod(object(ready, skewed))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	if truth := decode(at, false); decode(at, false) != truth {
-		t.Error("the same version is decoded twice")
+	if first := decode(at, false); decode(at, false) != first {
+		t.Error("the same version was decoded twice")
 	}
-	for _, ahead := range []time.Duration{time.Minute, -10 * time.Minute, 2 * time.Second} {
-		want := at.Add(ahead)
+	for _, skew := range []time.Duration{time.Minute, -10 * time.Minute, 2 * time.Second} {
+		want := at.Add(skew)
 		if p := decode(want, true); !p.readySince.Equal(want) || recentlyDecoded[pod](d, "u", 7).readySince != at {
-			t.Errorf("%v ahead: it is ready since %v, want %v", ahead, p.readySince, want)
+			t.Errorf("skew %v: ready since %v, want %v", skew, p.readySince, want)
 		}
 	}
 	if len(d.oldest) != 2 {
-		t.Errorf("%d versions are kept in mind, want 2", len(d.oldest))
+		t.Errorf("%d versions are cached, want 2", len(d.oldest))
 	}
 }

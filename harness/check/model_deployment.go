@@ -24,7 +24,7 @@ const (
 	lastAppliedAnnotation     = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// rollbackAnnotation asks for a rollback to a revision, 0 for the last one.
+// rollbackAnnotation requests a rollback to a revision; 0 means the previous one.
 const rollbackAnnotation = "deprecated.deployment.rollback.to"
 
 // Reasons of the condition Progressing.
@@ -37,55 +37,55 @@ const (
 	deploymentResumed      = "DeploymentResumed"
 )
 
-// notInheritedAnnotations are those that a Deployment and its ReplicaSets each have for
-// themselves; its new ReplicaSet gets all others of the Deployment (contract
+// notInheritedAnnotations are the annotations that a ReplicaSet does not copy from its
+// Deployment. The new ReplicaSet has all other annotations of the Deployment (contract
 // Deployment 19).
 var notInheritedAnnotations = []string{
 	revisionAnnotation, desiredReplicasAnnotation, maxReplicasAnnotation, revisionHistoryAnnotation, lastAppliedAnnotation, rollbackAnnotation,
 }
 
-// inheritedAnnotations is all but notInheritedAnnotations; nil where that is nothing.
+// inheritedAnnotations returns all annotations except notInheritedAnnotations; nil if
+// there are none.
 func inheritedAnnotations(annotations map[string]string) map[string]string {
-	var rest map[string]string
+	var inherited map[string]string
 	for key, value := range annotations {
 		if slices.Contains(notInheritedAnnotations, key) {
 			continue
 		}
-		if rest == nil {
-			rest = map[string]string{}
+		if inherited == nil {
+			inherited = map[string]string{}
 		}
-		rest[key] = value
+		inherited[key] = value
 	}
-	return rest
+	return inherited
 }
 
-// deployment is what the checks need of one version of a Deployment. It never
-// changes.
+// deployment contains the fields of one version of a Deployment that checkers read. It is
+// immutable.
 type deployment struct {
 	history.Ref
 	generation  int64
 	terminating bool
 	paused      bool
-	recreate    bool // its strategy is Recreate, else RollingUpdate
+	recreate    bool // the strategy is Recreate, otherwise RollingUpdate
 	replicas    int  // spec.replicas
 	selector    labels.Selector
 	template    *template
-	annotations map[string]string // that its ReplicaSets get
+	annotations map[string]string // that its new ReplicaSet must have
 	minReady    time.Duration
-	// surge is how many more pods than replicas there may be in a rolling update,
-	// unavailable how many fewer may be available: percentages are resolved.
+	// surge is maxSurge, and unavailable is maxUnavailable, with percentages resolved.
 	surge, unavailable int
 	historyLimit       int
-	// rollback is the revision that is to be gone back to, 0 for the last one; -1:
-	// none is.
+	// rollback is the revision in rollbackAnnotation: 0 for the previous one, -1 if there
+	// is no annotation.
 	rollback int64
-	// deadline is in what time a rollout must make progress; 0: there is none, and
-	// progress is not reported.
+	// deadline is spec.progressDeadlineSeconds. 0 means that there is none, and that the
+	// condition Progressing is not set.
 	deadline time.Duration
 	status   deploymentStatus
 }
 
-// deploymentStatus is what the controller says of a Deployment.
+// deploymentStatus is the status of a Deployment.
 type deploymentStatus struct {
 	ObservedGeneration  int64 `json:"observedGeneration"`
 	Replicas            int   `json:"replicas"`
@@ -99,21 +99,29 @@ type deploymentStatus struct {
 
 type deploymentCondition struct{ Type, Status, Reason string }
 
-// deploymentConditionWithTime is a condition with when it was last renewed.
+// deploymentConditionWithTime is a condition with its lastUpdateTime.
 type deploymentConditionWithTime struct {
 	deploymentCondition
 	LastUpdateTime time.Time
 }
 
-// failure reports whether a condition says that pods could not be made or deleted.
+// failure reports whether the condition is ReplicaFailure=True.
 func (c deploymentCondition) failure() bool { return c.Type == "ReplicaFailure" && c.Status == "True" }
 
-// condition returns the condition of that type, a zero one if there is none.
+// describe returns the status and the reason as evidence names them.
+func (c deploymentCondition) describe() string {
+	if c == (deploymentCondition{}) {
+		return "absent"
+	}
+	return c.Status + " (" + c.Reason + ")"
+}
+
+// condition returns the condition of the given type, or a zero value.
 func (s *deploymentStatus) condition(name string) deploymentCondition {
 	return s.conditionWithTime(name).deploymentCondition
 }
 
-// conditionWithTime returns the same with its date.
+// conditionWithTime returns the same with its lastUpdateTime.
 func (s *deploymentStatus) conditionWithTime(name string) deploymentConditionWithTime {
 	for _, c := range s.Conditions {
 		if c.Type == name {
@@ -123,13 +131,14 @@ func (s *deploymentStatus) conditionWithTime(name string) deploymentConditionWit
 	return deploymentConditionWithTime{}
 }
 
-// String is how evidence names the Deployment.
+// String returns the Deployment as evidence names it.
 func (d *deployment) String() string { return deploymentKind + " " + d.Namespace + "/" + d.Name }
 
-// maxPods is what the specs of its ReplicaSets may add up to.
+// maxPods returns the maximum sum of spec.replicas of its ReplicaSets: replicas +
+// maxSurge.
 func (d *deployment) maxPods() int { return d.replicas + d.surge }
 
-// minAvailable is how many pods a rolling update must leave available.
+// minAvailable returns replicas - maxUnavailable.
 func (d *deployment) minAvailable() int { return d.replicas - d.unavailable }
 
 // counts reports whether a ReplicaSet counts as this Deployment's.
@@ -195,8 +204,8 @@ func (d *decoder) decodeDeployment(o *history.Object) (*deployment, error) {
 	return result, err
 }
 
-// fenceposts resolves what a rolling update may add and take away (contract
-// Deployment 8). Both at zero would never move, so one may be unavailable.
+// fenceposts resolves maxSurge and maxUnavailable (contract Deployment 8). If both are 0,
+// no rollout could proceed, so maxUnavailable is 1.
 func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
 	zero := intstr.FromInt32(0)
 	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {
@@ -211,7 +220,7 @@ func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (sur
 	return surge, min(unavailable, replicas), nil
 }
 
-// highestRevision is the highest revision of some ReplicaSets, 0 of none.
+// highestRevision returns the highest revision of the ReplicaSets, 0 if there are none.
 func highestRevision(sets []*owner) (revision int64) {
 	for _, set := range sets {
 		revision = max(revision, set.revision)
@@ -219,9 +228,9 @@ func highestRevision(sets []*owner) (revision int64) {
 	return revision
 }
 
-// scalingPending reports whether one of the ReplicaSets was last scaled for another
-// number of replicas, so that all are scaled in proportion before a rollout goes
-// on (contract Deployment 11).
+// scalingPending reports whether a ReplicaSet was last scaled for another spec.replicas
+// of the Deployment. The controller then scales all of them in proportion before it
+// continues the rollout (contract Deployment 11).
 func (d *deployment) scalingPending(sets []*owner) bool {
 	for _, set := range sets {
 		if set.replicas > 0 && set.desiredReplicas >= 0 && set.desiredReplicas != d.replicas {
@@ -231,7 +240,7 @@ func (d *deployment) scalingPending(sets []*owner) bool {
 	return false
 }
 
-// oldestOf is the oldest ReplicaSet of a template, nil if there is none.
+// oldestOf returns the oldest ReplicaSet with the template, nil if there is none.
 func oldestOf(sets []*owner, pods *template) (oldest *owner) {
 	for _, set := range sets {
 		if set.template.same(pods) && (oldest == nil || set.olderThan(oldest)) {
@@ -241,8 +250,8 @@ func oldestOf(sets []*owner, pods *template) (oldest *owner) {
 	return oldest
 }
 
-// availability is the condition Available of a Deployment of which enough
-// replicas are available, or not.
+// availability returns the condition Available of a Deployment. enough says whether
+// minAvailable replicas are available.
 func availability(enough bool) deploymentCondition {
 	if enough {
 		return deploymentCondition{"Available", "True", "MinimumReplicasAvailable"}
@@ -250,7 +259,8 @@ func availability(enough bool) deploymentCondition {
 	return deploymentCondition{"Available", "False", "MinimumReplicasUnavailable"}
 }
 
-// splitByTemplate tells the ReplicaSets that have the Deployment's template from the others.
+// splitByTemplate separates the ReplicaSets with the Deployment's template from the old
+// ones.
 func (d *deployment) splitByTemplate(sets []*owner) (current, old []*owner) {
 	for _, set := range sets {
 		if set.template.same(d.template) {
@@ -262,46 +272,47 @@ func (d *deployment) splitByTemplate(sets []*owner) (current, old []*owner) {
 	return current, old
 }
 
-// complete reports whether nothing but the new ReplicaSet's pods is left, and
-// all of them are available.
-func (d *deployment) complete(sets []*owner, now *owner) bool {
-	return sumOf(sets, statusReplicas) == d.replicas && now.status.Replicas == d.replicas && now.status.AvailableReplicas == d.replicas
+// complete reports whether only the new ReplicaSet has pods, and all of them are
+// available.
+func (d *deployment) complete(sets []*owner, newSet *owner) bool {
+	return sumOf(sets, statusReplicas) == d.replicas && newSet.status.Replicas == d.replicas && newSet.status.AvailableReplicas == d.replicas
 }
 
-// canRoll is the same for a rolling update.
-func (d *deployment) canRoll(sets []*owner, now *owner, old []*owner) bool {
-	specs, left := sumOf(sets, specReplicas), sumOf(old, specReplicas)
+// canRoll reports whether a rolling update can scale a ReplicaSet now, without waiting
+// for pods.
+func (d *deployment) canRoll(sets []*owner, newSet *owner, old []*owner) bool {
+	specs, oldSpecs := sumOf(sets, specReplicas), sumOf(old, specReplicas)
 	switch {
-	case now.replicas > d.replicas, now.replicas < d.replicas && specs < d.maxPods():
+	case newSet.replicas > d.replicas, newSet.replicas < d.replicas && specs < d.maxPods():
 		return true
-	case left == 0:
+	case oldSpecs == 0:
 		return false
 	}
-	spare := specs - d.minAvailable() - max(0, now.replicas-now.status.AvailableReplicas)
+	spare := specs - d.minAvailable() - max(0, newSet.replicas-newSet.status.AvailableReplicas)
 	unhealthy := sumOf(old, func(set *owner) int { return max(0, set.replicas-set.status.AvailableReplicas) })
 	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.minAvailable())
 }
 
-// What a ReplicaSet counts, for total.
+// specReplicas, statusReplicas and availableReplicas are arguments of sumOf.
 func specReplicas(set *owner) int { return set.replicas }
 
 func statusReplicas(set *owner) int { return set.status.Replicas }
 
 func availableReplicas(set *owner) int { return set.status.AvailableReplicas }
 
-// sumOf adds up something over ReplicaSets.
-func sumOf(sets []*owner, of func(*owner) int) int {
+// sumOf adds up a count over ReplicaSets.
+func sumOf(sets []*owner, count func(*owner) int) int {
 	sum := 0
 	for _, set := range sets {
-		sum += of(set)
+		sum += count(set)
 	}
 	return sum
 }
 
-// rolloutEnded reports whether the rollout is at its end, by its status or by its
-// ReplicaSets.
-func (d *deployment) rolloutEnded(sets []*owner, now *owner) bool {
+// rolloutEnded reports whether the rollout is complete, by the Deployment's status or by
+// its ReplicaSets.
+func (d *deployment) rolloutEnded(sets []*owner, newSet *owner) bool {
 	s := &d.status
 	reported := s.Replicas == d.replicas && s.UpdatedReplicas == d.replicas && s.AvailableReplicas == d.replicas && s.ObservedGeneration >= d.generation
-	return reported || now != nil && d.complete(sets, now)
+	return reported || newSet != nil && d.complete(sets, newSet)
 }

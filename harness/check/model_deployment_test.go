@@ -8,11 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFenceposts: percentages round as promised, and a rollout can always move.
+// TestFenceposts requires that percentages round as documented, and that a rollout can
+// always proceed.
 func TestFenceposts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(0, 1000).Draw(t, "replicas")
-		draw := func(label string) (of intstr.IntOrString, exact float64) {
+		draw := func(label string) (value intstr.IntOrString, exact float64) {
 			n := rapid.IntRange(0, 100).Draw(t, label)
 			if rapid.Bool().Draw(t, label+" is a percentage") {
 				return intstr.FromString(strconv.Itoa(n) + "%"), float64(n) * float64(replicas) / 100
@@ -32,7 +33,7 @@ func TestFenceposts(t *testing.T) {
 			t.Errorf("unavailable %d of %v", unavailable, exactUnavailable)
 		}
 		if replicas > 0 && surge+unavailable == 0 {
-			t.Error("it could never move")
+			t.Error("no rollout could proceed")
 		}
 	})
 }

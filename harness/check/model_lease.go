@@ -6,23 +6,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// leaseHolder is what one process has been told of the lease that lets it work.
+// leaseHolder is the state of one process for the leader-election lease.
 type leaseHolder struct {
-	// identity is what the process calls itself in the lease; "" before it asked
-	// for it.
+	// identity is the holderIdentity of the process; "" before its first write of the
+	// lease.
 	identity string
-	// held: the process has been told that the lease is its own, and has not given
-	// it back. Since is when it was last told, or gave it back, and seq the record.
+	// held: a response has confirmed that the process holds the lease, and the process
+	// has not released it. since is the time of that response or release, and seq its
+	// record.
 	held  bool
 	since time.Duration
 	seq   int64
-	// duration is for how long the lease was last taken, as the lease says.
+	// duration is the leaseDurationSeconds of the last confirmed write.
 	duration time.Duration
-	// stalled is for how long the machine has stood still since then.
+	// stalled is how long the machine was stalled since then.
 	stalled time.Duration
 }
 
-// expiresAt is until when it may work.
+// expiresAt returns the time until which the process may write.
 func (lease *leaseHolder) expiresAt() time.Duration {
 	if lease.held {
 		return lease.since + lease.duration
@@ -30,14 +31,14 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 	return lease.since
 }
 
-// mayGiveUp reports whether it may be so long since it last renewed the lease that it
-// ends for it, as leaders do some time before the lease has run out (LeaderElector's
-// RenewDeadline, two thirds of it by default).
+// mayGiveUp reports whether the process may end because it could not renew the lease.
+// Leaders do so after the LeaderElector's RenewDeadline, by default two thirds of the
+// lease duration.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }
 
-// leaseSpec is what a lease says.
+// leaseSpec is the part of a lease that the model reads.
 type leaseSpec struct {
 	Spec struct {
 		HolderIdentity       string
@@ -53,24 +54,24 @@ func leaseOf(o *history.Object) (leaseSpec, bool) {
 	return lease, true
 }
 
-// recordRequest takes in a write of the lease that is sent.
-func (t *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
-	lease, ok := leaseOf(r.Object)
+// recordRequest records a write of the lease that was sent.
+func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
+	written, ok := leaseOf(r.Object)
 	switch {
 	case !ok:
-	case lease.Spec.HolderIdentity != "":
-		t.identity = lease.Spec.HolderIdentity
-	case t.held: // it gives the lease back
-		t.held, t.since, t.seq = false, at, seq
+	case written.Spec.HolderIdentity != "":
+		lease.identity = written.Spec.HolderIdentity
+	case lease.held: // the process releases the lease
+		lease.held, lease.since, lease.seq = false, at, seq
 	}
 }
 
-// recordAnswer takes in the answer to a write of the lease. A leader that finds another's
-// name in it tries on for as long as it last had it, and works meanwhile.
-func (t *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
-	lease, ok := leaseOf(r.Object)
-	if ok && r.OK() && t.identity != "" && lease.Spec.HolderIdentity == t.identity {
-		t.held, t.since, t.seq, t.stalled = true, at, seq, 0
-		t.duration = time.Duration(lease.Spec.LeaseDurationSeconds) * time.Second
+// recordAnswer records the response to a write of the lease. If the response names
+// another holder, the process may still write until the lease that it held expires.
+func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
+	written, ok := leaseOf(r.Object)
+	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {
+		lease.held, lease.since, lease.seq, lease.stalled = true, at, seq, 0
+		lease.duration = time.Duration(written.Spec.LeaseDurationSeconds) * time.Second
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// objectName is what an object can be asked for by.
+// objectName identifies an object by name.
 type objectName struct{ resource, namespace, name string }
 
 func newObjectSet() *objectSet {
@@ -31,7 +31,7 @@ func newObjectSet() *objectSet {
 	}
 }
 
-// put adds what a decoder returned, or replaces the version there is.
+// put adds a decoded object, or replaces its former version.
 func (objects *objectSet) put(object any) {
 	switch o := object.(type) {
 	case *pod:
@@ -49,7 +49,7 @@ func (objects *objectSet) put(object any) {
 	}
 }
 
-// remove takes away the object of that resource and UID, if it is there.
+// remove removes the object with that resource and UID, if the set contains it.
 func (objects *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
 	case podResource:
@@ -69,7 +69,7 @@ func (objects *objectSet) remove(resource string, uid types.UID) {
 	}
 }
 
-// refs returns what objects there are of a resource.
+// refs returns the objects of a resource, by UID.
 func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
@@ -91,7 +91,7 @@ func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is any object of a world: they all embed a Ref.
+// objectWithRef is an object that an objectSet may contain.
 type objectWithRef interface{ ref() *history.Ref }
 
 func (p *pod) ref() *history.Ref { return &p.Ref }
@@ -110,8 +110,8 @@ func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types
 	}
 }
 
-// sortedByName returns the UIDs of the objects in a namespace, of all if it is "", in
-// order of names.
+// sortedByName returns the UIDs of the objects in a namespace, sorted by name. If
+// namespace is "", it returns those of all namespaces.
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
@@ -127,14 +127,15 @@ func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []
 
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
-// removeName forgets the name of an object, unless it is another's by now.
+// removeName removes the name of an object, unless another object already has it.
 func (objects *objectSet) removeName(r history.Ref) {
 	if objects.uidByName[nameOf(r)] == r.UID {
 		delete(objects.uidByName, nameOf(r))
 	}
 }
 
-// podCountsOf returns the count of an owner's pods, all zero for one that is not there.
+// podCountsOf returns the counts of an owner's pods; all are zero if there is no such
+// owner.
 func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
 	if counts := objects.podCounts[uid]; counts != nil {
 		return *counts
@@ -142,8 +143,8 @@ func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf is the version of an owner, a Deployment or Endpoints of that name, 0 if
-// there is none.
+// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints, 0 if
+// there is none with that name.
 func (objects *objectSet) versionOf(name objectName) history.Version {
 	uid := objects.uidByName[name]
 	switch {
@@ -165,7 +166,7 @@ func (objects *objectSet) ownerNamed(resource, namespace, name string) *owner {
 	return objects.owners[objects.uidByName[objectName{resource, namespace, name}]]
 }
 
-// setPod adds a pod, or replaces the version there is.
+// setPod adds a pod, or replaces its former version.
 func (objects *objectSet) setPod(p *pod) {
 	old := objects.pods[p.UID]
 	if old != nil {
@@ -215,7 +216,7 @@ func (objects *objectSet) removeFromIndex(p *pod) {
 	}
 }
 
-// setOwner adds an owner, or replaces the version there is.
+// setOwner adds an owner, or replaces its former version.
 func (objects *objectSet) setOwner(o *owner) {
 	old := objects.owners[o.UID]
 	objects.owners[o.UID] = o
@@ -235,7 +236,8 @@ func (objects *objectSet) setOwner(o *owner) {
 	objects.podCounts[o.UID] = counts
 }
 
-// indexReplicaSet keeps whose each ReplicaSet is, and touches whom it is or was.
+// indexReplicaSet updates the index by controller, and marks the old and the new
+// controller as changed.
 func (objects *objectSet) indexReplicaSet(old, now *owner) {
 	if old != nil && old.controller.UID != "" {
 		objects.markChanged(old.controller.UID, false)
@@ -262,7 +264,7 @@ func (objects *objectSet) removeOwner(uid types.UID) {
 	}
 }
 
-// countPod adds or takes away a pod where it counts, and touches whom it concerns.
+// countPod adds a pod to the counts, or subtracts it, and marks its owners as changed.
 func (objects *objectSet) countPod(p *pod, sign int) {
 	if !p.orphan() {
 		objects.markChanged(p.controller.UID, false)
@@ -279,16 +281,16 @@ func (objects *objectSet) countPod(p *pod, sign int) {
 	}
 }
 
-// clearChanges begins anew with what is touched and departed.
+// clearChanges empties changedObjects, changedServices and noLongerActive.
 func (objects *objectSet) clearChanges() {
 	clear(objects.changedObjects)
 	clear(objects.changedServices)
 	objects.noLongerActive = objects.noLongerActive[:0]
 }
 
-func (objects *objectSet) markChanged(uid types.UID, itself bool) {
+func (objects *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	change := objects.changedObjects[uid]
-	change.objectChanged = change.objectChanged || itself
+	change.objectChanged = change.objectChanged || objectChanged
 	objects.changedObjects[uid] = change
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// replicaSetsOf returns the ReplicaSets of a Deployment in order of names.
+// replicaSetsOf returns the ReplicaSets that count as a Deployment's, sorted by name.
 func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
 	var sets []*owner
 	for _, set := range objects.replicaSets[d.UID] {
@@ -17,17 +17,17 @@ func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
 	return sets
 }
 
-// anyReplicaSet reports whether there is such a ReplicaSet.
-func (objects *objectSet) anyReplicaSet(such func(*owner) bool) bool {
+// anyReplicaSet reports whether a ReplicaSet meets a condition.
+func (objects *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
 	for _, o := range objects.owners {
-		if o.Resource == replicaSetResource && such(o) {
+		if o.Resource == replicaSetResource && matches(o) {
 			return true
 		}
 	}
 	return false
 }
 
-// orphanReplicaSets returns the ReplicaSets that a Deployment is to adopt, in order of names.
+// orphanReplicaSets returns the ReplicaSets that a Deployment must adopt, sorted by name.
 func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 	var orphans []*owner
 	objects.anyReplicaSet(func(set *owner) bool {
@@ -40,12 +40,12 @@ func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 	return orphans
 }
 
-// firstPod returns such a pod of the given ReplicaSets that has neither failed
-// nor succeeded, the first in order of names; nil if there is none.
-func (objects *objectSet) firstPod(sets []*owner, such func(*pod) bool) (first *pod) {
+// firstPod returns the first pod of the ReplicaSets, by name, that meets a condition and
+// has not ended. It returns nil if there is none.
+func (objects *objectSet) firstPod(sets []*owner, matches func(*pod) bool) (first *pod) {
 	for _, set := range sets {
 		for _, p := range objects.controlled[set.UID] {
-			if !p.ended && such(p) && (first == nil || p.Name < first.Name) {
+			if !p.ended && matches(p) && (first == nil || p.Name < first.Name) {
 				first = p
 			}
 		}

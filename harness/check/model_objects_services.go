@@ -48,7 +48,8 @@ func (objects *objectSet) removeEndpoints(uid types.UID) {
 	objects.markServiceChanged(serviceName(e.Ref), false)
 }
 
-// markServicesOf touches the Services that a pod's change concerns.
+// markServicesOf marks the Services whose selector matches the old or the new version of
+// a pod as changed.
 func (objects *objectSet) markServicesOf(old, now *pod) {
 	for _, s := range objects.services {
 		if s.Namespace != now.Namespace {
@@ -60,8 +61,8 @@ func (objects *objectSet) markServicesOf(old, now *pod) {
 	}
 }
 
-func (objects *objectSet) markServiceChanged(service objectName, itself bool) {
+func (objects *objectSet) markServiceChanged(service objectName, objectChanged bool) {
 	change := objects.changedServices[service]
-	change.objectChanged = change.objectChanged || itself
+	change.objectChanged = change.objectChanged || objectChanged
 	objects.changedServices[service] = change
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestPodCounts: counts kept step by step are those of counting anew.
+// TestPodCounts requires that incremental counts equal counts of all objects.
 func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		objects := newObjectSet()
@@ -31,7 +31,7 @@ func TestPodCounts(t *testing.T) {
 			}
 			for id, o := range objects.owners {
 				if diff := cmp.Diff(recount(objects, o), objects.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
-					t.Fatalf("tally of %s: -counted anew +kept:\n%s", id, diff)
+					t.Fatalf("counts of %s: -recounted +incremental:\n%s", id, diff)
 				}
 			}
 		}

@@ -15,8 +15,8 @@ func newModel(setting Settings) *Model {
 	}
 }
 
-// observe brings the model up to date. An error means that the history holds
-// something that no cluster says.
+// observe updates the model with a record. It returns an error if the record contains an
+// object that no API server would return.
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
 	m.processTime = m.now - m.clockOffset(m.processOf(r))
@@ -48,15 +48,15 @@ func (m *Model) observe(r *history.Record) error {
 	return nil
 }
 
-// commit takes in a version that came to be.
+// commit applies a committed version to the committed state.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-func applyCommit(committed *objectSet, facts *decoder, t *history.Commit) error {
+func applyCommit(committed *objectSet, d *decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		committed.remove(t.Object.Resource, t.Object.UID)
 		return nil
 	}
-	decoded, err := facts.decode(&t.Object)
+	decoded, err := d.decode(&t.Object)
 	if err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (m *Model) process(name string) *process {
 	return p
 }
 
-// request takes in a request.
+// request records a request. It ignores a late request of a process that has ended.
 func (m *Model) request(r *history.Request) {
 	if m.ended[r.Subject] {
-		return // it was on its way when the process ended
+		return // the proxy received it after the process had ended
 	}
 	p := m.process(r.Subject)
 	if r.Verb == "watch" || r.Verb == "list" {
@@ -101,7 +101,7 @@ func (m *Model) request(r *history.Request) {
 	m.calls[r.ID], m.sent = c, c
 }
 
-// response takes in a response. Answers to the dead are nobody's.
+// response records a response. It ignores the response if the process has ended.
 func (m *Model) response(r *history.Response) {
 	if !r.OK() {
 		delete(m.streams, r.ID)
@@ -137,8 +137,8 @@ func (m *Model) deliver(d *history.Delivery) error {
 	return err
 }
 
-// applyViewChanges enters what has changed in a process' view. When the view has become
-// complete up to some version, every account is gone through.
+// applyViewChanges updates the state of a process after a change of its caches. complete
+// says that a cache now contains everything up to its resourceVersion.
 func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
 		for _, state := range p.ownerStates {
@@ -162,7 +162,7 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	m.applyDeploymentChanges(p)
 	for uid, change := range p.view.changedObjects {
 		if p.view.owners[uid] == nil && p.ownerStates[uid] == nil {
-			continue // the pods of an owner that is not the subject's
+			continue // pods of a controller that is not the subject
 		}
 		state := p.ownerState(uid)
 		state.update(change, m.processTime)
@@ -177,8 +177,8 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	p.view.relisted = false
 }
 
-// applyDeploymentChanges enters what has changed about Deployments. The pods of a
-// ReplicaSet may wake the Deployment that has it.
+// applyDeploymentChanges updates the state of Deployments after a change of the caches. A
+// change of a ReplicaSet's pods may enqueue the Deployment that controls it.
 func (m *Model) applyDeploymentChanges(p *process) {
 	for uid, change := range p.view.changedObjects {
 		if o := p.view.owners[uid]; o != nil && o.controller.Kind == deploymentKind {
@@ -191,7 +191,7 @@ func (m *Model) applyDeploymentChanges(p *process) {
 	}
 }
 
-// processEvent takes in what happened to a process.
+// processEvent records that a process was paused, resumed, started or ended.
 func (m *Model) processEvent(r *history.Process) {
 	switch r.Event {
 	case history.ProcessPaused:
@@ -204,7 +204,8 @@ func (m *Model) processEvent(r *history.Process) {
 	}
 }
 
-// endProcess ends the process of that name: what starts, starts anew.
+// endProcess ends the process with the record's name. If the name starts again, it is a
+// new process.
 func (m *Model) endProcess(r *history.Process) {
 	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]
@@ -218,7 +219,7 @@ func (m *Model) endProcess(r *history.Process) {
 			continue
 		}
 		delete(m.calls, id)
-		// It may have ended because this got no answer.
+		// The process may have ended because this request got no response.
 		if c.verb == callLease && m.processTime-c.sentAt > lag && p.lease.mayGiveUp(m.processTime) {
 			p.leaseFailed, p.leaseLost = true, m.processTime
 		}

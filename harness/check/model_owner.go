@@ -17,17 +17,18 @@ import (
 
 // ownerKind is a kind of object whose pods the subject manages.
 type ownerKind struct {
-	name     string // as controllerRefs have it
-	resource string // as requests have it
-	// selector reads spec.selector.
+	name     string // the kind in a controllerRef
+	resource string // the resource in a request
+	// selector parses spec.selector.
 	selector func(json.RawMessage) (labels.Selector, error)
 }
 
-// controllerKind is the kind whose controller does not wait for its own writes.
+// controllerKind is the kind of ReplicationControllers. Unlike the others, their controller
+// does not wait until its cache contains its own writes.
 const controllerKind = "ReplicationController"
 
-// ownerKinds lists what the subject runs. A pod that is controlled by anything
-// else is none of its business.
+// ownerKinds contains the kinds whose controllers the subject runs. The checks ignore
+// pods of any other controller.
 var ownerKinds = []ownerKind{
 	{name: "ReplicaSet", resource: "replicasets.apps", selector: labelSelector},
 	{name: controllerKind, resource: "replicationcontrollers", selector: equalitySelector},
@@ -70,7 +71,8 @@ func equalitySelector(raw json.RawMessage) (labels.Selector, error) {
 	return set.AsSelectorPreValidated(), nil
 }
 
-// owner is what the checks need of one version of an owner. It never changes.
+// owner contains the fields of one version of an owner that checkers read. It is
+// immutable.
 type owner struct {
 	history.Ref
 	kind        *ownerKind
@@ -80,49 +82,55 @@ type owner struct {
 	selector    labels.Selector
 	minReady    time.Duration
 	status      ownerStatus
-	failing     bool // its status says that pods could not be made or deleted
+	failing     bool // has the condition ReplicaFailure=True
 	replicaSetFields
 }
 
-// ownerStatus is what the controller says of an owner.
+// ownerStatus contains the counts in the status of an owner.
 type ownerStatus struct {
 	Replicas             int   `json:"replicas"`
 	FullyLabeledReplicas int   `json:"fullyLabeledReplicas"`
 	ReadyReplicas        int   `json:"readyReplicas"`
 	AvailableReplicas    int   `json:"availableReplicas"`
 	ObservedGeneration   int64 `json:"observedGeneration"`
-	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: it does not say
+	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: absent
 }
 
-// replicaSetFields is what a Deployment's controller goes by in a ReplicaSet.
+// replicaSetFields contains the fields of a ReplicaSet that the Deployment controller
+// reads.
 type replicaSetFields struct {
-	controller      history.Owner // without UID: nobody's
-	labels          labels.Set
-	template        *template
-	revision        int64 // as annotated; 0: not at all
-	desiredReplicas int   // replicas of the Deployment when it was last scaled, as annotated; -1: not at all
-	maxReplicas     int   // replicas that its ReplicaSets might have together then, as annotated; 0: not at all
-	created         time.Time
-	// annotations are those that a Deployment may have given it.
+	controller history.Owner // UID is empty if there is no controllerRef
+	labels     labels.Set
+	template   *template
+	revision   int64 // annotation deployment.kubernetes.io/revision; 0 if absent
+	// desiredReplicas is the Deployment's spec.replicas when the controller last scaled
+	// the ReplicaSet (annotation desired-replicas); -1 if absent.
+	desiredReplicas int
+	// maxReplicas is spec.replicas + maxSurge at that time (annotation max-replicas); 0
+	// if absent.
+	maxReplicas int
+	created     time.Time
+	// annotations contains the annotations that the ReplicaSet may have copied from its
+	// Deployment.
 	annotations map[string]string
 }
 
-// olderThan reports whether a ReplicaSet is older than another, by name where that
-// is equal.
+// olderThan reports whether the ReplicaSet was created before another. The name decides
+// if the creation timestamps are equal.
 func (o *owner) olderThan(other *owner) bool {
 	return cmp.Or(o.created.Compare(other.created), strings.Compare(o.Name, other.Name)) < 0
 }
 
-// String is how evidence names the owner: kind namespace/name.
+// String returns the owner as evidence names it: kind namespace/name.
 func (o *owner) String() string { return o.kind.name + " " + o.Namespace + "/" + o.Name }
 
-// statusBody is an owner's status as it is written.
+// statusBody is the status of an owner as the API has it.
 type statusBody struct {
 	ownerStatus
 	Conditions []deploymentCondition
 }
 
-// failing reports whether the status says that pods could not be made or deleted.
+// failing reports whether the status has the condition ReplicaFailure=True.
 func (s *statusBody) failing() bool {
 	return slices.ContainsFunc(s.Conditions, deploymentCondition.failure)
 }
@@ -175,7 +183,7 @@ func (d *decoder) decodeOwner(kind *ownerKind, o *history.Object) (*owner, error
 	}, nil
 }
 
-// replicasOrDefault is spec.replicas with the API's default.
+// replicasOrDefault returns spec.replicas, or the API's default.
 func replicasOrDefault(replicas *int) int {
 	if replicas == nil {
 		return 1
@@ -183,12 +191,12 @@ func replicasOrDefault(replicas *int) int {
 	return *replicas
 }
 
-// countsPod reports whether a pod counts for the owner.
+// countsPod reports whether the pod counts as a replica of the owner.
 func (o *owner) countsPod(p *pod) bool {
 	return p.active && p.controller.UID == o.UID && o.selector.Matches(p.labels)
 }
 
-// toAdoptOrRelease reports whether a pod is to be adopted or released by the owner.
+// toAdoptOrRelease reports whether the owner must adopt or release the pod.
 func (o *owner) toAdoptOrRelease(p *pod) bool {
 	return p.active && (p.orphan() && p.Namespace == o.Namespace || p.controller.UID == o.UID) &&
 		p.orphan() == o.selector.Matches(p.labels)

@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// burstLimit is how many pods a controller may have created, or deleted, for
-	// one owner without having observed it (contract ReplicaSet 8, 9).
+	// burstLimit is the maximum number of unobserved creates, or deletes, for one owner
+	// (contract ReplicaSet 8, 9).
 	burstLimit = 500
-	// expectationsTimeout is after how long a controller may give up waiting to
-	// observe what it did (contract ReplicaSet 2). It counts from its decision,
-	// which the history does not show: some time before the first call.
+	// expectationsTimeout is the time after which a controller may stop waiting for its own
+	// creates and deletes (contract ReplicaSet 2). The controller counts from its
+	// decision, which may be some seconds before the first call. So the value is below 5
+	// minutes.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
-	// unlimited is the deleteBound of an owner of which nothing may be deleted.
+	// unlimited is the deleteBound of an owner whose pods must not be deleted.
 	unlimited = math.MaxInt32
 )
 
@@ -40,7 +41,7 @@ func newOutstandingCalls() outstandingCalls {
 	}
 }
 
-// outstanding is how many calls' effect the process cannot have observed.
+// outstanding counts the calls whose effect the process cannot have observed yet.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
 func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
@@ -48,7 +49,8 @@ func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
-// expire gives up on what has been waited for too long (expired-expectations).
+// expire moves calls that were unobserved for longer than expectationsTimeout to expired
+// (allowed behavior expired-expectations).
 func (calls *outstandingCalls) expire(at time.Duration) {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return
@@ -64,15 +66,14 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept is how many calls' effect the process cannot have observed, the given
-// one left out.
+// outstandingExcept counts the same calls, except for the given one.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
 
-// records returns where some of the outstanding calls stand in the history.
+// records returns the sequence numbers of the oldest outstanding calls, at most three.
 func (calls *outstandingCalls) records() []int64 {
-	const some = 3
+	const recordsMax = 3
 	var seqs []int64
 	for c := range maps.Values(calls.unobserved) {
 		seqs = append(seqs, c.seq)
@@ -81,16 +82,16 @@ func (calls *outstandingCalls) records() []int64 {
 		seqs = append(seqs, c.seq)
 	}
 	slices.Sort(seqs)
-	return seqs[:min(some, len(seqs))]
+	return seqs[:min(recordsMax, len(seqs))]
 }
 
-// owner returns the owner as the process has it, or nil.
+// owner returns the cached owner, or nil.
 func (state *ownerState) owner() *owner { return state.process.view.owners[state.uid] }
 
-// everCached reports whether the process has had the owner in view at all.
+// everCached reports whether the owner was ever in the process's cache.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
-// name is how evidence names the owner.
+// name returns the owner as evidence names it.
 func (state *ownerState) name() string {
 	if o := state.owner(); o != nil {
 		return o.String()
@@ -98,7 +99,7 @@ func (state *ownerState) name() string {
 	return "owner " + string(state.uid)
 }
 
-// ref points evidence to the owner.
+// ref returns the object that evidence refers to.
 func (state *ownerState) ref() *history.Ref {
 	if o := state.owner(); o != nil {
 		return &o.Ref
@@ -106,8 +107,8 @@ func (state *ownerState) ref() *history.Ref {
 	return &history.Ref{UID: state.uid}
 }
 
-// expectationsSatisfied reports whether the process may take a new decision about the owner:
-// it has observed all that it did, except for the given call.
+// expectationsSatisfied reports whether the process has observed all its creates and
+// deletes for the owner, except for the given call. Only then may it decide again.
 func (state *ownerState) expectationsSatisfied(except *call) bool {
 	return state.synced &&
 		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
@@ -123,32 +124,34 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited is how many of the pods that it made and has not been shown the
-// process may have stopped waiting for.
+// noLongerAwaited returns how many unobserved creates the process may have stopped
+// waiting for. It may have taken other pods for its own.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted is how many pods in view the process may have decided without: it
-// took others for the last that it waited for.
+// possiblyUncounted returns how many cached pods the process may have left out of its
+// decision. It may have satisfied its expectations with other pods, before these pods
+// were delivered.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
 
-// update takes in what has become of the owner in the view.
-func (state *ownerState) update(t change, at time.Duration) {
+// update recomputes the state from the process's caches, after a change of the owner or
+// of its pods.
+func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]
 	state.podCounts = view.podCountsOf(state.uid)
 	state.forgetExcessObserved(at)
-	created := state.observeNewPods(t.newPods, at)
+	created := state.observeNewPods(change.newPods, at)
 	if state.synced {
 		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
 		state.lost.add(at, max(0, before.controlledOrAdoptable()-state.podCounts.controlledOrAdoptable()))
 	}
 	state.synced = o != nil && view.reachedVersion[podResource] > 0
-	ceiling, floor := 0, unlimited
-	if o == nil { // expectations end with the owner
+	createBound, deleteBound := 0, unlimited
+	if o == nil { // the controller deletes the expectations of a deleted owner
 		clear(state.creates.unobserved)
 		clear(state.creates.expired)
 		clear(state.deletes.unobserved)
@@ -157,11 +160,11 @@ func (state *ownerState) update(t change, at time.Duration) {
 		state.trackSelector(o)
 		state.trackTemplate(o.template)
 		if !o.terminating {
-			ceiling, floor = o.replicas, o.replicas
+			createBound, deleteBound = o.replicas, o.replicas
 		}
 	}
-	state.createBound.record(at, ceiling)
-	state.deleteBound.record(at, floor)
+	state.createBound.record(at, createBound)
+	state.deleteBound.record(at, deleteBound)
 	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
@@ -172,11 +175,11 @@ func (state *ownerState) trackSelector(o *owner) {
 	}
 }
 
-// templatesMax is how many templates of an owner are remembered: more than a process
-// can be behind by.
+// templatesMax bounds how many templates of an owner are kept. It is more than a cache
+// can be late by.
 const templatesMax = 16
 
-// trackTemplate takes in the owner's template.
+// trackTemplate records the owner's template if it has changed.
 func (state *ownerState) trackTemplate(t *template) {
 	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
@@ -185,24 +188,24 @@ func (state *ownerState) trackTemplate(t *template) {
 	state.templates = state.templates[max(0, len(state.templates)-templatesMax):]
 }
 
-// controlledOrAdoptable is the active pods that the owner controls or may adopt.
+// controlledOrAdoptable returns how many active pods the owner controls or may adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods takes in pods that are new in the view, and returns how many of them
-// the process knew it had made.
+// observeNewPods matches pods that are new in the cache with the process's creates. It
+// returns how many of them the process has certainly observed as its own creates.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if state.creates.unobserved[uid] != nil {
 			delete(state.creates.unobserved, uid)
 			if state.excessObserved == 0 {
 				own++
-			} else { // it may have decided without this one, and earns the credit again
+			} else { // the process may have decided without this pod, so that one more addition is in excess
 				state.excessObservedAt = at
 			}
 			continue
 		}
 		if !state.synced {
-			continue // it begins with these
+			continue // the process starts with these pods
 		}
 		state.excessObserved++
 		state.excessObservedAt = at
@@ -213,7 +216,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 	return own
 }
 
-// observeDeletion takes in that the view shows a pod gone that the process deletes.
+// observeDeletion records that a pod that the process deletes is no longer active in the
+// cache.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {
@@ -230,16 +234,16 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	}
 }
 
-// forgetExcessObserved drops the credit that no expectation can have used: expectations
-// are set when a batch begins, which may be a while before its first call, and
-// hold while a call of the batch is asleep in the client.
+// forgetExcessObserved resets excessObserved once no expectation can have used it. A
+// controller sets expectations when a batch begins, maybe long before the first call.
+// They last while client-go waits to retry a call of the batch.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
 	}
 }
 
-// recordCall enters a create or delete that is sent.
+// recordCall records a create or delete that was sent.
 func (state *ownerState) recordCall(c *call) {
 	state.creates.expire(c.sentAt)
 	state.deletes.expire(c.sentAt)
@@ -255,7 +259,7 @@ func (state *ownerState) recordCall(c *call) {
 	}
 }
 
-// recordAnswer enters the answer to a create or delete.
+// recordAnswer records the response to a create or delete.
 func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	state.forgetExcessObserved(at)
 	switch c.verb {
@@ -277,7 +281,7 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 		switch p := state.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.active:
 			state.deletes.addUnobserved(c.pod.UID, c)
-		case !r.OK() && c.effectObserved: // it was somebody else's doing
+		case !r.OK() && c.effectObserved: // somebody else deleted the pod
 			state.lost.add(at, 1)
 		case !r.OK():
 			delete(state.process.deleting, c.pod.UID)
@@ -285,24 +289,24 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordCreated enters a pod that the process has been told it made.
-func (state *ownerState) recordCreated(c *call, made *history.Object, at time.Duration) {
+// recordCreated records a pod that a successful create returned.
+func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
-	case state.observedBeforeAnswer[made.UID]:
-		delete(state.observedBeforeAnswer, made.UID)
+	case state.observedBeforeAnswer[created.UID]:
+		delete(state.observedBeforeAnswer, created.UID)
 		state.excessObserved = max(0, state.excessObserved-1)
 		state.gained.add(at, -1)
-	case view.pods[made.UID] != nil || made.Version <= view.reachedVersion[podResource]:
+	case view.pods[created.UID] != nil || created.Version <= view.reachedVersion[podResource]:
 	default:
-		c.createdVersion = made.Version
-		state.creates.addUnobserved(made.UID, c)
+		c.createdVersion = created.Version
+		state.creates.addUnobserved(created.UID, c)
 	}
 }
 
-// dropObservedCreates drops what the process has been shown by now without having been
-// told of each: a pod that came and went while it was not watching. It reports
-// whether there was such a one.
+// dropObservedCreates removes unobserved creates that are not newer than the cache. Such
+// a pod was created and deleted while the process was not watching. dropObservedCreates
+// reports whether it has removed any.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -311,8 +315,7 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns the creates that the process was told it made, waits for no more, and
-// has not been shown for all that: its view of pods has not got so far.
+// expiredCreates returns the expired creates whose pods are newer than the cache of pods.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
 		return c.createdVersion <= state.process.view.reachedVersion[podResource]
@@ -320,7 +323,8 @@ func (state *ownerState) expiredCreates() map[types.UID]*call {
 	return state.creates.expired
 }
 
-// becameIdle says that the process was idle until now.
+// becameIdle records that the process was idle until now. Bounds and counts from before
+// the recent window are dropped.
 func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)
@@ -329,14 +333,14 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }
 
-// perOwnerState is what a checker keeps for each ownerState. Closed ones are swept out
-// when the number has doubled.
+// perOwnerState is the state that a checker keeps for each ownerState. It removes the
+// entries of closed ones when the number of entries has doubled.
 type perOwnerState[T any] struct {
 	states  map[*ownerState]*T
 	sweepAt int
 }
 
-// of returns what is kept for an ownerState, a zero value at first.
+// of returns the state that the checker keeps for an ownerState, initially a zero value.
 func (p *perOwnerState[T]) of(state *ownerState) *T {
 	if s := p.states[state]; s != nil {
 		return s

@@ -10,14 +10,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// podResource is the resource that the owners' children are of.
+// podResource is the resource of pods.
 const podResource = "pods"
 
-// pod is what the checks need of one version of a pod. It never changes.
+// pod contains the fields of one version of a pod that checkers read. It is immutable.
 type pod struct {
 	history.Ref
 	labels      labels.Set
-	controller  history.Owner // without UID: the pod is an orphan
+	controller  history.Owner // UID is empty if the pod is an orphan
 	terminating bool
 	ended       bool // Failed or Succeeded
 	active      bool // neither terminating nor ended
@@ -26,20 +26,20 @@ type pod struct {
 	deletionOrder
 }
 
-// deletionOrder is what else decides which of an owner's pods goes first when there
-// are too many (contract ReplicaSet 10).
+// deletionOrder contains the other fields that decide which pods a scale-down deletes
+// first (contract ReplicaSet 10).
 type deletionOrder struct {
 	assigned bool // to a node
-	phase    int  // its place in the order in which phases go: 0 goes first
-	cost     int  // of its deletion
-	restarts int  // of the container that has restarted most
+	phase    int  // index in phases
+	cost     int  // the pod-deletion-cost
+	restarts int  // of the container with the most restarts
 	created  time.Time
 }
 
-// phases is the phases of pods that have not ended, in the order in which pods go.
+// phases contains the phases of pods that have not ended, in the order of scale-down.
 var phases = []string{"Pending", "Unknown", "Running"}
 
-// costAnnotation says what it costs to delete a pod.
+// costAnnotation is the annotation with the pod-deletion-cost.
 const costAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
 // hasManagedOwner reports whether the subject runs the controller of the pod's owner.
@@ -49,14 +49,14 @@ func (p *pod) hasManagedOwner() bool {
 
 func (p *pod) orphan() bool { return p.controller.UID == "" }
 
-// sameForAdoption reports whether two versions of a pod are alike in what decides who
-// may claim it.
+// sameForAdoption reports whether two versions of a pod do not differ in any field that
+// decides about adoption or release.
 func (p *pod) sameForAdoption(other *pod) bool {
 	return p.controller == other.controller && p.active == other.active && maps.Equal(p.labels, other.labels)
 }
 
-// sameForScaleDown reports whether two versions of a pod are alike in all that decides
-// which goes first.
+// sameForScaleDown reports whether two versions of a pod do not differ in any field that
+// decides the order of scale-down.
 func (p *pod) sameForScaleDown(other *pod) bool {
 	return p.sameForAdoption(other) && p.deletionOrder == other.deletionOrder && p.ready == other.ready && p.readySince.Equal(other.readySince)
 }

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podVersions is how pods have been shown of late, the latest last. A face without a pod
-// says that there was none.
+// podVersions contains the versions of each pod in the recent window, the latest last. A
+// version without a pod means that the cache did not contain the pod.
 type podVersions struct {
 	byPod   map[types.UID][]cachedVersion[podVersion]
-	removed []cachedVersion[types.UID] // pods that went, the first to go first
+	removed []cachedVersion[types.UID] // pods that were removed from the cache, oldest first
 }
 
-// podVersion is a pod as Endpoints may show it: one version of it, and how it can be
-// reached.
+// podVersion is one version of a pod, with its addresses, as the Endpoints controller
+// reads it.
 type podVersion struct {
 	*pod
 	*podAddress
@@ -26,25 +26,25 @@ func newPodVersions() podVersions {
 	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
 }
 
-// add takes in a version of a pod.
+// add records a version of a pod that was put into the cache.
 func (versions *podVersions) add(p *pod, body []byte, at time.Duration) {
-	known := versions.byPod[p.UID]
-	if n := len(known); n > 0 && known[n-1].value.sameAs(p, body) {
+	cached := versions.byPod[p.UID]
+	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {
 		return
 	}
-	if len(known) == 0 {
-		known = []cachedVersion[podVersion]{{}} // before this there was none
+	if len(cached) == 0 {
+		cached = []cachedVersion[podVersion]{{}} // the cache did not contain the pod before
 	}
-	versions.byPod[p.UID] = append(keepSince(known, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &podAddress{body: body}}})
+	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &podAddress{body: body}}})
 }
 
-// sameAs reports whether a version of the pod says the same to Endpoints.
+// sameAs reports whether the Endpoints controller cannot distinguish the two versions.
 func (version podVersion) sameAs(p *pod, body []byte) bool {
 	return version.pod != nil && version.ready == p.ready && version.terminating == p.terminating && maps.Equal(version.labels, p.labels) && bytes.Equal(version.body, body)
 }
 
-// remove takes in that a pod is gone. Those that went too long ago to be in anybody's
-// mind are forgotten.
+// remove records that a pod was removed from the cache. It also forgets pods that were
+// removed before the recent window.
 func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	if versions.byPod[uid] == nil {
 		return
@@ -54,7 +54,7 @@ func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	old := 0
 	for ; versions.removed[old].since < at-decisionWindowMax; old++ {
 		uid := versions.removed[old].value
-		if known := versions.byPod[uid]; len(known) > 0 && known[len(known)-1].value.pod == nil {
+		if cached := versions.byPod[uid]; len(cached) > 0 && cached[len(cached)-1].value.pod == nil {
 			delete(versions.byPod, uid)
 		}
 	}

@@ -9,28 +9,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// liveRead is what a process got when it asked the API server for an owner.
+// liveRead is the last response to a read of an owner from the API server.
 type liveRead struct {
-	sentSeq     int64 // the request's record
+	sentSeq     int64 // the sequence number of the request's record
 	terminating bool
 	version     history.Version
 }
 
-// clientRetryMax is how long a refused call may sleep in the client at the most before
-// it is taken to be given up.
+// clientRetryMax is the maximum time that client-go is assumed to wait before it retries
+// a failed call.
 const clientRetryMax = time.Minute
 
-func newProcess(name string, facts *decoder, setting Settings) *process {
+func newProcess(name string, d *decoder, settings Settings) *process {
 	return &process{
 		name:        name,
-		view:        newView(facts),
+		view:        newView(d),
 		ownerStates: map[types.UID]*ownerState{},
 
 		rollouts:      map[types.UID]*rolloutState{},
 		serviceStates: map[objectName]*serviceState{},
 
-		idleAfter:     setting.idleAfter(),
-		batchTime:     setting.batchTime(),
+		idleAfter:     settings.idleAfter(),
+		batchTime:     settings.batchTime(),
 		clientRetries: map[string]time.Duration{},
 		adopted:       map[types.UID]types.UID{},
 
@@ -39,7 +39,7 @@ func newProcess(name string, facts *decoder, setting Settings) *process {
 	}
 }
 
-// ownerState returns the account with an owner, opening it if need be.
+// ownerState returns the state of an owner, and adds it if it does not exist.
 func (p *process) ownerState(owner types.UID) *ownerState {
 	state := p.ownerStates[owner]
 	if state == nil {
@@ -49,7 +49,7 @@ func (p *process) ownerState(owner types.UID) *ownerState {
 	return state
 }
 
-// recordRequest takes in a request other than a watch.
+// recordRequest records a request other than a watch, and returns its call.
 func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration) *call {
 	c := &call{process: p, id: r.ID, seq: seq, sentAt: at}
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
@@ -78,8 +78,8 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	return c
 }
 
-// endIdlePeriod ends an idle spell, if there was one. Whatever the process decided
-// before it, it has acted upon or given up.
+// endIdlePeriod ends an idle period, if there was one. The process has executed or
+// dropped every decision that it made before.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return
@@ -90,7 +90,7 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	maps.DeleteFunc(p.rollouts, func(uid types.UID, r *rolloutState) bool {
 		return p.view.deployments[uid] == nil && r.callsInFlight == 0
 	})
-	maps.DeleteFunc(p.serviceStates, func(_ objectName, known *serviceState) bool { return known.canForget(at) })
+	maps.DeleteFunc(p.serviceStates, func(_ objectName, state *serviceState) bool { return state.canForget(at) })
 	for uid, state := range p.ownerStates {
 		state.becameIdle(at)
 		if state.closed {
@@ -99,22 +99,23 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity takes a time off those in which the process may have been idle.
-func (p *process) extendActivity(lasted, at time.Duration) {
-	later := func(since *time.Duration) { *since = min(*since+lasted, at) }
-	later(&p.lastActivity)
+// extendActivity moves the last activity of the process later by a duration that must not
+// count as idle time.
+func (p *process) extendActivity(duration, at time.Duration) {
+	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
+	postpone(&p.lastActivity)
 	for _, state := range p.ownerStates {
-		later(&state.excessObservedAt)
+		postpone(&state.excessObservedAt)
 	}
 	for _, rollout := range p.rollouts {
-		later(&rollout.lastActivity)
+		postpone(&rollout.lastActivity)
 	}
-	for _, known := range p.serviceStates {
-		later(&known.lastActivity)
+	for _, state := range p.serviceStates {
+		postpone(&state.lastActivity)
 	}
 }
 
-// clientMayRetry reports whether some call may be asleep in the client.
+// clientMayRetry reports whether client-go may be waiting to retry a call.
 func (p *process) clientMayRetry(at time.Duration) bool {
 	for key, since := range p.clientRetries {
 		if at-since > clientRetryMax {
@@ -124,7 +125,7 @@ func (p *process) clientMayRetry(at time.Duration) bool {
 	return len(p.clientRetries) > 0
 }
 
-// recordAnswer takes in the answer to a call.
+// recordAnswer records the response to a call.
 func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	if c.verb == callLease {
 		if !r.OK() && r.Code != 404 && r.Code != 409 {

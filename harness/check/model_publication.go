@@ -8,28 +8,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// presence is how an object of some name stands, and until when it stood in
-// other ways.
+// presence is whether the cache has an object of some name, and of what kind. It also
+// contains when each former state ended.
 type presence struct {
 	now   presenceKind
 	since time.Duration
 	until [presenceKinds]time.Duration
 }
 
-// presenceKind is what an object of some name calls for.
+// presenceKind is the state of an object with some name in the cache, as far as it
+// matters to Endpoints.
 type presenceKind int
 
 const (
-	neverSeen            presenceKind = iota // the process has never had it in view
-	absent                                   // it has gone from view
-	managedService                           // a Service of which the controller keeps Endpoints
+	neverSeen            presenceKind = iota // was never in the cache
+	absent                                   // was deleted from the cache
+	managedService                           // a Service with a selector: the controller manages its Endpoints
 	unmanagedService                         // any other Service
 	ordinaryEndpoints                        // Endpoints
-	leaderElectionRecord                     // Endpoints that are a leader election's
+	leaderElectionRecord                     // Endpoints that are a leader-election record
 	presenceKinds
 )
 
-// record says how the object stands from now on.
+// record sets the current state.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -37,17 +38,17 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object has stood in one of these ways at or after from.
-func (s *presence) was(from time.Duration, any ...presenceKind) bool {
-	for _, each := range any {
-		if s.now == each || s.until[each] > from {
+// was reports whether the object has had one of the given states at or after a time.
+func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
+	for _, kind := range kinds {
+		if s.now == kind || s.until[kind] > from {
 			return true
 		}
 	}
 	return false
 }
 
-// update takes in what has become of the Service and its Endpoints in a view.
+// update records the current state of the Service and its Endpoints in the cache.
 func (state *serviceState) update(v *view, at time.Duration) {
 	s := v.serviceNamed(state.name)
 	if n := len(state.services); n == 0 || state.services[n-1].value != s {
@@ -74,10 +75,12 @@ func (state *serviceState) update(v *view, at time.Duration) {
 	}
 }
 
-// earliestDecision is from when what led to a write of the Endpoints from a version of theirs may
-// date. One worker at a time sees to a Service: it begins after the answer to what it
-// wrote before, and after it was shown the version, by what it was told until then but
-// for the lag; unless it read the version live.
+// earliestDecision returns the earliest time from which a write of the Endpoints may
+// date. from is the resourceVersion that the write is based on.
+//
+// Only one worker at a time processes a Service, so the decision follows the response to
+// the previous write. It also follows the delivery of version from, unless the process may
+// have read that version from the API server. lag is subtracted from both times.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {
@@ -86,15 +89,15 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite takes in a write that is sent. What the process had decided before it was idle,
-// it had done or given up.
-func (state *serviceState) recordWrite(of *process, at time.Duration) {
-	state.decisionWindow.callSent(of, at)
-	state.from = max(state.from, of.idleUntil-lag)
+// recordWrite records a write that was sent. The process has executed or dropped every
+// decision that it made before it was last idle.
+func (state *serviceState) recordWrite(p *process, at time.Duration) {
+	state.decisionWindow.callSent(p, at)
+	state.from = max(state.from, p.idleUntil-lag)
 }
 
-// recordAnswer takes in the answer to a write. What the client repeats by itself was
-// decided before.
+// recordAnswer records the response to a write. If client-go retries the write by itself,
+// the retry is no new decision.
 func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	state.callAnswered(at)
 	if !isRetriedByClient(r) {
@@ -102,31 +105,31 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether there are, or may be, Endpoints by this name that
-// are not the controller's.
+// mayBeForeign reports whether the Endpoints with this name may belong to someone other
+// than the controller.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// canForget reports whether neither has been there for so long that no decision
-// can depend on it.
+// canForget reports whether the Service and its Endpoints have been absent for longer
+// than the recent window.
 func (state *serviceState) canForget(at time.Duration) bool {
 	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }
 	return state.callsInFlight == 0 && at-state.lastActivity > decisionWindowMax && gone(&state.service) && gone(&state.endpoints)
 }
 
-// serviceState returns the account with the name of a Service, opening it if need be.
+// serviceState returns the state of a Service name, and adds it if it does not exist.
 func (p *process) serviceState(service objectName) *serviceState {
-	known := p.serviceStates[service]
-	if known == nil {
-		known = &serviceState{name: service}
-		p.serviceStates[service] = known
+	state := p.serviceStates[service]
+	if state == nil {
+		state = &serviceState{name: service}
+		p.serviceStates[service] = state
 	}
-	return known
+	return state
 }
 
-// recordStartupOrphans takes down what the process finds at its start: Endpoints without a
-// Service, as soon as it has been told of all there is.
+// recordStartupOrphans records the Endpoints without a Service, as soon as the caches of
+// Services and Endpoints have synced.
 func (p *process) recordStartupOrphans() {
 	if p.startupOrphans != nil || p.view.reachedVersion[serviceResource] == 0 || p.view.reachedVersion[endpointsResource] == 0 {
 		return

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// lag is how long a subject may take to notice what was handed to it, and to
-// act on what it noticed. What held within the lag counts as what it knew.
+// lag is the time that a controller may need to process a delivered event, and to act on
+// it. A value that was current within lag counts as a value that the controller may have
+// used.
 //
-// It is generous: a healthy controller takes milliseconds, and one that is
-// starved of CPU, with thousands of events in its socket, takes less than this.
+// It is generous. A healthy controller takes milliseconds, and a controller without CPU
+// time and with thousands of unread events takes less than this.
 const lag = time.Second
 
 // valueRange is the lowest and the highest of some values.
@@ -30,24 +31,24 @@ func (r *valueRange) union(other valueRange) {
 	}
 }
 
-// recentWindow follows a value and tells between which bounds it has been of late:
-// for at least the lag, at most twice the lag. It keeps two buckets, each as
-// long as the lag, so its size and cost do not depend on how often it changes.
+// recentWindow tracks the bounds of a value over a time between lag and twice lag. It has
+// two buckets of one lag each, so its size and cost do not depend on the number of
+// changes.
 type recentWindow struct {
 	since    time.Duration // when the current bucket began
 	current  valueRange
 	previous valueRange
-	value    valueRange // the value in force
+	value    valueRange // the current value
 }
 
-// record says that the value is v from now on.
+// record sets the current value.
 func (window *recentWindow) record(at time.Duration, v int) {
 	window.advance(at)
 	window.value = valueRange{low: v, high: v, valid: true}
 	window.current.union(window.value)
 }
 
-// bounds returns between which values it has been of late.
+// bounds returns the bounds of the value in the recent window.
 func (window *recentWindow) bounds(at time.Duration) valueRange {
 	window.advance(at)
 	both := window.current
@@ -55,11 +56,11 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 	return both
 }
 
-// clear forgets every value, the one in force included.
+// clear removes all values, including the current one.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
-// advance begins a new bucket when the current one is full. The value in force
-// belongs to both.
+// advance begins a new bucket when the current one is full. The current value belongs to
+// both buckets.
 func (window *recentWindow) advance(at time.Duration) {
 	switch age := at - window.since; {
 	case age < lag:
@@ -72,9 +73,8 @@ func (window *recentWindow) advance(at time.Duration) {
 	window.current = window.value
 }
 
-// rangeSinceIdle follows a value and tells between which bounds it has been since
-// the subject was last idle, and for the lag before that: within them lies
-// whatever the subject may still act upon.
+// rangeSinceIdle tracks the bounds of a value since the process was last idle, and for
+// lag before. Every value on which the process may still act is within these bounds.
 type rangeSinceIdle struct {
 	recent    recentWindow
 	sinceIdle valueRange
@@ -85,12 +85,12 @@ func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.sinceIdle.include(v)
 }
 
-// becameIdle says that the subject was idle until now.
+// becameIdle records that the process was idle until now.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
 
-// countSinceIdle counts events over the same time.
+// countSinceIdle counts events over the same time as rangeSinceIdle.
 type countSinceIdle struct {
 	since             time.Duration
 	current, previous int
@@ -103,7 +103,7 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.sinceIdle += n
 }
 
-// total is never negative: an event may be taken back after it was forgotten.
+// total is never negative, although an event may be revoked after it has left the window.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 func (c *countSinceIdle) becameIdle(at time.Duration) {
@@ -123,13 +123,14 @@ func (c *countSinceIdle) advance(at time.Duration) {
 	c.current = 0
 }
 
-// cachedVersion is something as a process had it from some time on.
+// cachedVersion is a value with the time since which it was cached.
 type cachedVersion[T any] struct {
 	since time.Duration
 	value T
 }
 
-// keepSince drops what was replaced by a given time.
+// keepSince removes the versions that were replaced by the given time. The version at
+// that time remains.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {
@@ -138,18 +139,19 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 	return all[old:]
 }
 
-// decisionWindow is the time from which a process' present decisions about one object
-// may date: since it was last idle about it, and for some time before that.
+// decisionWindow is the recent window of one object: the time from which decisions about
+// it may date. It begins when the process was last idle about the object, less batchTime.
 type decisionWindow struct {
-	callsInFlight int // calls in flight
+	callsInFlight int
 	lastActivity  time.Duration
 	from          time.Duration
 }
 
-// decisionWindowMax bounds the window. A call that takes longer has timed out.
+// decisionWindowMax bounds the window. A request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent moves the window on, if the process was idle about the object.
+// callSent moves the start of the window forward if the process was idle about the
+// object.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime
@@ -164,5 +166,5 @@ func (w *decisionWindow) callAnswered(at time.Duration) {
 	w.lastActivity = at
 }
 
-// never is a time before all others.
+// never is before all other times.
 const never = time.Duration(math.MinInt64)

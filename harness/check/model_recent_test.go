@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// valueAt is a value that was noted at a time.
+// valueAt is a value that was recorded at a time.
 type valueAt struct {
 	at    time.Duration
 	value int
 }
 
-// TestRecentWindowBounds: the bounds hold every value that was in force within the
-// lag, and none that ceased to be in force more than twice the lag ago.
+// TestRecentWindowBounds requires that the bounds contain every value that was current
+// within lag. They contain no value that was replaced more than twice lag ago.
 func TestRecentWindowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var window recentWindow
@@ -29,16 +29,16 @@ func TestRecentWindowBounds(t *testing.T) {
 			within, ever := inForce(past, now, lag), inForce(past, now, 2*lag)
 			got := window.bounds(now)
 			if within.valid && (!got.valid || got.low > within.low || got.high < within.high) {
-				t.Fatalf("at %v: bounds %+v leave out some of %+v", now, got, within)
+				t.Fatalf("at %v: bounds %+v do not contain %+v", now, got, within)
 			}
 			if got.valid && (got.low < ever.low || got.high > ever.high) {
-				t.Fatalf("at %v: bounds %+v remember more than %+v", now, got, ever)
+				t.Fatalf("at %v: bounds %+v exceed %+v", now, got, ever)
 			}
 		}
 	})
 }
 
-// inForce is the extent of the values in force at some time within the span
+// inForce returns the bounds of the values that were current at some time within span
 // before now.
 func inForce(past []valueAt, now, span time.Duration) (r valueRange) {
 	for i, m := range past {
@@ -66,11 +66,11 @@ func TestRangeSinceIdle(t *testing.T) {
 		c.add(time.Duration(i)*lag, 1)
 	}
 	if values.sinceIdle != (valueRange{low: 0, high: 99, valid: true}) || c.total() != 100 {
-		t.Errorf("a long busy time: got %+v and %d", values.sinceIdle, c.total())
+		t.Errorf("without an idle period: got %+v and %d", values.sinceIdle, c.total())
 	}
 	values.becameIdle(99 * lag)
 	c.becameIdle(99 * lag)
 	if values.sinceIdle.low < 97 || values.sinceIdle.high != 99 || c.total() > 3 || c.total() < 1 {
-		t.Errorf("after being idle: got %+v and %d, want only the last few", values.sinceIdle, c.total())
+		t.Errorf("after being idle: got %+v and %d, want only the values within lag", values.sinceIdle, c.total())
 	}
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// writeOrigin is the version that a process wrote from, and when it was answered.
+// writeOrigin is the version that a write was based on, and when its response arrived.
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration
 }
 
-// replicaSetsState is the ReplicaSets of a Deployment, in order of names: as the process was
-// told, and with what it was answered to its own writes. It may go by either.
+// replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. cached contains
+// the versions in the cache. In withOwnWrites, newer versions from responses to the
+// process's own writes replace them. The controller may act on either.
 type replicaSetsState struct{ cached, withOwnWrites []*owner }
 
 func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*owner{}, writtenFrom: map[versionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// ownershipClear reports whether it has been clear since some time, and the lag before,
-// which ReplicaSets are the Deployment's. One that nobody controls counts from when
-// it is adopted, of which its watch tells later; one that is being deleted does not
-// count here, while a controller goes on to count it.
+// ownershipClear reports whether no ReplicaSet had unclear ownership since the given time,
+// and for lag before it. An orphan that matches counts only after its adoption, whose
+// event may be late. A terminating ReplicaSet does not count here, but the controller may
+// still count it.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *owner) bool {
@@ -40,7 +41,7 @@ func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	return r.ownershipUnclearAt == never || r.ownershipUnclearAt < since-lag
 }
 
-// update takes in what has become of the Deployment and its ReplicaSets.
+// update records the current state of the Deployment and its ReplicaSets in the cache.
 func (r *rolloutState) update(at time.Duration) {
 	view := r.process.view
 	d := view.deployments[r.uid]
@@ -73,7 +74,8 @@ func (s replicaSetsState) equal(other replicaSetsState) bool {
 	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
 }
 
-// withOwnWrites is the ReplicaSets with what the process has made of them.
+// withOwnWrites returns the ReplicaSets with the newer versions from the process's own
+// writes.
 func (r *rolloutState) withOwnWrites(d *deployment, sets []*owner) []*owner {
 	byName := map[string]*owner{}
 	for _, set := range sets {
@@ -92,7 +94,7 @@ func (r *rolloutState) withOwnWrites(d *deployment, sets []*owner) []*owner {
 	return all
 }
 
-// recordCall takes in a call that is part of the work on the Deployment.
+// recordCall records a call that was sent while the process was syncing the Deployment.
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
@@ -100,28 +102,29 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen takes in that the process has seen a version of the Deployment, since
-// it writes from it. One worker at a time sees to a Deployment, so that whatever
-// it sends from now on comes of that version or a newer one.
+// hasSeen records that a write is based on a version of the Deployment. Only one worker
+// at a time processes a Deployment. So every later request is based on that version or a
+// newer one.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
 	}
 }
 
-// recordStatusWrite takes in that the process has written the status, which it does once in
-// a round, twice if the Deployment is paused or resumed. So a write after this
-// comes of a round that began after the report before this.
+// recordStatusWrite records a successful status write. One sync writes the status once,
+// or twice if the Deployment was paused or resumed. So every later request comes from a
+// sync that began after the previous status write.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
-// conflictsMax is how many conflicts in a row delay nothing that counts: the first
-// retries come within milliseconds.
+// conflictsMax is how many conflicts in a row do not count as a delay. The work queue
+// retries after milliseconds at first.
 const conflictsMax = 4
 
-// recordOutcome takes in how a call for the Deployment has ended, and when it was sent.
+// recordOutcome records the response to a call for the Deployment, and when the call was
+// sent.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at
@@ -136,15 +139,15 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 	}
 }
 
-// recordWrite takes in what the process was told it made of a ReplicaSet, be it that its
-// watch told it before.
+// recordWrite records the ReplicaSet in the response to a write. The cache may already
+// contain that version.
 func (r *rolloutState) recordWrite(set *owner, from history.Version, at time.Duration) {
 	r.writtenFrom[versionKey{uid: set.UID, at: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)
 }
 
-// recordReplicaSet takes in a ReplicaSet as the process got it in an answer, be it to a write or
-// to a live read, unless its watch told it before.
+// recordReplicaSet records a ReplicaSet in the response to a write or a live read. It
+// ignores the response if the cache contains that version or a newer one.
 func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
@@ -153,7 +156,7 @@ func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
 	r.update(at)
 }
 
-// rollout returns the account with a Deployment, opening it if need be.
+// rollout returns the state of a Deployment, and adds it if it does not exist.
 func (p *process) rollout(deployment types.UID) *rolloutState {
 	r := p.rollouts[deployment]
 	if r == nil {
@@ -172,6 +175,6 @@ func findByName(sets []*owner, name string) *owner {
 	return nil
 }
 
-func every[T any](of []T, holds func(T) bool) bool {
-	return !slices.ContainsFunc(of, func(each T) bool { return !holds(each) })
+func every[T any](values []T, holds func(T) bool) bool {
+	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

@@ -7,38 +7,40 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// scaling is a call that gives a ReplicaSet a number of replicas, with what the
-// process may have had in mind.
+// scaling is a call that sets a ReplicaSet's spec.replicas, with the versions on which
+// the controller may have based it.
 type scaling struct {
 	rollout *rolloutState
 	name    string
 	creates bool
 	to      int
-	// template is the ReplicaSet's; nil where the process has not seen it.
+	// template is the ReplicaSet's; nil if the ReplicaSet is not in the cache.
 	template *template
-	// deployments and states are what may have led to it.
+	// deployments and replicaSetStates are the cached versions that may justify the call.
 	deployments      []*deployment
 	replicaSetStates [][]*owner
-	// stale: the version that it is made from is in none of the states. The API
-	// server refuses it, unless it takes any version.
+	// stale: no state contains the version that the call is based on. The API server
+	// returns a conflict, unless the request has no resourceVersion.
 	stale bool
 }
 
-// newScaling reads a create, or a write from that version, of a ReplicaSet.
+// newScaling returns the scaling of a create, or of a write that is based on version
+// from.
 func (r *rolloutState) newScaling(name string, pods *template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
 	for _, d := range r.deployments {
 		if !s.creates || d.value.template.same(pods) {
 			if len(s.deployments) == 0 && s.creates {
-				// Before that it did not know the template. The ReplicaSets that it was
-				// told of just before it may not yet have taken in.
+				// Before this version, the process did not have the template. The
+				// ReplicaSets that were delivered just before may not have been in its
+				// cache yet.
 				since = max(since, d.since-lag)
 			}
 			s.deployments = append(s.deployments, d.value)
 		}
 	}
-	if len(s.deployments) == 0 { // one that changes templates on the way
+	if len(s.deployments) == 0 { // the Deployment's template may have changed during the call
 		for _, d := range r.deployments {
 			s.deployments = append(s.deployments, d.value)
 		}
@@ -49,15 +51,16 @@ func (r *rolloutState) newScaling(name string, pods *template, from history.Vers
 		states = states[at:]
 	}
 	s.stale = at < 0 && from != 0
-	for _, each := range states {
-		s.replicaSetStates = append(s.replicaSetStates, each.value.cached, each.value.withOwnWrites)
+	for _, state := range states {
+		s.replicaSetStates = append(s.replicaSetStates, state.value.cached, state.value.withOwnWrites)
 	}
 	return s
 }
 
-// firstStateWith returns from which state on the process knew the version of a ReplicaSet
-// that it wrote from, -1 if that is not to be told. What it had made itself it
-// may have known without a new look at the others.
+// firstStateWith returns the index of the first state that may contain the given version
+// of a ReplicaSet, or -1. A write is based on that version. If the process wrote that
+// version itself, an earlier state of the other ReplicaSets is possible too (allowed
+// behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -72,8 +75,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether a version of a ReplicaSet is the given one, or that from
-// which the process made the given one.
+// derivesFrom reports whether a version of a ReplicaSet is the given one. It also does so
+// if the process wrote the given version by one or more writes based on set.
 func (r *rolloutState) derivesFrom(set *owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -88,17 +91,18 @@ func (r *rolloutState) derivesFrom(set *owner, at history.Version) bool {
 	return false
 }
 
-// hasCachedState reports whether the process was shown what it should judge by.
+// hasCachedState reports whether the cache contained a Deployment and its ReplicaSets, so
+// that the call can be checked.
 func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[replicaSetResource] > 0
 }
 
-// scalesUp reports whether the call adds replicas, whatever state led to it.
+// scalesUp reports whether the call adds replicas, whichever state it is based on.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
-// replicasBefore is how many replicas the ReplicaSet asked for, 0 if there was none.
+// replicasBefore returns the ReplicaSet's spec.replicas in a state, 0 if it is not there.
 func (s *scaling) replicasBefore(sets []*owner) int {
 	if set := findByName(sets, s.name); set != nil {
 		return set.replicas
@@ -113,15 +117,16 @@ func (s *scaling) mayBePending() bool {
 	})
 }
 
-// evidence of a violation by this call.
-func (s *scaling) evidence(m *Model, did, expected string) Evidence {
+// evidence returns the evidence of a violation by this call. action says what the process
+// did.
+func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
-	var knew []string
+	var cached []string
 	for _, set := range s.replicaSetStates[len(s.replicaSetStates)-1] {
-		knew = append(knew, fmt.Sprintf("%s=%d (%d available)", set.Name, set.replicas, set.status.AvailableReplicas))
+		cached = append(cached, fmt.Sprintf("%s (spec.replicas %d, %d available)", set.Name, set.replicas, set.status.AvailableReplicas))
 	}
 	return Evidence{
-		Summary:  fmt.Sprintf("%s of %d replicas: %s %s; it knew %s", d, d.replicas, s.rollout.process.name, did, strings.Join(knew, ", ")),
+		Summary:  fmt.Sprintf("%s (spec.replicas %d): %s %s; in its cache: %s", d, d.replicas, s.rollout.process.name, action, strings.Join(cached, ", ")),
 		Expected: expected,
 		Object:   &d.Ref,
 		At:       m.now,
@@ -129,8 +134,8 @@ func (s *scaling) evidence(m *Model, did, expected string) Evidence {
 	}
 }
 
-// checkableScaling is the scaling that the current record is, nil if it is none
-// or there is nothing to judge it by.
+// checkableScaling returns the scaling that the current record sends. It returns nil if
+// there is none, or no cached state to check it against.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil
@@ -138,8 +143,8 @@ func checkableScaling(m *Model) *scaling {
 	return m.sent.scaling
 }
 
-// isRollingUpdate reports whether the Deployment was to be updated by rolling, in every
-// way that the process may have had it in mind.
+// isRollingUpdate reports whether the strategy was RollingUpdate in every cached version
+// in the recent window.
 func (s *scaling) isRollingUpdate() bool {
 	return every(s.deployments, func(d *deployment) bool { return !d.recreate && !d.terminating })
 }

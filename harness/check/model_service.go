@@ -13,37 +13,38 @@ import (
 const (
 	serviceResource   = "services"
 	endpointsResource = "endpoints"
-	// leaderAnnotation marks Endpoints that are a leader election's record. They
-	// belong to no Service and are nobody else's to touch.
+	// leaderAnnotation marks Endpoints that are a leader-election record. Such Endpoints
+	// belong to no Service, and controllers must not change them.
 	leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
-	// overCapacityAnnotation says that there were more addresses than Endpoints hold.
+	// overCapacityAnnotation says that the Endpoints were truncated to addressesMax.
 	overCapacityAnnotation = "endpoints.kubernetes.io/over-capacity"
 	managedByLabel         = "endpoints.kubernetes.io/managed-by"
 	managedBy              = "endpoint-controller"
 	headlessLabel          = "service.kubernetes.io/headless"
 )
 
-// service is what the checks need of one version of a Service. It never changes.
+// service contains the fields of one version of a Service that checkers read. It is
+// immutable.
 type service struct {
 	history.Ref
 	labels      labels.Set
 	terminating bool
 	spec        corev1.ServiceSpec
-	selector    labels.Selector // matches nothing where the Service selects nothing
+	selector    labels.Selector // matches nothing if the Service has no selector
 }
 
-// managed reports whether the controller is to keep Endpoints for the Service;
-// of any other Service it leaves them alone.
+// managed reports whether the controller manages Endpoints for the Service. It ignores
+// the Endpoints of any other Service.
 func (s *service) managed() bool {
 	return len(s.spec.Selector) > 0 && s.spec.Type != corev1.ServiceTypeExternalName
 }
 
-// headless reports whether the Service has no IP of its own.
+// headless reports whether the Service has no cluster IP.
 func (s *service) headless() bool {
 	return s.spec.ClusterIP == corev1.ClusterIPNone || s.spec.ClusterIP == ""
 }
 
-// String is how evidence names the Service.
+// String returns the Service as evidence names it.
 func (s *service) String() string { return "Service " + s.Namespace + "/" + s.Name }
 
 func decodeService(o *history.Object) (*service, error) {
@@ -64,18 +65,18 @@ func decodeService(o *history.Object) (*service, error) {
 	return s, nil
 }
 
-// endpoints is one version of an Endpoints. It never changes. What it lists is
-// read only when it is looked at: most versions are soon replaced.
+// endpoints is one version of an Endpoints object. It is immutable. Its addresses are
+// decoded only when needed, because most versions are soon replaced.
 type endpoints struct {
 	history.Ref
 	labels         labels.Set
 	terminating    bool
-	leaderElection bool // a leader election's
+	leaderElection bool // a leader-election record
 	overCapacity   string
 	body           json.RawMessage
 }
 
-// String is how evidence names the Endpoints.
+// String returns the Endpoints as evidence names them.
 func (e *endpoints) String() string { return "Endpoints " + e.Namespace + "/" + e.Name }
 
 func newEndpoints(o *history.Object) *endpoints {
@@ -90,5 +91,5 @@ func newEndpoints(o *history.Object) *endpoints {
 	}
 }
 
-// serviceName is the name of the Service that Endpoints belong to by theirs.
+// serviceName returns the name of the Service to which Endpoints belong.
 func serviceName(r history.Ref) objectName { return objectName{serviceResource, r.Namespace, r.Name} }

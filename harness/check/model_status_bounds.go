@@ -7,13 +7,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// statusBounds is between which bounds lies what a process may know of an owner and
-// its pods when it reports them from the version of the owner that it was told
-// last: since it was told of that, and for the lag before. Whoever writes from it
-// has not begun before, however long its calls hang.
+// statusBounds are the bounds of the values that a process may report in the status of an
+// owner. They cover the time since the process received the version that the status write
+// is based on, and lag before. A sync that writes from a version cannot have begun
+// before, however long its requests take.
 type statusBounds struct {
-	version             history.Version // the highest that the process was told of
-	since               time.Duration   // when it was told of that first
+	version             history.Version // the highest resourceVersion of the owner that was delivered
+	since               time.Duration   // when that version was first delivered
 	generation          rangeSinceIdle
 	replicas            rangeSinceIdle
 	fullyLabeled        rangeSinceIdle
@@ -21,28 +21,27 @@ type statusBounds struct {
 	terminatingReplicas rangeSinceIdle
 	orphans             rangeSinceIdle
 	minReady            rangeSinceIdle // in seconds
-	failing             rangeSinceIdle // 1 where the status said that pods could not be made or deleted
-	// becameUnready counts pods that were ready and are so no more, or not the owner's;
-	// failures, calls for its pods that failed; missed, deletes of pods that were
-	// gone already.
+	failing             rangeSinceIdle // 1 if the status had the condition ReplicaFailure=True
+	// becameUnready counts ready pods that became unready or left the owner. failures
+	// counts failed calls for its pods. deletesNotFound counts deletes that returned 404.
 	becameUnready   countSinceIdle
 	failures        countSinceIdle
 	deletesNotFound countSinceIdle
-	// unreportedFailure: a call for its pods has failed for good since the process last reported,
-	// when the status did not say so yet.
+	// unreportedFailure: a call for the owner's pods has failed since the last status
+	// write, and the status does not have the condition ReplicaFailure yet.
 	unreportedFailure bool
 }
 
-// update takes in what has become of the owner, nil if it is gone, and its pods.
+// update records the current state of the owner, nil if it is gone, and of its pods.
 func (bounds *statusBounds) update(o *owner, before, now podCounts, replaced bool, at time.Duration) {
-	if o != nil && o.Version > bounds.version { // a list may go back, and come again
+	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
 		bounds.startAtVersion(at)
 	}
-	if replaced { // on the way a cache may have some of the old pods and some of the new
+	if replaced { // while a cache applies a list, it may contain some of the old and some of the new pods
 		bounds.record(podCounts{}, at)
 		bounds.record(before.plus(now), at)
-		bounds.becameUnready.add(at, min(before.ready, now.ready)) // each may have been another's
+		bounds.becameUnready.add(at, min(before.ready, now.ready)) // the ready pods may be others than before
 	}
 	bounds.record(now, at)
 	bounds.becameUnready.add(at, max(0, before.ready-now.ready))
@@ -66,21 +65,21 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.orphans.record(at, counts.orphans)
 }
 
-// recordCallResult takes in the answer to a create or delete, and whether it was certainly for
-// this owner.
+// recordCallResult records the result of a create or delete. certain says whether the
+// call was certainly for this owner.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
 	}
 	bounds.failures.add(at, 1)
-	// That a namespace is terminating is no failure (terminating-namespace-creates), and of what got no
-	// answer at all one may think what one likes.
+	// A terminating namespace (403, 404) does not count as a failure (allowed behavior
+	// terminating-namespace-creates). A call without any response may count or not.
 	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !isRetriedByClient(r) && bounds.failing.sinceIdle.high == 0 {
 		bounds.unreportedFailure = true
 	}
 }
 
-// startAtVersion begins anew with what may be known now.
+// startAtVersion forgets values that are older than the recent window.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,
@@ -92,7 +91,7 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	bounds.deletesNotFound.becameIdle(at)
 }
 
-// plus adds up what two tallies say of pods that are reported.
+// plus adds up the counts of two sets of pods that the status reports.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled
@@ -102,7 +101,7 @@ func (counts podCounts) plus(other podCounts) podCounts {
 	return counts
 }
 
-// fieldBounds is a number in a status, and between which bounds it may lie.
+// fieldBounds is a number in a status, and its bounds.
 type fieldBounds struct {
 	field     string
 	written   int

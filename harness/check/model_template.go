@@ -6,32 +6,33 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// hashLabel tells the ReplicaSets of one Deployment apart; it is no part of
-// what the Deployment's own template says.
+// hashLabel distinguishes the ReplicaSets of one Deployment. The Deployment's own
+// template does not have it.
 const hashLabel = "pod-template-hash"
 
-// template is a pod template. It never changes.
+// template is a pod template. It is immutable.
 type template struct {
 	labels labels.Selector // matches pods that carry every label of the template
-	// text is the template without its hash label, written in one way.
+	// text is the template without hashLabel, as canonical JSON.
 	text string
-	// hash is its hash label, "" if it has none.
+	// hash is the value of hashLabel, "" if there is none.
 	hash string
-	// pods is what pods made from it have.
+	// pods is the content that pods created from the template must have.
 	pods podContent
 }
 
-// podContent is what a pod has of its template, as far as a history keeps it.
+// podContent is the part of a pod that comes from its template, as far as histories
+// record it.
 type podContent struct {
 	labels, annotations map[string]string
 	finalizers          []string
 	containers          []container
 }
 
-// container is a container of a pod, or of a template.
+// container is a container of a pod or of a template.
 type container struct{ Name, Image string }
 
-// same reports whether two templates are equal, the hash label ignored.
+// same reports whether two templates are equal, except for hashLabel.
 func (t *template) same(other *template) bool { return t == other || t.text == other.text }
 
 func decodeTemplate(raw json.RawMessage) (*template, error) {
@@ -51,7 +52,7 @@ func decodeTemplate(raw json.RawMessage) (*template, error) {
 		return nil, err
 	}
 	if metadata, ok := free["metadata"].(map[string]any); ok {
-		delete(metadata, "creationTimestamp") // null or absent: it says nothing
+		delete(metadata, "creationTimestamp") // null or absent: both mean the same
 		if set, ok := metadata["labels"].(map[string]any); ok {
 			delete(set, hashLabel)
 			if len(set) == 0 {

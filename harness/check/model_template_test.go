@@ -17,8 +17,8 @@ func TestSameTemplate(t *testing.T) {
 		other fields
 		same  bool
 	}{
-		{"the hash label is no part of it", podTemplate("web", "v1", "abc"), true},
-		{"a null timestamp says nothing", fields{
+		{"a hash label", podTemplate("web", "v1", "abc"), true},
+		{"a null creationTimestamp", fields{
 			"spec": fields{"image": "v1"}, "metadata": fields{"creationTimestamp": nil, "labels": fields{"app": "web"}},
 		}, true},
 		{"another image", podTemplate("web", "v2", ""), false},
@@ -26,7 +26,7 @@ func TestSameTemplate(t *testing.T) {
 		{"no labels", fields{"spec": fields{"image": "v1"}}, false},
 	} {
 		if got := plain.same(read(c.other)); got != c.same {
-			t.Errorf("%s: same is %t", c.name, got)
+			t.Errorf("%s: same returned %t", c.name, got)
 		}
 	}
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// cachedPodState is a pod as the process had it for a time.
+// cachedPodState is a pod as it was cached for some time.
 type cachedPodState struct {
 	pod   *pod
-	since int64         // the record that told it so
-	until time.Duration // when something else was told; 0 while it holds
+	since int64         // the record of the list or delivery
+	until time.Duration // when another state was delivered; 0 while it is current
 }
 
-// watchScope is what a list or watch covers.
+// watchScope is the set of objects that a list or watch covers.
 type watchScope struct {
 	resource  string
-	namespace string // "" is all
-	// selective: it leaves out objects, so absence from it says nothing.
+	namespace string // empty: all namespaces
+	// selective: it has a selector, so that the absence of an object says nothing.
 	selective bool
-	// initial: it is a watch that begins with all there is.
+	// initial: it is a watch with sendInitialEvents.
 	initial bool
 }
 
-// watchScopeOf reads what a list or watch request asks for.
+// watchScopeOf returns the scope of a list or watch request.
 func watchScopeOf(r *history.Request) watchScope {
 	scope := watchScope{resource: r.Resource, namespace: r.Namespace}
 	query, err := url.ParseQuery(r.Query)
@@ -39,10 +39,10 @@ func watchScopeOf(r *history.Request) watchScope {
 	return scope
 }
 
-func newView(facts *decoder) *view {
+func newView(d *decoder) *view {
 	return &view{
 		objectSet:      newObjectSet(),
-		decoder:        facts,
+		decoder:        d,
 		reachedVersion: map[string]history.Version{},
 		requestedAll:   map[string]bool{},
 		listPages:      map[watchScope][]history.Object{},
@@ -56,12 +56,12 @@ func newView(facts *decoder) *view {
 	}
 }
 
-// watchStream is a watch of a process.
+// watchStream is an open watch of a process, or a list without a response.
 type watchStream struct {
 	process *process
 	scope   watchScope
-	// initial holds the initial events until all have come: a cache that lists
-	// by watching shows nothing of them before. Nil once they have.
+	// initial holds the initial events until the last of them. An informer that lists by
+	// watching changes its cache only then. It is nil afterwards.
 	initial map[types.UID]history.Object
 }
 
@@ -73,8 +73,8 @@ func newWatchStream(p *process, scope watchScope) *watchStream {
 	return s
 }
 
-// deliver applies a watch event. It reports whether the view now is as complete
-// as the event's version says.
+// deliver applies a watch event. It reports whether the cache then contains everything up
+// to the event's resourceVersion.
 func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
 	switch {
 	case d.Type == history.Error:
@@ -107,7 +107,7 @@ func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.D
 	}
 }
 
-// list applies a page of a list answer. It reports whether the list is complete.
+// list applies one page of a list response. It reports whether the list is complete.
 func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
 	items := l.Items
 	if l.Continued {
@@ -121,8 +121,8 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace makes the view what a complete list says, older or newer. What the
-// list lacks is gone, unless the list was of some objects only.
+// replace replaces the cached objects in a scope with those of a complete list, be they
+// older or newer. If the list was selective, it removes no object.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
@@ -152,8 +152,8 @@ func (v *view) advance(resource string, at history.Version) {
 	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
 }
 
-// putObject shows the process a version of an object. One without a body (of a watch
-// on metadata only) shows too little to count by; of Endpoints, that lists nothing.
+// putObject puts a version of an object into the cache. It ignores objects without a body
+// (from watches of metadata), except for Endpoints, which may list nothing.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	if len(o.Body) == 0 && o.Resource != endpointsResource {
 		return nil
@@ -182,7 +182,7 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	return nil
 }
 
-// drop shows the process that an object is gone.
+// drop removes an object from the cache.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	if resource != podResource {
 		v.remove(resource, uid)
@@ -196,14 +196,14 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.removePod(uid)
 }
 
-// recordFormer keeps how a pod stands as how it stood until now.
+// recordFormer adds the cached state of a pod to its former states.
 func (v *view) recordFormer(uid types.UID, at time.Duration) {
 	if p := v.pods[uid]; p != nil {
 		v.formerPods[uid] = append(v.formerPods[uid], cachedPodState{pod: p, since: v.podStateSince[uid], until: at})
 	}
 }
 
-// cachedPodStates returns how the process may have a pod in mind.
+// cachedPodStates returns the states of a pod in the recent window, oldest first.
 func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	seen := v.formerPods[uid]
 	if p := v.pods[uid]; p != nil {
@@ -212,8 +212,8 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	return seen
 }
 
-// atMostOneOwner is whether the process has had the pod, of late, with one owner at most.
-// Otherwise a delete cannot be laid at one owner's door.
+// atMostOneOwner reports whether the pod had at most one owner in the recent window.
+// Otherwise it is unclear for which owner the process deleted the pod.
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {
@@ -224,7 +224,7 @@ func (v *view) atMostOneOwner(uid types.UID) bool {
 	return len(managers) <= 1
 }
 
-// lookup finds the pod that a request names, be it gone by now.
+// lookup returns the pod that a request names, even if the cache no longer contains it.
 func (v *view) lookup(namespace, name string, uid types.UID) *pod {
 	if uid == "" {
 		if p := v.podNamed(namespace, name); p != nil {
@@ -242,7 +242,7 @@ func (v *view) lookup(namespace, name string, uid types.UID) *pod {
 	return nil
 }
 
-// prune drops the sightings that ended before the given time.
+// prune removes former pod states that ended before the given time.
 func (v *view) prune(before time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// viewOf is the view of a story's subject at its end.
+// viewOf returns the view of a history's subject at the end.
 func viewOf(t *testing.T, h *historyBuilder) *view {
 	t.Helper()
 	m := newModel(Settings{})
@@ -23,13 +23,14 @@ func viewOf(t *testing.T, h *historyBuilder) *view {
 
 func TestView(t *testing.T) {
 	type versions = map[string]history.Version
-	// The story begins at version 100; the ReplicaSet is 101, pods from 102 on.
+	// The history begins at version 100. The ReplicaSet has version 101; pods follow from
+	// 102.
 	for _, c := range []struct {
-		name string
-		tell func(h *historyBuilder, rs *history.Object)
-		want versions
+		name  string
+		build func(h *historyBuilder, rs *history.Object)
+		want  versions
 	}{
-		{"what was not delivered is not there", func(h *historyBuilder, rs *history.Object) {
+		{"committed, not delivered", func(h *historyBuilder, rs *history.Object) {
 			h.pod(rs, "web")
 		}, versions{}},
 		{"delivered", func(h *historyBuilder, rs *history.Object) {
@@ -40,22 +41,22 @@ func TestView(t *testing.T) {
 			h.deliver(pod)
 			h.deliverGone(h.commit(history.Deleted, *pod))
 		}, versions{}},
-		{"a relist replaces", func(h *historyBuilder, rs *history.Object) {
+		{"a new list replaces the cache", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
 			h.commit(history.Deleted, *pods[0])
 			h.pod(rs, "web")
 			h.list(podResource)
 		}, versions{"web-2": 103, "web-3": 105}},
-		{"a stale relist goes back", func(h *historyBuilder, rs *history.Object) {
+		{"a stale list restores old versions", func(h *historyBuilder, rs *history.Object) {
 			pod := h.pod(rs, "web")
 			h.deliver(h.terminate(pod))
 			h.listPart(podResource, "", []history.Object{*pod})
 		}, versions{"web-1": 102}},
-		{"a list of some says nothing of the others", func(h *historyBuilder, rs *history.Object) {
+		{"a list with a selector does not remove other objects", func(h *historyBuilder, rs *history.Object) {
 			h.running(rs, 2)
 			h.listPart(podResource, "labelSelector=app%3Dother", nil)
 		}, versions{"web-1": 102, "web-2": 103}},
-		{"pages are one list", func(h *historyBuilder, rs *history.Object) {
+		{"a list of two pages", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 3)
 			page := func(pod *history.Object, continued, more bool) {
 				step := h.request(history.Request{Verb: "list", Resource: podResource}).answered(200)
@@ -67,43 +68,43 @@ func TestView(t *testing.T) {
 			page(pods[0], false, true)
 			page(pods[2], true, false)
 		}, versions{"web-1": 102, "web-3": 104}},
-		{"a first page alone changes nothing", func(h *historyBuilder, rs *history.Object) {
+		{"a first page without the second", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
 			step := h.request(history.Request{Verb: "list", Resource: podResource}).answered(200)
 			h.append(history.Record{List: &history.List{
 				ID: step.request.ID, Subject: h.subject, Resource: podResource, Items: []history.Object{*pods[0]}, More: true,
 			}})
 		}, versions{"web-1": 102, "web-2": 103}},
-		{"a list that was refused", func(h *historyBuilder, rs *history.Object) {
+		{"a list that failed", func(h *historyBuilder, rs *history.Object) {
 			h.running(rs, 1)
 			h.request(history.Request{Verb: "list", Resource: podResource}).answered(500)
 		}, versions{"web-1": 102}},
-		{"a streaming list replaces when it is whole", func(h *historyBuilder, rs *history.Object) {
+		{"a complete streaming list replaces the cache", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
 			h.watch(podResource, "allowWatchBookmarks=true&sendInitialEvents=true")
 			h.deliver(pods[1])
 			h.bookmark(podResource, true)
 		}, versions{"web-2": 103}},
-		{"a streaming list that breaks off", func(h *historyBuilder, rs *history.Object) {
+		{"an incomplete streaming list", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
 			h.watch(podResource, "sendInitialEvents=true")
 			h.deliver(pods[1])
 			h.append(history.Record{WatchClosed: &history.WatchClosed{ID: h.watches[podResource], Subject: h.subject}})
 			h.watch(podResource, "")
 		}, versions{"web-1": 102, "web-2": 103}},
-		{"a new process knows nothing", func(h *historyBuilder, rs *history.Object) {
+		{"a new process has empty caches", func(h *historyBuilder, rs *history.Object) {
 			h.running(rs, 2)
 			h.begin("subject-0")
 			h.watch(podResource, "")
 		}, versions{}},
-		{"what comes for a process that ended is lost", func(h *historyBuilder, rs *history.Object) {
+		{"a delivery to a process that has ended", func(h *historyBuilder, rs *history.Object) {
 			old := h.watches[podResource]
 			h.begin("subject-0")
 			h.watch(podResource, "")
 			h.watches[podResource] = old
 			h.deliver(h.pod(rs, "web"))
 		}, versions{}},
-		{"metadata alone is not shown", func(h *historyBuilder, rs *history.Object) {
+		{"an object with metadata only", func(h *historyBuilder, rs *history.Object) {
 			bare := *h.pod(rs, "web")
 			bare.Body = nil
 			h.deliver(&bare)
@@ -112,7 +113,7 @@ func TestView(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHistoryBuilder()
 			rs := deliveredReplicaSet(h, 3)
-			c.tell(h, rs)
+			c.build(h, rs)
 			got := versions{}
 			for _, p := range viewOf(t, h).pods {
 				got[p.Name] = p.Version
@@ -124,26 +125,27 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestCachedPodStates: how a pod stood is remembered until the process was idle.
+// TestCachedPodStates requires that former states of a pod are kept until the process was
+// idle.
 func TestCachedPodStates(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 1)
 	pods := h.running(rs, 1)
 	h.deliver(h.removeOwner(pods[0]))
-	h.deliver(h.revise(pods[0].Name, "status", map[string]any{"phase": "Pending"})) // no change of claim
-	seen := func() []string {
+	h.deliver(h.revise(pods[0].Name, "status", map[string]any{"phase": "Pending"})) // ownership does not change
+	owners := func() []string {
 		var all []string
-		for _, sighting := range viewOf(t, h).cachedPodStates(pods[0].UID) {
-			all = append(all, sighting.pod.controller.Name)
+		for _, state := range viewOf(t, h).cachedPodStates(pods[0].UID) {
+			all = append(all, state.pod.controller.Name)
 		}
 		return all
 	}
-	if diff := cmp.Diff([]string{"web", ""}, seen()); diff != "" {
-		t.Errorf("at once: -want +got:\n%s", diff)
+	if diff := cmp.Diff([]string{"web", ""}, owners()); diff != "" {
+		t.Errorf("before the process was idle: -want +got:\n%s", diff)
 	}
 	h.wait(3 * time.Second)
 	h.readLive(rs)
-	if diff := cmp.Diff([]string{""}, seen()); diff != "" {
-		t.Errorf("after an idle spell: -want +got:\n%s", diff)
+	if diff := cmp.Diff([]string{""}, owners()); diff != "" {
+		t.Errorf("after the process was idle: -want +got:\n%s", diff)
 	}
 }

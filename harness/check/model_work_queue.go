@@ -2,7 +2,7 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// objectGone reports whether its process does not know the object of an item any more.
+// objectGone reports whether the cache no longer contains the object of the key.
 func (key workQueueKey) objectGone() bool {
 	view := key.process.view
 	if key.service != (objectName{}) {
@@ -11,7 +11,7 @@ func (key workQueueKey) objectGone() bool {
 	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil
 }
 
-// String is how evidence names the object of an item.
+// String returns the object of the key as evidence names it.
 func (key workQueueKey) String() string {
 	switch {
 	case key.service != objectName{}:
@@ -24,7 +24,7 @@ func (key workQueueKey) String() string {
 	return "owner " + string(key.uid)
 }
 
-// ref points evidence to the object of an item.
+// ref returns the object that evidence refers to.
 func (key workQueueKey) ref() *history.Ref {
 	switch {
 	case key.service != objectName{}:

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Settled tells from the truth, as it is recorded, whether a run has converged.
-// Its Observe may follow a recorder while Pending is called from elsewhere.
+// Settled determines from the committed state whether a run has converged. Observe and
+// Pending may be called concurrently.
 type Settled struct {
 	mu        sync.Mutex
 	decoder   *decoder
@@ -19,17 +19,17 @@ type Settled struct {
 	start     history.Start
 	at        time.Duration
 	err       error
-	// convergedServices is the Services in order, as of when they were last looked at.
+	// convergedServices caches the Services without differences since their last change.
 	convergedServices map[types.UID]bool
 }
 
-// NewSettled returns a Settled that has seen nothing.
+// NewSettled returns a Settled without any objects.
 func NewSettled() *Settled {
 	return &Settled{decoder: newDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
 }
 
-// Observe takes in the next record. It keeps nothing of it
-// but bodies of pods and Endpoints, which never change.
+// Observe processes the next record. It retains only bodies of pods and Endpoints, which
+// are immutable.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,9 +48,9 @@ func (s *Settled) Observe(r *history.Record) {
 	}
 }
 
-// Pending says what has not converged, a line each, in order of names; nothing
-// when all has. It includes what the subject can only wait for, such as pods
-// that are not ready, so that a run does not begin to ask for quiet too early.
+// Pending returns one line for each difference from the converged state, sorted by name.
+// It includes those that the subject can only wait for, such as pods that are not ready.
+// Otherwise a run would expect an end of all writes too early.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,9 +64,9 @@ func (s *Settled) Pending() []string {
 	return lines
 }
 
-// allPending says what is not yet as it is to become in a namespace. Services are
-// looked at only when their pods have come to rest, and once for each change:
-// they are the costly ones, and the run asks after every record.
+// allPending returns the differences of a namespace. It compares Services only once all
+// pods have converged, and only once after each change. These comparisons are expensive,
+// and a run calls Pending after every record.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	objects := s.committed
 	for _, uid := range sortedByName(objects.owners, namespace) {

@@ -24,40 +24,40 @@ func TestSettled(t *testing.T) {
 	h.owner(controllers, "db", "db", 0)
 	h.status("db", 0)
 	want := []string{
-		"ReplicaSet ns/web: 0 of 2 pods active",
-		"ReplicaSet ns/web: status.observedGeneration is 0 at generation 2",
+		"ReplicaSet ns/web: 0 active pods, expected 2",
+		"ReplicaSet ns/web: status.observedGeneration is 0, expected 2",
 	}
 	if diff := cmp.Diff(want, pendingNow()); diff != "" {
-		t.Errorf("nothing done: -want +got:\n%s", diff)
+		t.Errorf("no pods: -want +got:\n%s", diff)
 	}
 
 	for range 2 {
 		p := *h.pod(rs, "web")
-		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the start
+		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the start of the run
 		h.commit(history.Modified, p)
 	}
 	h.status("web", 2)
 	h.revise("web", "status", map[string]any{"availableReplicas": 0})
-	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods not yet available"}, pendingNow()); diff != "" {
-		t.Errorf("pods not yet available: -want +got:\n%s", diff)
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods are not available yet (minReadySeconds)"}, pendingNow()); diff != "" {
+		t.Errorf("pods not available yet: -want +got:\n%s", diff)
 	}
 
 	h.wait(30 * time.Second)
 	h.status("web", 2)
 	gone := h.terminate(h.pod(rs, "web"))
-	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods being deleted"}, pendingNow()); diff != "" {
-		t.Errorf("one more, and deleted: -want +got:\n%s", diff)
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods are terminating"}, pendingNow()); diff != "" {
+		t.Errorf("a terminating pod: -want +got:\n%s", diff)
 	}
 
 	h.commit(history.Deleted, *gone)
 	if got := pendingNow(); len(got) != 0 {
-		t.Errorf("all done: got %q", got)
+		t.Errorf("converged: got %q", got)
 	}
 }
 
-// TestSettledKnowsServices: a run waits for Endpoints, also when they change
-// after they were found in order, and for those whose Service has gone.
-func TestSettledKnowsServices(t *testing.T) {
+// TestSettledServices requires that Pending includes wrong Endpoints. It does so
+// even if they were right before, and if their Service is deleted.
+func TestSettledServices(t *testing.T) {
 	h := newHistoryBuilder()
 	settled, seen := NewSettled(), 0
 	pendingNow := func() []string {
@@ -78,9 +78,9 @@ func TestSettledKnowsServices(t *testing.T) {
 	e := h.endpoints("web")
 	expect("no pods", "")
 	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
-	expect("a pod has come", "Service ns/web: its Endpoints lack 10.1.0.1:8080 (pod Pod ns/web-1)")
+	expect("a ready pod", "Service ns/web: Endpoints lack 10.1.0.1:8080 (Pod ns/web-1)")
 	h.remove(service)
-	expect("the Service has gone", "Endpoints ns/web: left behind by a Service that is gone")
+	expect("Service deleted", "Endpoints ns/web: the Service is deleted, expected that the Endpoints are deleted too")
 	h.remove(e)
-	expect("all is gone", "")
+	expect("Endpoints deleted", "")
 }

@@ -14,27 +14,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// A small model of a cluster, in virtual time: an API server that keeps
-// versions, watches that lag, nodes that run pods, users and faults. A model of
-// a controller (sim_controller_test.go) runs against it, and what an observer
-// and a proxy would have written down is the history.
+// These files contain a small simulation of a cluster in virtual time: an API server with
+// resource versions, late watches, nodes that run pods, users and faults. A simulated
+// controller (sim_controller_test.go) runs against it. The simulation writes the history
+// that a run would record.
 
-// conditions are what goes wrong in a simulated run, while there is chaos.
+// conditions are the parameters of a simulated run. Faults occur only during the chaos
+// phase.
 type conditions struct {
 	seed         uint64
-	podLag       time.Duration // at most, of pod events
-	ownerLag     time.Duration
-	refused      float64 // share of writes refused
-	lost         float64 // share of writes whose answer is lost
+	podLag       time.Duration // maximum delay of pod events
+	ownerLag     time.Duration // maximum delay of owner events
+	refused      float64       // share of writes that are refused
+	lost         float64       // share of writes whose response is lost
 	restarts     int
-	codes        []int         // with which writes are refused
+	codes        []int         // the status codes of refused writes
 	resource     string        // of the owners
-	replicas     int           // at most
-	disturbances int           // number of things that users and nodes do
-	grace        time.Duration // at most, that a deleted pod takes to go
+	replicas     int           // maximum
+	disturbances int           // number of operations by users and nodes
+	grace        time.Duration // maximum time until a terminating pod is deleted
 }
 
-// simObject is one version of an object. It never changes.
+// simObject is one version of an object. It is immutable.
 type simObject struct {
 	history.Object
 	failed, ready bool
@@ -56,23 +57,23 @@ func (object *simObject) app() string { return object.Labels["app"] }
 
 type cluster struct {
 	conditions
-	random    *rand.Rand
-	now       time.Duration
-	events    events
-	order     int
-	seq       int64
-	records   []*history.Record
-	ids       uint64
-	version   history.Version
-	things    map[types.UID]*simObject
-	names     int
-	chaos     bool
-	committed *simStream
-	subject   *controller
+	random      *rand.Rand
+	now         time.Duration
+	events      events
+	order       int
+	seq         int64
+	records     []*history.Record
+	ids         uint64
+	version     history.Version
+	liveObjects map[types.UID]*simObject
+	names       int
+	chaos       bool
+	committed   *simStream
+	subject     *controller
 }
 
 func newCluster(c conditions) *cluster {
-	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), things: map[types.UID]*simObject{}, version: 1000, chaos: true}
+	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), liveObjects: map[types.UID]*simObject{}, version: 1000, chaos: true}
 	s.committed = &simStream{}
 	s.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
 	return s
@@ -84,20 +85,20 @@ func (s *cluster) append(r history.Record) {
 	s.records = append(s.records, &r)
 }
 
-// up to d, at random.
+// upTo returns a random duration of at most d.
 func (s *cluster) upTo(d time.Duration) time.Duration {
 	return time.Duration(s.random.Int64N(int64(d) + 1))
 }
 
 func (s *cluster) chance(p float64) bool { return s.chaos && s.random.Float64() < p }
 
-// after lets something happen later.
+// after calls a function later.
 func (s *cluster) after(d time.Duration, do func()) {
 	s.order++
 	heap.Push(&s.events, event{at: s.now + d, order: s.order, do: do})
 }
 
-// run lets time pass.
+// run executes all events up to a time.
 func (s *cluster) run(until time.Duration) {
 	for len(s.events) > 0 && s.events[0].at <= until {
 		next := heap.Pop(&s.events).(event)
@@ -127,7 +128,8 @@ func (e *events) Pop() any {
 	return last
 }
 
-// simStream delivers in order, late, until it is told to hold nothing back.
+// simStream delivers events in order and late. release delivers all waiting events at
+// once.
 type simStream struct {
 	last    time.Duration
 	waiting []func()
@@ -168,9 +170,9 @@ func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 		object.Body = ownerBody(&object)
 	}
 	if kind == history.Deleted {
-		delete(s.things, object.UID)
+		delete(s.liveObjects, object.UID)
 	} else {
-		s.things[object.UID] = &object
+		s.liveObjects[object.UID] = &object
 	}
 	s.committed.send(s, s.upTo(3*time.Millisecond), func() {
 		s.append(history.Record{Commit: &history.Commit{Type: kind, Object: object.Object}})
@@ -208,7 +210,7 @@ func (s *cluster) sent(r history.Request) uint64 {
 	return r.ID
 }
 
-// addPod makes a pod, which becomes ready soon, or, of some, only later.
+// addPod creates a pod, which becomes ready within 100 ms, or rarely within 15 s.
 func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	s.names++
 	name := fmt.Sprintf("%s-%d", app, s.names)
@@ -221,7 +223,7 @@ func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 		start = 15 * time.Second
 	}
 	s.after(s.upTo(start), func() {
-		if p := s.things[object.UID]; p != nil && p.active() {
+		if p := s.liveObjects[object.UID]; p != nil && p.active() {
 			ready := *p
 			ready.ready = true
 			s.put(history.Modified, ready)
@@ -235,11 +237,11 @@ func (s *cluster) kill(object *simObject) {
 	if object.Terminating() {
 		return
 	}
-	dying := *object
-	dying.Deleting = time.Unix(1e9, 0)
-	s.put(history.Modified, dying)
+	terminating := *object
+	terminating.Deleting = time.Unix(1e9, 0)
+	s.put(history.Modified, terminating)
 	s.after(s.upTo(s.grace), func() {
-		if p := s.things[object.UID]; p != nil {
+		if p := s.liveObjects[object.UID]; p != nil {
 			s.put(history.Deleted, *p)
 		}
 	})
@@ -256,24 +258,24 @@ func (s *cluster) addOwner(name string, replicas int) *simObject {
 }
 
 func (s *cluster) scale(uid types.UID, replicas int) {
-	scaled := *s.things[uid]
+	scaled := *s.liveObjects[uid]
 	scaled.replicas = replicas
 	scaled.Generation++
 	s.put(history.Modified, scaled)
 }
 
-// live returns the objects of a resource in order of names.
+// live returns the objects of a resource, sorted by UID.
 func (s *cluster) live(resource string) []*simObject {
 	var all []*simObject
-	for _, uid := range slices.Sorted(maps.Keys(s.things)) {
-		if object := s.things[uid]; object.Resource == resource {
+	for _, uid := range slices.Sorted(maps.Keys(s.liveObjects)) {
+		if object := s.liveObjects[uid]; object.Resource == resource {
 			all = append(all, object)
 		}
 	}
 	return all
 }
 
-// disturb does one thing that users, nodes or other controllers may do.
+// disturb performs one random operation of a user, a node or another controller.
 func (s *cluster) disturb() {
 	owners, pods := s.live(s.resource), s.live(podResource)
 	owner := owners[s.random.IntN(len(owners))]
@@ -307,7 +309,7 @@ func (s *cluster) disturb() {
 	}
 }
 
-// simulate runs a controller with the given rules under the given conditions.
+// simulate runs a simulated controller with the given rules under the given conditions.
 func simulate(c conditions, r rules) *cluster {
 	s := newCluster(c)
 	s.addOwner("web", 0)
@@ -336,7 +338,7 @@ func simulate(c conditions, r rules) *cluster {
 	return s
 }
 
-// settle lets time pass until all is as it should be, as a run does.
+// settle runs until the cluster has converged, as a real run does.
 func (s *cluster) settle(within time.Duration) {
 	settled := NewSettled()
 	seen := 0

@@ -10,27 +10,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rules are those that the model of a controller breaks.
+// rules are the rules that a simulated controller breaks.
 type rules struct {
-	noExpectations          bool // acts whatever it has not observed
+	noExpectations          bool // decides before it has observed its own creates and deletes
 	noBurstLimit            bool
 	noSlowStart             bool
-	noBackOff               bool // requeues at once
-	countsFailed            bool // takes failed pods for active (and so does not replace them)
-	takesForeign            bool // takes matching pods of other controllers for its own
-	noLiveRead              bool // adopts by its cached owner (R10)
-	keepsFailedExpectations bool // a failed create stays expected (R16)
+	noBackOff               bool // requeues a failed key at once
+	countsFailed            bool // counts failed pods as active, and so does not replace them
+	takesForeign            bool // counts matching pods of other controllers as its own
+	noLiveRead              bool // adopts without a live read of the owner (R10)
+	keepsFailedExpectations bool // a failed create does not lower the expectations (R16)
 	countsTerminating       bool // counts terminating pods when it scales down (R2)
-	repeatsBatch            bool // a new leader creates as if there were no pods (R28)
-	deletesInAnyOrder       bool // deletes whichever pods (R13)
+	repeatsBatch            bool // creates a whole batch after a restart (R28)
+	deletesInAnyOrder       bool // ignores the order of scale-down (R13)
 	reportsAllReady         bool // reports every pod as ready
-	reportsSpecReplicas     bool // reports as many pods as there should be
-	reportsLaterGeneration  bool // reports a generation that is yet to come
-	reportsFirstGeneration  bool // reports the first generation again and again
-	reportsNoFailure        bool // does not report that creates or deletes failed
+	reportsSpecReplicas     bool // reports spec.replicas as status.replicas
+	reportsLaterGeneration  bool // reports an observedGeneration above the generation
+	reportsFirstGeneration  bool // never raises observedGeneration after the first status write
+	reportsNoFailure        bool // never sets the condition ReplicaFailure
 }
 
-// controller is a life of a controller that counts what it observes, as
+// controller is one process with a simulated controller. It counts observed pods, as the
 // ReplicationController does.
 type controller struct {
 	*cluster
@@ -43,7 +43,7 @@ type controller struct {
 	queued       map[types.UID]bool
 	running      map[types.UID]bool
 	failures     map[types.UID]int
-	fresh        map[types.UID]bool
+	firstSync    map[types.UID]bool
 }
 
 type expected struct {
@@ -51,7 +51,7 @@ type expected struct {
 	deletes map[types.UID]bool
 }
 
-// restart ends the subject, if there is one, and starts another.
+// restart stops the subject, if it runs, and starts a new process.
 func (s *cluster) restart(r rules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -60,7 +60,7 @@ func (s *cluster) restart(r rules) {
 	c := &controller{
 		cluster: s, rules: r, feeds: map[string]*simStream{}, caches: map[string]*simStream{}, watches: map[string]uint64{},
 		pods: map[types.UID]*simObject{}, owners: map[types.UID]*simObject{}, expected: map[types.UID]*expected{},
-		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, fresh: map[types.UID]bool{},
+		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, firstSync: map[types.UID]bool{},
 	}
 	s.subject = c
 	for _, resource := range []string{s.resource, podResource} {
@@ -84,7 +84,7 @@ func (c *controller) list(resource string) {
 	c.feeds[resource] = &simStream{last: c.now + time.Millisecond}
 }
 
-// sendEvent hands an event to the proxy, which delivers it when its time has come.
+// sendEvent sends an event to the proxy, which delivers it after a delay.
 func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	lag := time.Millisecond
 	if c.chaos {
@@ -101,13 +101,13 @@ func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	})
 }
 
-// observe is the cache and the handlers.
+// observe updates the cache and calls the event handlers.
 func (c *controller) observe(kind history.EventType, object *simObject) {
 	if !c.alive() {
 		return
 	}
 	if object.Resource != podResource {
-		c.fresh[object.UID] = c.owners[object.UID] == nil
+		c.firstSync[object.UID] = c.owners[object.UID] == nil
 		c.owners[object.UID] = object
 		c.enqueue(object.UID)
 		return
@@ -128,8 +128,8 @@ func (c *controller) observe(kind history.EventType, object *simObject) {
 	c.enqueueOwners(old, object)
 }
 
-// observeDelete does not go by the pod's controller: a pod that is stripped of
-// it while it is deleted must not be waited for.
+// observeDelete ignores the pod's controllerRef. A terminating pod may lose its
+// controllerRef, and the controller must not wait for its deletion then.
 func (c *controller) observeDelete(object *simObject) {
 	for uid, e := range c.expected {
 		if e.deletes[object.UID] {
@@ -139,11 +139,11 @@ func (c *controller) observeDelete(object *simObject) {
 	}
 }
 
-// enqueueOwners enqueues whom a pod's event concerns.
+// enqueueOwners enqueues the owners that a pod event concerns.
 func (c *controller) enqueueOwners(old, now *simObject) {
 	for uid, o := range c.owners {
-		mine := now.controller() == uid || old != nil && old.controller() == uid
-		if mine || now.controller() == "" && now.app() == o.Name {
+		claimed := now.controller() == uid || old != nil && old.controller() == uid
+		if claimed || now.controller() == "" && now.app() == o.Name {
 			defer c.enqueue(uid)
 		}
 	}
@@ -174,28 +174,28 @@ func (c *controller) work(uid types.UID) {
 			c.failures[uid]++
 			c.after(delay, func() { c.enqueue(uid) })
 		}
-		c.work(uid) // if it was woken meanwhile
+		c.work(uid) // if an event enqueued the key during the sync
 	})
 }
 
-// sync claims, creates or deletes, and writes the status, in this order.
+// sync adopts, creates or deletes pods, and then writes the status.
 func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	o := c.owners[uid]
 	e := c.expected[uid]
 	settled := e == nil || c.noExpectations || e.creates <= 0 && len(e.deletes) == 0
-	var mine, orphans []*simObject
-	dying := 0
+	var claimed, orphans []*simObject
+	terminating := 0
 	for _, id := range slices.Sorted(maps.Keys(c.pods)) {
 		p := c.pods[id]
 		foreign := c.takesForeign && p.controller() == foreign().UID
 		switch {
 		case p.Terminating():
 			if p.controller() == uid {
-				dying++
+				terminating++
 			}
 		case p.app() != o.Name || p.failed && !c.countsFailed:
 		case p.controller() == uid || foreign:
-			mine = append(mine, p)
+			claimed = append(claimed, p)
 		case p.controller() == "":
 			orphans = append(orphans, p)
 		}
@@ -205,31 +205,31 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 			done(false)
 			return
 		}
-		mine = append(mine, orphans...)
+		claimed = append(claimed, orphans...)
 		finish := func(managed bool) {
-			c.writeStatus(o, mine, !managed && !c.reportsNoFailure, func(written bool) { done(managed && written) })
+			c.writeStatus(o, claimed, !managed && !c.reportsNoFailure, func(written bool) { done(managed && written) })
 		}
 		if !settled {
 			finish(true)
 			return
 		}
-		c.manage(o, mine, dying, finish)
+		c.manage(o, claimed, terminating, finish)
 	})
 }
 
-func (c *controller) manage(o *simObject, mine []*simObject, dying int, done func(ok bool)) {
+func (c *controller) manage(o *simObject, claimed []*simObject, terminating int, done func(ok bool)) {
 	limit := 500
 	if c.noBurstLimit {
 		limit = 1 << 20
 	}
-	counted := len(mine)
-	if c.repeatsBatch && c.fresh[o.UID] {
+	counted := len(claimed)
+	if c.repeatsBatch && c.firstSync[o.UID] {
 		counted = 0
 	}
-	c.fresh[o.UID] = false
+	c.firstSync[o.UID] = false
 	excess := counted - o.replicas
 	if c.countsTerminating && excess > 0 {
-		excess = min(excess+dying, len(mine))
+		excess = min(excess+terminating, len(claimed))
 	}
 	switch {
 	case excess < 0:
@@ -238,15 +238,15 @@ func (c *controller) manage(o *simObject, mine []*simObject, dying int, done fun
 		c.create(o, n, 1, done)
 	case excess > 0:
 		if !c.deletesInAnyOrder {
-			slices.SortStableFunc(mine, func(a, b *simObject) int { return compareBool(a.ready, b.ready) })
+			slices.SortStableFunc(claimed, func(a, b *simObject) int { return compareBool(a.ready, b.ready) })
 		}
-		c.delete(o, mine[:min(excess, limit)], done)
+		c.delete(o, claimed[:min(excess, limit)], done)
 	default:
 		done(true)
 	}
 }
 
-// create sends n creates in batches.
+// create sends n creates in slow-start batches.
 func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	e := c.expected[o.UID]
 	batch = min(batch, n)
@@ -291,7 +291,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 	answers, failed := 0, false
 	for _, p := range pods {
 		effect := func() (int, *simObject) {
-			now := c.things[p.UID]
+			now := c.liveObjects[p.UID]
 			if now == nil {
 				return 404, nil
 			}
@@ -311,7 +311,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 	}
 }
 
-// adopt takes orphans one by one, after one live read.
+// adopt adopts orphans one by one, after one live read of the owner.
 func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool)) {
 	if len(orphans) == 0 {
 		done(true)
@@ -325,7 +325,7 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 		}
 		p := orphans[i]
 		effect := func() (int, *simObject) {
-			now := c.things[p.UID]
+			now := c.liveObjects[p.UID]
 			switch {
 			case now == nil:
 				return 404, nil
@@ -350,7 +350,7 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 		return
 	}
 	read := history.Request{Verb: "get", Resource: o.Resource, Namespace: namespace, Name: o.Name}
-	c.call(read, func() (int, *simObject) { return 200, c.things[o.UID] }, func(code int, _ *simObject) {
+	c.call(read, func() (int, *simObject) { return 200, c.liveObjects[o.UID] }, func(code int, _ *simObject) {
 		if code == 200 {
 			next(0)
 		} else {
@@ -359,17 +359,17 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 	})
 }
 
-func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, done func(ok bool)) {
+func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing bool, done func(ok bool)) {
 	ready := 0
-	for _, p := range mine {
+	for _, p := range claimed {
 		if p.ready {
 			ready++
 		}
 	}
-	status := ownerStatus{len(mine), len(mine), ready, ready, o.Generation, nil}
+	status := ownerStatus{len(claimed), len(claimed), ready, ready, o.Generation, nil}
 	switch {
 	case c.reportsAllReady:
-		status.ReadyReplicas, status.AvailableReplicas = len(mine), len(mine)
+		status.ReadyReplicas, status.AvailableReplicas = len(claimed), len(claimed)
 	case c.reportsSpecReplicas:
 		status.Replicas = o.replicas
 	case c.reportsLaterGeneration:
@@ -381,14 +381,14 @@ func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, 
 		done(true)
 		return
 	}
-	said := *o
-	said.status, said.failing = status, failing
-	said.Body = ownerBody(&said)
+	updated := *o
+	updated.status, updated.failing = status, failing
+	updated.Body = ownerBody(&updated)
 	request := history.Request{
-		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &said.Object,
+		Verb: "update", Resource: o.Resource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &updated.Object,
 	}
 	c.call(request, func() (int, *simObject) {
-		now := *c.things[o.UID]
+		now := *c.liveObjects[o.UID]
 		if now.Version != o.Version {
 			return 409, nil
 		}
@@ -397,17 +397,17 @@ func (c *controller) writeStatus(o *simObject, mine []*simObject, failing bool, 
 	}, func(code int, _ *simObject) { done(code == 200) })
 }
 
-// call sends a request through the proxy, where it may be refused or its answer
-// lost. A refusal with Retry-After is repeated without the controller knowing.
-func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, made *simObject)) {
+// call sends a request through the proxy, which may refuse it or lose its response. The
+// client retries a refusal with Retry-After without notice to the controller.
+func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, result *simObject)) {
 	if !c.alive() {
 		return
 	}
 	id := c.sent(r)
-	reply := func(response history.Response, made *simObject, repeat bool) {
+	reply := func(response history.Response, result *simObject, repeat bool) {
 		response.ID = id
-		if made != nil && response.OK() {
-			response.Object = &made.Object
+		if result != nil && response.OK() {
+			response.Object = &result.Object
 		}
 		c.append(history.Record{Response: &response})
 		switch {
@@ -415,7 +415,7 @@ func (c *controller) call(r history.Request, effect func() (int, *simObject), th
 		case repeat:
 			c.after(time.Second, func() { c.call(r, effect, then) })
 		default:
-			c.after(c.upTo(time.Millisecond), func() { then(response.Code, made) })
+			c.after(c.upTo(time.Millisecond), func() { then(response.Code, result) })
 		}
 	}
 	c.after(c.upTo(3*time.Millisecond), func() {
@@ -430,13 +430,13 @@ func (c *controller) call(r history.Request, effect func() (int, *simObject), th
 			reply(response, nil, repeat)
 			return
 		}
-		code, made := effect()
+		code, result := effect()
 		lost := c.chance(c.lost)
 		c.after(c.upTo(5*time.Millisecond), func() {
 			if lost {
 				reply(history.Response{Reached: true}, nil, false)
 			} else {
-				reply(history.Response{Code: code, ServerCode: code, Reached: true}, made, false)
+				reply(history.Response{Code: code, ServerCode: code, Reached: true}, result, false)
 			}
 		})
 	})

@@ -14,75 +14,76 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rolloutRules are those that the model of the controller of Deployments breaks.
+// rolloutRules are the rules that a simulated Deployment controller breaks.
 type rolloutRules struct {
 	noSurge                 bool // ignores maxSurge
-	noUnavailable           bool // ignores what is available
-	noWait                  bool // Recreate: does not wait for old pods
-	twins                   bool // does not find its ReplicaSet by its template
-	noReport                bool // never writes the status
-	rewrites                bool // writes the status every so often, whether it has changed or not
-	recounts                bool // takes its own ReplicaSet for a collision
-	renumbers               bool // gives a ReplicaSet that it goes back to a low revision
-	reportsNegative         bool // may report fewer than no unavailable replicas
-	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's replicas as available
-	reportsProgress         bool // renews the time of the last progress whatever happens
-	staleDeadline           bool // measures a rollout's deadline from the end of the one before
-	noDeadline              bool // never reports that a deadline is missed
-	rollsAnywhere           bool // rolls back to whatever revision
-	keepsRollbackAnnotation bool // does not take the annotation away that asks for a rollback
-	trimsEarly              bool // deletes old ReplicaSets before the rollout is at its end
-	trimsLast               bool // deletes the highest revisions first
-	neverTrims              bool // deletes no old ReplicaSets
-	scalesUpOld             bool // scales an old ReplicaSet up
-	newestFirst             bool // scales the newest of the old ReplicaSets down first
-	allToOne                bool // scales only the smallest ReplicaSet when it is to be in proportion
-	restToSmallest          bool // begins with the smallest then
+	noUnavailable           bool // ignores the available replicas
+	recreatesAtOnce         bool // Recreate: does not wait until old pods are deleted
+	createsDuplicate        bool // creates a second ReplicaSet for the same template
+	noStatus                bool // never writes the status
+	rewritesStatus          bool // writes the status regularly, although it has not changed
+	incrementsCollisions    bool // handles its own ReplicaSet as a hash collision
+	reusesRevision          bool // gives a ReplicaSet that it reuses revision 1
+	reportsNegative         bool // may report a negative number of unavailable replicas
+	reportsOnlyNewAvailable bool // reports only the new ReplicaSet's available replicas
+	reportsProgress         bool // always renews the lastUpdateTime of the condition Progressing
+	staleDeadline           bool // measures the progress deadline from the end of the previous rollout
+	noDeadline              bool // never reports ProgressDeadlineExceeded
+	rollsBackAnywhere       bool // rolls back to an arbitrary revision
+	keepsRollbackAnnotation bool // does not remove the rollback annotation
+	deletesOldEarly         bool // deletes old ReplicaSets before the rollout is complete
+	deletesNewestFirst      bool // deletes the highest revisions first
+	neverDeletesOld         bool // deletes no old ReplicaSets
+	scalesUpOld             bool // scales up an old ReplicaSet
+	scalesNewestFirst       bool // scales down the newest old ReplicaSet first
+	scalesOnlySmallest      bool // proportional scaling: scales only the smallest ReplicaSet
+	remainderToSmallest     bool // proportional scaling: the smallest ReplicaSet gets the remainder
 
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
 
-// deployer is a life of a controller of Deployments that goes by its cache alone.
+// deployer is one process with a simulated Deployment controller. It reads only its
+// cache.
 type deployer struct {
-	*controller // for its calls and feeds
+	*controller // for requests and streams
 	sim         *rolloutSim
 	rules       rolloutRules
 	cache       map[types.UID]*history.Object
 	queued      bool
 	running     bool
 	failures    int
-	twins       map[string]bool // ReplicaSets that it made a second time
+	duplicated  map[string]bool // ReplicaSets for whose template it has created a second one
 }
 
-// restart ends the subject, if there is one, and starts another.
+// restart stops the subject, if it runs, and starts a new process.
 func (s *rolloutSim) restart(r rolloutRules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
 	}
 	s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
 	c := &controller{cluster: s.cluster, feeds: map[string]*simStream{}, caches: map[string]*simStream{}, watches: map[string]uint64{}}
-	life := &deployer{controller: c, sim: s, rules: r, cache: map[types.UID]*history.Object{}, twins: map[string]bool{}}
-	s.subject, s.deployer = c, life
+	d := &deployer{controller: c, sim: s, rules: r, cache: map[types.UID]*history.Object{}, duplicated: map[string]bool{}}
+	s.subject, s.deployer = c, d
 	for _, resource := range rolloutResources {
 		id := s.sent(history.Request{Verb: "list", Resource: resource})
 		s.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
 		list := &history.List{ID: id, Subject: "subject-0", Resource: resource, Version: s.version}
-		for _, o := range s.of(resource, "") {
+		for _, o := range s.objectsOf(resource, "") {
 			list.Items = append(list.Items, *o)
-			life.cache[o.UID] = o
+			d.cache[o.UID] = o
 		}
 		s.append(history.Record{List: list})
 		c.watches[resource] = s.sent(history.Request{Verb: "watch", Resource: resource})
 		c.feeds[resource] = &simStream{last: s.now + time.Millisecond}
 		c.caches[resource] = &simStream{}
 	}
-	life.enqueue(5 * time.Millisecond)
-	if r.rewrites {
-		life.rewrite()
+	d.enqueue(5 * time.Millisecond)
+	if r.rewritesStatus {
+		d.rewrite()
 	}
 }
 
-// rewrite wakes it again and again.
+// rewrite enqueues the Deployment every 300 ms.
 func (d *deployer) rewrite() {
 	d.enqueue(0)
 	if d.alive() {
@@ -90,7 +91,7 @@ func (d *deployer) rewrite() {
 	}
 }
 
-// sendEvent hands an event to the proxy, which delivers it when its time has come.
+// sendEvent sends an event to the proxy, which delivers it after a delay.
 func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	lag := time.Millisecond
 	if d.chaos {
@@ -117,7 +118,7 @@ func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	})
 }
 
-// cached returns the object of that name that it knows of, nil if it knows of none.
+// cached returns the cached object with a name, or nil.
 func (d *deployer) cached(resource, name string) *history.Object {
 	for _, o := range d.cache {
 		if o.Resource == resource && o.Name == name {
@@ -149,24 +150,24 @@ func (d *deployer) work() {
 			d.failures++
 			d.after(delay, func() { d.enqueue(0) })
 		}
-		d.work() // if it was woken meanwhile
+		d.work() // if an event enqueued the key during the sync
 	})
 }
 
-// round is what one sync goes by.
-type round struct {
-	object   *history.Object // the Deployment, as it was cached
+// syncState contains the objects that one sync reads.
+type syncState struct {
+	object   *history.Object // the cached Deployment
 	cached   map[types.UID]*history.Object
 	d        *deployment
 	sets     []*owner
-	now      *owner
-	old      []*owner
+	newSet   *owner
+	oldSets  []*owner
 	finished func(ok bool)
 }
 
 // plan is one write of a ReplicaSet.
 type plan struct {
-	set *owner // nil: a new one
+	set *owner // nil: create a new one
 	to  int
 }
 
@@ -176,7 +177,7 @@ func (d *deployer) sync(done func(ok bool)) {
 	if err != nil {
 		panic(err)
 	}
-	r := &round{object: o, d: decoded.(*deployment), cached: maps.Clone(d.cache), finished: done}
+	r := &syncState{object: o, d: decoded.(*deployment), cached: maps.Clone(d.cache), finished: done}
 	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
 		if set := d.cache[uid]; set.Resource == replicaSetResource && set.ControllerRef() != nil {
 			decoded, err := d.sim.decoder.owner(kindByResource(replicaSetResource), set)
@@ -188,47 +189,48 @@ func (d *deployer) sync(done func(ok bool)) {
 	}
 	slices.SortStableFunc(r.sets, func(a, b *owner) int { return a.created.Compare(b.created) })
 	current, old := r.d.splitByTemplate(r.sets)
-	r.old = old
-	r.now = oldestOf(current, r.d.template)
+	r.oldSets = old
+	r.newSet = oldestOf(current, r.d.template)
 	if r.d.rollback >= 0 && !r.d.paused {
 		d.rollBack(r)
 		return
 	}
-	if r.now != nil && !d.rules.inheritsNothing && !r.inherited() {
+	if r.newSet != nil && !d.rules.inheritsNothing && !r.inherited() {
 		d.annotate(r)
 		return
 	}
-	d.carryOut(r, d.plan(r))
+	d.writePlans(r, d.plan(r))
 }
 
 // inherited reports whether the new ReplicaSet has the Deployment's annotations.
-func (r *round) inherited() bool {
+func (r *syncState) inherited() bool {
 	for key, value := range r.d.annotations {
-		if r.now.annotations[key] != value {
+		if r.newSet.annotations[key] != value {
 			return false
 		}
 	}
 	return true
 }
 
-// annotate gives them to it. The rest is done when it has been told of that.
-func (d *deployer) annotate(r *round) {
-	o := *r.cached[r.now.UID]
+// annotate copies the Deployment's annotations to the new ReplicaSet. The event of that
+// write enqueues the Deployment again.
+func (d *deployer) annotate(r *syncState) {
+	o := *r.cached[r.newSet.UID]
 	o.Annotations = maps.Clone(o.Annotations)
 	maps.Copy(o.Annotations, r.d.annotations)
 	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// rollBack gives the Deployment the template of the revision that is wished for,
-// and takes the wish away in any case.
-func (d *deployer) rollBack(r *round) {
-	wish := r.d.rollback
-	if wish == 0 && !d.rules.rollsAnywhere {
-		wish = lastRevision(r.sets)
+// rollBack restores the template of the requested revision. It removes the annotation in
+// any case.
+func (d *deployer) rollBack(r *syncState) {
+	revision := r.d.rollback
+	if revision == 0 && !d.rules.rollsBackAnywhere {
+		revision = lastRevision(r.sets)
 	}
 	o := *r.object
 	for _, set := range r.sets {
-		if set.revision == wish || d.rules.rollsAnywhere {
+		if set.revision == revision || d.rules.rollsBackAnywhere {
 			o = edited(o, "spec", fields{"template": podTemplate("web", set.labels[hashLabel], "")})
 		}
 	}
@@ -239,16 +241,16 @@ func (d *deployer) rollBack(r *round) {
 	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// trim deletes old ReplicaSets above the limit, one after another.
-func (d *deployer) trim(r *round) {
-	slices.SortFunc(r.old, func(a, b *owner) int {
-		if d.rules.trimsLast {
+// deleteOld deletes old ReplicaSets above revisionHistoryLimit, one after another.
+func (d *deployer) deleteOld(r *syncState) {
+	slices.SortFunc(r.oldSets, func(a, b *owner) int {
+		if d.rules.deletesNewestFirst {
 			a, b = b, a
 		}
 		return cmp.Compare(a.revision, b.revision)
 	})
-	above := r.old[:max(0, len(r.old)-r.d.historyLimit)]
-	if d.rules.neverTrims {
+	above := r.oldSets[:max(0, len(r.oldSets)-r.d.historyLimit)]
+	if d.rules.neverDeletesOld {
 		above = nil
 	}
 	for _, set := range above {
@@ -266,21 +268,21 @@ func (d *deployer) trim(r *round) {
 				r.finished(false)
 				return
 			}
-			r.old = slices.DeleteFunc(r.old, func(other *owner) bool { return other == set })
-			d.trim(r)
+			r.oldSets = slices.DeleteFunc(r.oldSets, func(other *owner) bool { return other == set })
+			d.deleteOld(r)
 		})
 		return
 	}
-	d.report(r)
+	d.writeDeploymentStatus(r)
 }
 
-// plan decides what to do with the ReplicaSets.
-func (d *deployer) plan(r *round) []plan {
+// plan returns the writes of ReplicaSets that the cached objects require.
+func (d *deployer) plan(r *syncState) []plan {
 	switch {
 	case r.d.paused || r.d.scalingPending(r.sets):
 		return d.proportionally(r)
-	case r.now != nil && r.now.revision <= highestRevision(r.old):
-		return []plan{{r.now, r.now.replicas}} // which raises its revision
+	case r.newSet != nil && r.newSet.revision <= highestRevision(r.oldSets):
+		return []plan{{r.newSet, r.newSet.replicas}} // the write sets a higher revision
 	case r.d.recreate:
 		return d.recreate(r)
 	}
@@ -290,50 +292,49 @@ func (d *deployer) plan(r *round) []plan {
 		room = r.d.replicas
 	}
 	switch {
-	case r.now == nil || d.rules.twins && !d.twins[r.now.Name]:
+	case r.newSet == nil || d.rules.createsDuplicate && !d.duplicated[r.newSet.Name]:
 		return []plan{{nil, min(r.d.replicas, room)}}
-	case r.now.replicas > r.d.replicas:
-		return []plan{{r.now, r.d.replicas}}
-	case d.rules.scalesUpOld && room > 0 && len(r.old) > 0 && r.now.replicas < r.d.replicas:
-		d.rules.scalesUpOld = false // once is enough
-		return []plan{{r.old[0], r.old[0].replicas + 1}}
-	case r.now.replicas < r.d.replicas && room > 0:
-		return []plan{{r.now, min(r.d.replicas, r.now.replicas+room)}}
+	case r.newSet.replicas > r.d.replicas:
+		return []plan{{r.newSet, r.d.replicas}}
+	case d.rules.scalesUpOld && room > 0 && len(r.oldSets) > 0 && r.newSet.replicas < r.d.replicas:
+		d.rules.scalesUpOld = false // only once
+		return []plan{{r.oldSets[0], r.oldSets[0].replicas + 1}}
+	case r.newSet.replicas < r.d.replicas && room > 0:
+		return []plan{{r.newSet, min(r.d.replicas, r.newSet.replicas+room)}}
 	}
 	return d.down(r)
 }
 
-// down scales old ReplicaSets down, the oldest first, and of each the pods that are
-// not available.
-func (d *deployer) down(r *round) (plans []plan) {
-	if d.rules.newestFirst {
-		slices.Reverse(r.old)
+// down scales down old ReplicaSets, the oldest first. In each, unavailable pods go first.
+func (d *deployer) down(r *syncState) (plans []plan) {
+	if d.rules.scalesNewestFirst {
+		slices.Reverse(r.oldSets)
 	}
 	if d.rules.noUnavailable {
-		for _, set := range r.old {
+		for _, set := range r.oldSets {
 			if set.replicas > 0 {
 				plans = append(plans, plan{set, 0})
 			}
 		}
 		return plans
 	}
-	spare := sumOf(r.sets, specReplicas) - r.d.minAvailable() - max(0, r.now.replicas-availableReplicas(r.now))
+	spare := sumOf(r.sets, specReplicas) - r.d.minAvailable() - max(0, r.newSet.replicas-availableReplicas(r.newSet))
 	healthy := sumOf(r.sets, func(set *owner) int { return min(availableReplicas(set), set.replicas) }) - r.d.minAvailable()
-	for _, set := range r.old {
-		sick := max(0, min(spare, set.replicas-availableReplicas(set)))
-		well := max(0, min(spare-sick, healthy, set.replicas-max(0, set.replicas-availableReplicas(set))))
-		if sick+well > 0 {
-			spare, healthy = spare-sick-well, healthy-well
-			plans = append(plans, plan{set, set.replicas - sick - well})
+	for _, set := range r.oldSets {
+		unavailable := max(0, min(spare, set.replicas-availableReplicas(set)))
+		available := max(0, min(spare-unavailable, healthy, set.replicas-max(0, set.replicas-availableReplicas(set))))
+		if unavailable+available > 0 {
+			spare, healthy = spare-unavailable-available, healthy-available
+			plans = append(plans, plan{set, set.replicas - unavailable - available})
 		}
 	}
 	return plans
 }
 
-// proportionally gives each its share of a changed size, and what rounding leaves
-// to the largest. Every one is told the size.
-func (d *deployer) proportionally(r *round) (plans []plan) {
-	most := 0
+// proportionally scales each ReplicaSet in proportion to the change of spec.replicas. The
+// largest gets the rounding remainder. Each write sets the annotation desired-replicas.
+func (d *deployer) proportionally(r *syncState) (plans []plan) {
+	target := 0
 	var active []*owner
 	for _, set := range r.sets {
 		if set.replicas > 0 {
@@ -341,17 +342,17 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 		}
 	}
 	if r.d.replicas > 0 {
-		most = r.d.maxPods()
+		target = r.d.maxPods()
 	}
 	if len(active) == 1 {
-		most = r.d.replicas
+		target = r.d.replicas
 	}
-	missing := most - sumOf(active, specReplicas)
+	missing := target - sumOf(active, specReplicas)
 	if missing > 0 {
-		slices.Reverse(active) // of equals the newest goes first
+		slices.Reverse(active) // among equal sizes, the newest goes first
 	}
 	slices.SortStableFunc(active, func(a, b *owner) int {
-		if d.rules.restToSmallest {
+		if d.rules.remainderToSmallest {
 			a, b = b, a
 		}
 		return cmp.Compare(b.replicas, a.replicas)
@@ -361,8 +362,8 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 	}
 	for _, set := range active {
 		gain := 0
-		if before := cmp.Or(set.maxReplicas, r.d.status.Replicas); before > 0 && len(active) > 1 && !d.rules.allToOne {
-			gain = int(math.Round(float64(set.replicas)*float64(most)/float64(before))) - set.replicas
+		if before := cmp.Or(set.maxReplicas, r.d.status.Replicas); before > 0 && len(active) > 1 && !d.rules.scalesOnlySmallest {
+			gain = int(math.Round(float64(set.replicas)*float64(target)/float64(before))) - set.replicas
 		}
 		if missing < 0 {
 			gain = min(max(gain, missing), 0)
@@ -374,53 +375,53 @@ func (d *deployer) proportionally(r *round) (plans []plan) {
 	}
 	for i := range plans { // the largest first
 		n := len(plans) - 1 - i
-		if !d.rules.allToOne {
+		if !d.rules.scalesOnlySmallest {
 			n = i
 		}
-		rest := max(missing, -plans[n].to)
-		plans[n].to += rest
-		missing -= rest
+		remainder := max(missing, -plans[n].to)
+		plans[n].to += remainder
+		missing -= remainder
 	}
 	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.replicas && p.set.desiredReplicas == r.d.replicas })
 }
 
-func (d *deployer) recreate(r *round) (plans []plan) {
-	for _, set := range r.old {
+func (d *deployer) recreate(r *syncState) (plans []plan) {
+	for _, set := range r.oldSets {
 		if set.replicas > 0 {
 			plans = append(plans, plan{set, 0})
 		}
 	}
-	if !d.rules.noWait && (len(plans) > 0 || d.oldRunning(r)) {
+	if !d.rules.recreatesAtOnce && (len(plans) > 0 || d.oldRunning(r)) {
 		return plans
 	}
-	if r.now == nil {
+	if r.newSet == nil {
 		return append(plans, plan{nil, r.d.replicas})
 	}
-	if r.now.replicas != r.d.replicas {
-		plans = append(plans, plan{r.now, r.d.replicas})
+	if r.newSet.replicas != r.d.replicas {
+		plans = append(plans, plan{r.newSet, r.d.replicas})
 	}
 	return plans
 }
 
-func (d *deployer) oldRunning(r *round) bool {
+func (d *deployer) oldRunning(r *syncState) bool {
 	for _, o := range d.cache {
 		ref := o.ControllerRef()
-		if o.Resource == podResource && slices.ContainsFunc(r.old, func(set *owner) bool { return set.UID == ref.UID }) {
+		if o.Resource == podResource && slices.ContainsFunc(r.oldSets, func(set *owner) bool { return set.UID == ref.UID }) {
 			return true
 		}
 	}
 	return false
 }
 
-// carryOut sends the writes one after another and the status last. After a
-// failure it ends.
-func (d *deployer) carryOut(r *round, plans []plan) {
+// writePlans sends the planned writes one after another, and then writes the status. It
+// stops after a failure.
+func (d *deployer) writePlans(r *syncState, plans []plan) {
 	if len(plans) == 0 {
-		ended := r.now != nil && r.d.rolloutEnded(nil, nil)
-		if ended || r.d.paused || d.rules.trimsEarly {
-			d.trim(r)
+		ended := r.newSet != nil && r.d.rolloutEnded(nil, nil)
+		if ended || r.d.paused || d.rules.deletesOldEarly {
+			d.deleteOld(r)
 		} else {
-			d.report(r)
+			d.writeDeploymentStatus(r)
 		}
 		return
 	}
@@ -429,7 +430,7 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 			r.finished(false)
 			return
 		}
-		d.carryOut(r, plans[1:])
+		d.writePlans(r, plans[1:])
 	}
 	if plans[0].set == nil {
 		d.create(r, plans[0].to, then)
@@ -439,10 +440,10 @@ func (d *deployer) carryOut(r *round, plans []plan) {
 	o.Annotations = maps.Clone(o.Annotations)
 	o.Annotations[desiredReplicasAnnotation] = fmt.Sprint(r.d.replicas)
 	o.Annotations[maxReplicasAnnotation] = fmt.Sprint(r.d.maxPods())
-	if r.now == plans[0].set {
-		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.now.revision, highestRevision(r.old)+1))
+	if r.newSet == plans[0].set {
+		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.newSet.revision, highestRevision(r.oldSets)+1))
 	}
-	if d.rules.renumbers {
+	if d.rules.reusesRevision {
 		o.Annotations[revisionAnnotation] = "1"
 	}
 	d.update(o, "", plans[0].to != plans[0].set.replicas, then)
@@ -460,7 +461,7 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 		case now.Version != o.Version:
 			return 409, nil
 		case string(now.Body) == string(o.Body) && maps.Equal(now.Annotations, o.Annotations):
-			return 200, &simObject{Object: *now} // what changes nothing makes no version
+			return 200, &simObject{Object: *now} // the API server creates no new version for an update without changes
 		}
 		written := o
 		if respecified {
@@ -470,16 +471,16 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 	}, then)
 }
 
-func (d *deployer) create(r *round, replicas int, then func(int, *simObject)) {
+func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)) {
 	var body struct{ Spec struct{ Template fields } }
 	if err := unmarshalSome(r.object.Body, &body); err != nil {
 		panic(err)
 	}
 	version := body.Spec.Template["spec"].(fields)["image"].(string)
 	o := newReplicaSetOf("web", version, replicas, r.d.replicas)
-	if d.rules.twins && r.now != nil {
-		d.twins[r.now.Name] = true
-		o.Name += "-twin"
+	if d.rules.createsDuplicate && r.newSet != nil {
+		d.duplicated[r.newSet.Name] = true
+		o.Name += "-duplicate"
 	}
 	if collisions := r.d.status.CollisionCount; collisions > 0 {
 		o.Name += fmt.Sprint("-", collisions)
@@ -490,96 +491,96 @@ func (d *deployer) create(r *round, replicas int, then func(int, *simObject)) {
 		maps.Copy(o.Annotations, r.d.annotations)
 	}
 	o.UID, o.Owners = "", []history.Owner{{Kind: deploymentKind, Name: "web", UID: r.object.UID, Controller: true}}
-	asked := o
-	d.call(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &asked}, func() (int, *simObject) {
+	requested := o
+	d.call(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &requested}, func() (int, *simObject) {
 		if d.sim.named(replicaSetResource, o.Name) != nil {
 			return 409, nil
 		}
 		return 201, &simObject{Object: *d.sim.commit(history.Added, o)}
-	}, func(code int, made *simObject) {
-		if holder := d.cached(replicaSetResource, o.Name); code == 409 && (d.rules.recounts || holder != nil && holder.ControllerRef() == nil) {
-			d.avoid(r)
+	}, func(code int, result *simObject) {
+		if holder := d.cached(replicaSetResource, o.Name); code == 409 && (d.rules.incrementsCollisions || holder != nil && holder.ControllerRef() == nil) {
+			d.incrementCollisionCount(r)
 			return
 		}
-		then(code, made)
+		then(code, result)
 	})
 }
 
-// avoid has the next round take another name for its new ReplicaSet.
-func (d *deployer) avoid(r *round) {
+// incrementCollisionCount increments collisionCount, so that the next sync uses another name.
+func (d *deployer) incrementCollisionCount(r *syncState) {
 	o := edited(*r.object, "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
 	d.update(o, "status", false, func(int, *simObject) { r.finished(false) })
 }
 
-// report writes the status, if it has changed.
-func (d *deployer) report(r *round) {
+// writeDeploymentStatus writes the status if it has changed.
+func (d *deployer) writeDeploymentStatus(r *syncState) {
 	ready, specs := sumOf(r.sets, availableReplicas), sumOf(r.sets, specReplicas)
-	is := deploymentStatus{
+	status := deploymentStatus{
 		ObservedGeneration: r.d.generation, CollisionCount: r.d.status.CollisionCount,
 		Replicas: sumOf(r.sets, statusReplicas), ReadyReplicas: sumOf(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
 		AvailableReplicas: ready, UnavailableReplicas: max(0, specs-ready),
 	}
-	if r.now != nil {
-		is.UpdatedReplicas = statusReplicas(r.now)
+	if r.newSet != nil {
+		status.UpdatedReplicas = statusReplicas(r.newSet)
 	}
 	if d.rules.reportsNegative {
-		is.UnavailableReplicas = r.d.replicas - ready
+		status.UnavailableReplicas = r.d.replicas - ready
 	}
-	if d.rules.reportsOnlyNewAvailable && r.now != nil {
-		is.AvailableReplicas = availableReplicas(r.now)
+	if d.rules.reportsOnlyNewAvailable && r.newSet != nil {
+		status.AvailableReplicas = availableReplicas(r.newSet)
 	}
-	enough := deploymentConditionWithTime{deploymentCondition: availability(is.AvailableReplicas >= r.d.minAvailable())}
-	is.Conditions = []deploymentConditionWithTime{d.progress(r, &is), enough}
-	if reflect.DeepEqual(is, r.d.status) && !d.rules.rewrites || d.rules.noReport {
+	available := deploymentConditionWithTime{deploymentCondition: availability(status.AvailableReplicas >= r.d.minAvailable())}
+	status.Conditions = []deploymentConditionWithTime{d.progress(r, &status), available}
+	if reflect.DeepEqual(status, r.d.status) && !d.rules.rewritesStatus || d.rules.noStatus {
 		r.finished(true)
 		return
 	}
 	conditions := []any{}
-	for _, c := range is.Conditions {
+	for _, c := range status.Conditions {
 		conditions = append(conditions, fields{"type": c.Type, "status": c.Status, "reason": c.Reason, "lastUpdateTime": c.LastUpdateTime.Format(time.RFC3339)})
 	}
 	o := edited(*r.object, "status", fields{
-		"observedGeneration": is.ObservedGeneration, "replicas": is.Replicas, "updatedReplicas": is.UpdatedReplicas,
-		"readyReplicas": is.ReadyReplicas, "availableReplicas": is.AvailableReplicas,
-		"unavailableReplicas": is.UnavailableReplicas, "conditions": conditions,
+		"observedGeneration": status.ObservedGeneration, "replicas": status.Replicas, "updatedReplicas": status.UpdatedReplicas,
+		"readyReplicas": status.ReadyReplicas, "availableReplicas": status.AvailableReplicas,
+		"unavailableReplicas": status.UnavailableReplicas, "conditions": conditions,
 	})
-	o.Version = r.d.Version // of the round's beginning, whatever the cache has by now
+	o.Version = r.d.Version // the version that the sync started from, even if the cache has a newer one
 	d.update(o, "status", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// progress is the condition Progressing of a status, and comes back when its
-// deadline is due.
-func (d *deployer) progress(r *round, is *deploymentStatus) deploymentConditionWithTime {
-	was := r.d.status.conditionWithTime("Progressing")
+// progress returns the condition Progressing, and enqueues the Deployment again for the
+// deadline.
+func (d *deployer) progress(r *syncState, status *deploymentStatus) deploymentConditionWithTime {
+	current := r.d.status.conditionWithTime("Progressing")
 	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()
-	say := func(status, reason string) deploymentConditionWithTime {
-		if was.Reason == reason && reason != replicaSetUpdated {
-			return was
+	condition := func(status, reason string) deploymentConditionWithTime {
+		if current.Reason == reason && reason != replicaSetUpdated {
+			return current
 		}
 		return deploymentConditionWithTime{deploymentCondition{"Progressing", status, reason}, now}
 	}
-	report := statusWrite{from: r.d, written: &deployment{replicas: r.d.replicas, status: *is}}
-	due := was.LastUpdateTime.Add(r.d.deadline)
+	write := statusWrite{from: r.d, written: &deployment{replicas: r.d.replicas, status: *status}}
+	due := current.LastUpdateTime.Add(r.d.deadline)
 	switch {
-	case r.d.paused && was.Reason != deadlineExceeded:
-		return say("Unknown", deploymentPaused)
+	case r.d.paused && current.Reason != deadlineExceeded:
+		return condition("Unknown", deploymentPaused)
 	case r.d.paused:
-		return was
-	case was.Reason == deploymentPaused:
-		return say("Unknown", deploymentResumed)
-	case was.Reason == newReplicaSetAvailable && is.Replicas == is.UpdatedReplicas:
-		return was
-	case report.complete():
-		return say("True", newReplicaSetAvailable)
-	case report.progressed() || d.rules.reportsProgress:
-		return say("True", replicaSetUpdated)
-	case was.Reason == "":
-		return say("True", "FoundNewReplicaSet")
-	case was.Reason == newReplicaSetAvailable && !d.rules.staleDeadline || was.Reason == deadlineExceeded || d.rules.noDeadline:
-		return was
+		return current
+	case current.Reason == deploymentPaused:
+		return condition("Unknown", deploymentResumed)
+	case current.Reason == newReplicaSetAvailable && status.Replicas == status.UpdatedReplicas:
+		return current
+	case write.complete():
+		return condition("True", newReplicaSetAvailable)
+	case write.progressed() || d.rules.reportsProgress:
+		return condition("True", replicaSetUpdated)
+	case current.Reason == "":
+		return condition("True", "FoundNewReplicaSet")
+	case current.Reason == newReplicaSetAvailable && !d.rules.staleDeadline || current.Reason == deadlineExceeded || d.rules.noDeadline:
+		return current
 	case now.After(due):
-		return say("False", deadlineExceeded)
+		return condition("False", deadlineExceeded)
 	}
 	d.after(due.Sub(now)+2*time.Second, func() { d.enqueue(0) })
-	return was
+	return current
 }

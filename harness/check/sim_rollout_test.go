@@ -14,35 +14,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// A model of the controller of Deployments (sim_deployer_test.go) on the
-// simulated cluster (sim_cluster_test.go), whose ReplicaSets and pods see to
-// themselves here.
+// These files contain a simulated Deployment controller (sim_deployer_test.go) on the
+// simulated cluster (sim_cluster_test.go). This file simulates ReplicaSets and pods.
 
-// rolloutConditions is what happens in a simulated run besides.
+// rolloutConditions are the additional parameters of a simulated rollout.
 type rolloutConditions struct {
 	conditions
-	setLag      time.Duration // at most, of ReplicaSets' events
-	recreate    bool
-	surge, down int  // maxSurge and maxUnavailable
-	taken       bool // some names of its ReplicaSets are somebody else's
-	deadline    int  // in seconds
-	limit       int  // revisionHistoryLimit
+	setLag                   time.Duration // maximum delay of ReplicaSet events
+	recreate                 bool
+	maxSurge, maxUnavailable int
+	namesTaken               bool // other ReplicaSets have some of the names that the controller would use
+	deadline                 int  // in seconds
+	limit                    int  // revisionHistoryLimit
 }
 
 type rolloutSim struct {
 	*cluster
-	setLag   time.Duration
-	decoder  *decoder
-	objects  map[types.UID]*history.Object
-	pods     int
-	waking   map[types.UID]bool // ReplicaSets that are about to see to their pods
-	deployer *deployer
+	setLag    time.Duration
+	decoder   *decoder
+	objects   map[types.UID]*history.Object
+	pods      int
+	scheduled map[types.UID]bool // ReplicaSets whose sync is scheduled
+	deployer  *deployer
 }
 
 var rolloutResources = []string{deploymentResource, replicaSetResource, podResource}
 
-// commit makes a version of an object true and tells everybody. A new object gets
-// a UID that no other has or had.
+// commit commits a version of an object and sends the event. A new object gets a unique
+// UID.
 func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.Object {
 	s.version++
 	o.Version = s.version
@@ -69,7 +68,7 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 	return &o
 }
 
-// edited is an object with parts of its spec or status changed.
+// edited returns an object with some fields of its spec or status changed.
 func edited(o history.Object, part string, change fields) history.Object {
 	body := map[string]fields{}
 	if err := json.Unmarshal(o.Body, &body); err != nil {
@@ -83,16 +82,16 @@ func edited(o history.Object, part string, change fields) history.Object {
 	return o
 }
 
-// revise lets a user change the Deployment.
+// revise changes the Deployment's spec, as a user does.
 func (s *rolloutSim) revise(change fields) {
 	o := edited(*s.named(deploymentResource, "web"), "spec", change)
 	o.Generation++
 	s.commit(history.Modified, o)
 }
 
-// of returns the objects of a resource, and of that controller if it is not "",
-// in order of UIDs.
-func (s *rolloutSim) of(resource string, controller types.UID) []*history.Object {
+// objectsOf returns the objects of a resource, sorted by UID. If controller is not "", it
+// returns only those that it controls.
+func (s *rolloutSim) objectsOf(resource string, controller types.UID) []*history.Object {
 	var found []*history.Object
 	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
 		o := s.objects[uid]
@@ -103,7 +102,7 @@ func (s *rolloutSim) of(resource string, controller types.UID) []*history.Object
 	return found
 }
 
-// named returns the object of that name, nil if there is none.
+// named returns the object with a name, or nil.
 func (s *rolloutSim) named(resource, name string) *history.Object {
 	for _, o := range s.objects {
 		if o.Resource == resource && o.Name == name {
@@ -113,28 +112,28 @@ func (s *rolloutSim) named(resource, name string) *history.Object {
 	return nil
 }
 
-// enqueueReplicaSet lets a ReplicaSet see to its pods soon.
+// enqueueReplicaSet schedules a sync of a ReplicaSet.
 func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
-	if s.waking[set] {
+	if s.scheduled[set] {
 		return
 	}
-	s.waking[set] = true
+	s.scheduled[set] = true
 	s.after(s.upTo(60*time.Millisecond), func() {
-		s.waking[set] = false
+		s.scheduled[set] = false
 		if o := s.objects[set]; o != nil {
 			s.syncReplicaSet(o)
 		}
 	})
 }
 
-// syncReplicaSet makes and deletes pods of a ReplicaSet, and writes its status.
+// syncReplicaSet creates and deletes pods of a ReplicaSet, and writes its status.
 func (s *rolloutSim) syncReplicaSet(o *history.Object) {
 	set, err := s.decoder.owner(kindByResource(replicaSetResource), o)
 	if err != nil {
 		panic(err)
 	}
 	live, ready := 0, 0
-	for _, p := range s.of(podResource, o.UID) {
+	for _, p := range s.objectsOf(podResource, o.UID) {
 		pod, err := s.decoder.pod(p)
 		switch {
 		case err != nil:
@@ -181,9 +180,9 @@ func (s *rolloutSim) kill(p *history.Object) {
 	if p.Terminating() {
 		return
 	}
-	dying := *p
-	dying.Deleting = time.Unix(1e9, 0)
-	s.commit(history.Modified, dying)
+	terminating := *p
+	terminating.Deleting = time.Unix(1e9, 0)
+	s.commit(history.Modified, terminating)
 	s.after(s.upTo(s.grace), func() {
 		if now := s.objects[p.UID]; now != nil {
 			s.commit(history.Deleted, *now)
@@ -191,7 +190,7 @@ func (s *rolloutSim) kill(p *history.Object) {
 	})
 }
 
-// disturb does one thing that users or nodes may do.
+// disturb performs one random operation of a user or a node.
 func (s *rolloutSim) disturb() {
 	switch s.random.IntN(7) {
 	case 0, 1:
@@ -206,14 +205,14 @@ func (s *rolloutSim) disturb() {
 	case 4:
 		s.revise(fields{"paused": s.random.IntN(2) == 0})
 	default:
-		if pods := s.of(podResource, ""); len(pods) > 0 {
+		if pods := s.objectsOf(podResource, ""); len(pods) > 0 {
 			s.kill(pods[s.random.IntN(len(pods))])
 		}
 	}
 }
 
-// takeNames makes ReplicaSets that are nobody's, under the names that versions
-// of the template would have.
+// takeNames creates ReplicaSets without controllerRef, with the names that versions of
+// the template would get.
 func (s *rolloutSim) takeNames(versions ...string) {
 	for _, version := range versions {
 		o := newReplicaSetOf("web", version, 0, 0)
@@ -222,13 +221,13 @@ func (s *rolloutSim) takeNames(versions ...string) {
 	}
 }
 
-// simulateRollout runs a controller with the given rules.
+// simulateRollout runs a simulated Deployment controller with the given rules.
 func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s := &rolloutSim{
 		cluster: newCluster(c.conditions), setLag: c.setLag, decoder: newDecoder(),
-		objects: map[types.UID]*history.Object{}, waking: map[types.UID]bool{},
+		objects: map[types.UID]*history.Object{}, scheduled: map[types.UID]bool{},
 	}
-	strategy := rollingUpdate(c.surge, c.down)
+	strategy := rollingUpdate(c.maxSurge, c.maxUnavailable)
 	if c.recreate {
 		strategy = fields{"type": "Recreate"}
 	}
@@ -240,7 +239,7 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 			"selector": fields{"matchLabels": fields{"app": "web"}}, "template": podTemplate("web", "v1", ""),
 		}}),
 	})
-	if c.taken {
+	if c.namesTaken {
 		s.takeNames("v2", "v4", "v5")
 	}
 	s.run(10 * time.Millisecond)
@@ -271,24 +270,24 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 
 func TestCorrectDeployerNeverFails(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		ms := func(label string, most int) time.Duration {
-			return time.Duration(rapid.IntRange(0, most).Draw(r, label)) * time.Millisecond
+		ms := func(label string, limit int) time.Duration {
+			return time.Duration(rapid.IntRange(0, limit).Draw(r, label)) * time.Millisecond
 		}
 		c := rolloutConditions{
 			conditions: conditions{
 				seed: rapid.Uint64().Draw(r, "seed"), podLag: ms("pod lag", 1500), ownerLag: ms("Deployment lag", 1500),
-				grace: ms("grace", 2000), disturbances: rapid.IntRange(0, 30).Draw(r, "unrest"), codes: anyCode,
+				grace: ms("grace", 2000), disturbances: rapid.IntRange(0, 30).Draw(r, "disturbances"), codes: anyCode,
 				refused:  rapid.SampledFrom([]float64{0, 0, 0.1, 0.4}).Draw(r, "refused"),
 				lost:     rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(r, "lost"),
 				restarts: rapid.IntRange(0, 2).Draw(r, "restarts"),
 				replicas: rapid.IntRange(1, 12).Draw(r, "replicas"),
 			},
-			setLag:   ms("ReplicaSet lag", 1500),
-			recreate: rapid.IntRange(0, 3).Draw(r, "recreate") == 0,
-			taken:    rapid.Bool().Draw(r, "taken"),
-			limit:    rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(r, "limit"),
-			deadline: rapid.SampledFrom([]int{1, 2, 600}).Draw(r, "deadline"),
-			surge:    rapid.IntRange(0, 5).Draw(r, "surge"), down: rapid.IntRange(0, 5).Draw(r, "unavailable"),
+			setLag:     ms("ReplicaSet lag", 1500),
+			recreate:   rapid.IntRange(0, 3).Draw(r, "recreate") == 0,
+			namesTaken: rapid.Bool().Draw(r, "namesTaken"),
+			limit:      rapid.SampledFrom([]int{0, 1, 3, 100}).Draw(r, "limit"),
+			deadline:   rapid.SampledFrom([]int{1, 2, 600}).Draw(r, "deadline"),
+			maxSurge:   rapid.IntRange(0, 5).Draw(r, "surge"), maxUnavailable: rapid.IntRange(0, 5).Draw(r, "unavailable"),
 		}
 		for _, result := range checkRun(t, simulateRollout(c, rolloutRules{})) {
 			if result.Verdict == Fail || result.Verdict == Unknown {
@@ -298,58 +297,58 @@ func TestCorrectDeployerNeverFails(t *testing.T) {
 	})
 }
 
-// TestBrokenDeployersAreDetected breaks one rule at a time and counts in how many
-// runs the right check notices.
+// TestBrokenDeployersAreDetected breaks one rule at a time and requires that the right
+// check fails in enough runs.
 func TestBrokenDeployersAreDetected(t *testing.T) {
-	under := rolloutConditions{
+	usual := rolloutConditions{
 		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, disturbances: 12},
-		setLag:     200 * time.Millisecond, surge: 3, down: 2, deadline: 2, limit: 1,
+		setLag:     200 * time.Millisecond, maxSurge: 3, maxUnavailable: 2, deadline: 2, limit: 1,
 	}
-	recreate := under
+	recreate := usual
 	recreate.recreate = true
-	scaled := under
+	scaled := usual
 	scaled.disturbances, scaled.setLag, scaled.conditions.replicas = 40, 50*time.Millisecond, 20
-	rolled := under
+	rolled := usual
 	rolled.disturbances = 25
-	losing := under
+	losing := usual
 	losing.lost, losing.setLag = 0.3, 2*time.Second
 	for _, c := range []struct {
-		name  string
-		rules rolloutRules
-		under rolloutConditions
-		check string
-		least uint64 // catches, of 10 runs
+		name       string
+		rules      rolloutRules
+		conditions rolloutConditions
+		check      string
+		least      uint64 // the minimum number of runs, of 10, in which the check fails
 	}{
-		{"ignores maxSurge", rolloutRules{noSurge: true}, under, "max-surge", 6},
-		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, under, "max-unavailable", 6},
-		{"does not wait for old pods", rolloutRules{noWait: true}, recreate, "recreate", 5},
-		{"makes another ReplicaSet for one template (D25)", rolloutRules{twins: true}, under, "rollout-complete", 7},
-		{"makes another ReplicaSet for one template (D25), as it is made", rolloutRules{twins: true}, under, "revisions", 3},
-		{"takes its own ReplicaSet for a collision (D3)", rolloutRules{recounts: true}, losing, "revisions", 8},
-		{"gives old revisions again", rolloutRules{renumbers: true}, under, "revisions", 8},
-		{"rolls back to whatever revision (D8)", rolloutRules{rollsAnywhere: true}, under, "rollback", 1},
-		{"leaves the wish to roll back (D8)", rolloutRules{keepsRollbackAnnotation: true}, under, "rollback", 1},
-		{"deletes old ReplicaSets too early", rolloutRules{trimsEarly: true}, under, "revision-history-limit", 3},
-		{"deletes the last revisions first", rolloutRules{trimsLast: true}, under, "revision-history-limit", 4},
-		{"deletes no old ReplicaSets (D19)", rolloutRules{neverTrims: true}, under, "rollout-complete", 5},
-		{"scales an old ReplicaSet up", rolloutRules{scalesUpOld: true}, under, "proportional-scaling", 2},
-		{"scales one ReplicaSet alone", rolloutRules{allToOne: true}, scaled, "proportional-scaling", 4},
-		{"scales the newest of the old ReplicaSets down first", rolloutRules{newestFirst: true}, rolled, "proportional-scaling", 5},
-		{"begins with the smallest where all are scaled", rolloutRules{restToSmallest: true}, scaled, "proportional-scaling", 2},
-		{"reports a negative number (D20)", rolloutRules{reportsNegative: true}, under, "deployment-status", 7},
-		{"reports the new pods as all that are available", rolloutRules{reportsOnlyNewAvailable: true}, under, "deployment-status", 8},
-		{"reports progress where there is none", rolloutRules{reportsProgress: true}, under, "deployment-status", 8},
-		{"measures from the end of the rollout before (D10)", rolloutRules{staleDeadline: true}, under, "deployment-status", 3},
-		{"makes ReplicaSets without the Deployment's annotations", rolloutRules{inheritsNothing: true}, under, "matches-template", 5},
-		{"does not pass on what a Deployment is annotated with", rolloutRules{inheritsNothing: true}, under, "rollout-complete", 5},
-		{"never reports that it is done", rolloutRules{noReport: true}, under, "rollout-complete", 9},
-		{"writes the status again and again (E10)", rolloutRules{rewrites: true}, under, "no-writes-when-settled", 9},
+		{"ignores maxSurge", rolloutRules{noSurge: true}, usual, "max-surge", 6},
+		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, usual, "max-unavailable", 6},
+		{"does not wait for old pods", rolloutRules{recreatesAtOnce: true}, recreate, "recreate", 5},
+		{"creates a second ReplicaSet for a template (D25)", rolloutRules{createsDuplicate: true}, usual, "rollout-complete", 7},
+		{"creates a second ReplicaSet for a template (D25), at the create", rolloutRules{createsDuplicate: true}, usual, "revisions", 3},
+		{"handles its own ReplicaSet as a hash collision (D3)", rolloutRules{incrementsCollisions: true}, losing, "revisions", 8},
+		{"reuses revisions", rolloutRules{reusesRevision: true}, usual, "revisions", 8},
+		{"rolls back to an arbitrary revision (D8)", rolloutRules{rollsBackAnywhere: true}, usual, "rollback", 1},
+		{"does not remove the rollback annotation (D8)", rolloutRules{keepsRollbackAnnotation: true}, usual, "rollback", 1},
+		{"deletes old ReplicaSets too early", rolloutRules{deletesOldEarly: true}, usual, "revision-history-limit", 3},
+		{"deletes the highest revisions first", rolloutRules{deletesNewestFirst: true}, usual, "revision-history-limit", 4},
+		{"deletes no old ReplicaSets (D19)", rolloutRules{neverDeletesOld: true}, usual, "rollout-complete", 5},
+		{"scales up an old ReplicaSet", rolloutRules{scalesUpOld: true}, usual, "proportional-scaling", 2},
+		{"scales only the smallest ReplicaSet in proportion", rolloutRules{scalesOnlySmallest: true}, scaled, "proportional-scaling", 4},
+		{"scales down the newest old ReplicaSet first", rolloutRules{scalesNewestFirst: true}, rolled, "proportional-scaling", 5},
+		{"gives the rounding remainder to the smallest ReplicaSet", rolloutRules{remainderToSmallest: true}, scaled, "proportional-scaling", 2},
+		{"reports negative unavailableReplicas (D20)", rolloutRules{reportsNegative: true}, usual, "deployment-status", 7},
+		{"reports only the new ReplicaSet's available replicas", rolloutRules{reportsOnlyNewAvailable: true}, usual, "deployment-status", 8},
+		{"always renews the condition Progressing", rolloutRules{reportsProgress: true}, usual, "deployment-status", 8},
+		{"measures the deadline from the end of the previous rollout (D10)", rolloutRules{staleDeadline: true}, usual, "deployment-status", 3},
+		{"creates ReplicaSets without the Deployment's annotations", rolloutRules{inheritsNothing: true}, usual, "matches-template", 5},
+		{"does not copy the Deployment's annotations", rolloutRules{inheritsNothing: true}, usual, "rollout-complete", 5},
+		{"never writes the status", rolloutRules{noStatus: true}, usual, "rollout-complete", 9},
+		{"writes an unchanged status (E10)", rolloutRules{rewritesStatus: true}, usual, "no-writes-when-settled", 9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			requireDetected(t, c.check, 10, c.least, func(seed uint64) *cluster {
-				c.under.seed = seed
-				return simulateRollout(c.under, c.rules)
+				c.conditions.seed = seed
+				return simulateRollout(c.conditions, c.rules)
 			})
 		})
 	}

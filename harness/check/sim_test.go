@@ -10,15 +10,15 @@ import (
 var anyCode = []int{403, 409, 429, 500, 503}
 
 func drawConditions(t *rapid.T) conditions {
-	ms := func(label string, most int) time.Duration {
-		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Millisecond
+	ms := func(label string, limit int) time.Duration {
+		return time.Duration(rapid.IntRange(0, limit).Draw(t, label)) * time.Millisecond
 	}
 	return conditions{
 		seed:         rapid.Uint64().Draw(t, "seed"),
 		podLag:       ms("pod lag", 3000),
 		ownerLag:     ms("owner lag", 2000),
 		grace:        ms("grace", 3000),
-		disturbances: rapid.IntRange(0, 25).Draw(t, "unrest"),
+		disturbances: rapid.IntRange(0, 25).Draw(t, "disturbances"),
 		codes:        anyCode,
 		refused:      rapid.SampledFrom([]float64{0, 0, 0.1, 0.5}).Draw(t, "refused"),
 		lost:         rapid.SampledFrom([]float64{0, 0, 0.05, 0.2}).Draw(t, "lost"),
@@ -28,13 +28,13 @@ func drawConditions(t *rapid.T) conditions {
 	}
 }
 
-// checkRun are the verdicts on a simulated run, under a bound that no correct
-// controller misses.
+// checkRun runs the checks on a simulated run. The bound for convergence is one that
+// every correct controller meets.
 func checkRun(t testing.TB, s *cluster) []Result {
 	t.Helper()
-	asked := testSettings
-	asked.Within = time.Minute
-	results, _, err := Run(asked, s.all())
+	settings := testSettings
+	settings.Within = time.Minute
+	results, _, err := Run(settings, s.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func TestCorrectControllerOfManyPodsNeverFails(t *testing.T) {
 	}
 }
 
-// TestBrokenControllersAreDetected breaks one rule at a time and counts in how
-// many runs the right check notices.
+// TestBrokenControllersAreDetected breaks one rule at a time and requires that the right
+// check fails in enough runs.
 func TestBrokenControllersAreDetected(t *testing.T) {
 	lagging := conditions{podLag: 2 * time.Second, ownerLag: 100 * time.Millisecond, resource: replicaSets, replicas: 15, disturbances: 20}
 	failing := conditions{podLag: 100 * time.Millisecond, resource: replicaSets, replicas: 30, refused: 0.5, codes: anyCode, disturbances: 10}
@@ -80,61 +80,61 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 	restarting := lagging
 	restarting.restarts = 2
 	for _, c := range []struct {
-		name  string
-		rules rules
-		under conditions
-		check string
-		runs  uint64
-		least uint64 // catches, of the runs
+		name       string
+		rules      rules
+		conditions conditions
+		check      string
+		runs       uint64
+		least      uint64 // the minimum number of runs in which the check fails
 	}{
 		{"no expectations", rules{noExpectations: true}, lagging, "expectations", 10, 9},
 		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 2, 2},
 		{"no slow start", rules{noSlowStart: true}, lagging, "slow-start", 20, 20},
 		{"no back-off", rules{noBackOff: true}, outage, "back-off", 10, 9},
-		{"counts failed pods", rules{countsFailed: true, deletesInAnyOrder: true}, lagging, "converged", 20, 10},
-		{"takes foreign pods", rules{takesForeign: true}, lagging, "ownership", 20, 4},
+		{"counts failed pods as active", rules{countsFailed: true, deletesInAnyOrder: true}, lagging, "converged", 20, 10},
+		{"counts pods of other controllers", rules{takesForeign: true}, lagging, "ownership", 20, 4},
 		{"adopts without a live read (R10)", rules{noLiveRead: true}, lagging, "ownership", 20, 15},
-		{"failed creates stay expected (R16)", rules{keepsFailedExpectations: true}, failing, "converged", 20, 15},
+		{"failed creates do not lower expectations (R16)", rules{keepsFailedExpectations: true}, failing, "converged", 20, 15},
 		{"counts terminating pods (R2)", rules{countsTerminating: true}, graceful, "not-below-desired", 20, 5},
-		{"chooses anyhow (R13)", rules{deletesInAnyOrder: true}, settled, "scale-down-order", 20, 10},
+		{"ignores the order of scale-down (R13)", rules{deletesInAnyOrder: true}, settled, "scale-down-order", 20, 10},
 		{"reports every pod as ready", rules{reportsAllReady: true}, lagging, "status", 20, 20},
-		{"reports the pods that there should be", rules{reportsSpecReplicas: true}, lagging, "status", 20, 20},
-		{"reports a generation to come", rules{reportsLaterGeneration: true}, lagging, "status", 20, 20},
-		{"reports the first generation for ever", rules{reportsFirstGeneration: true}, lagging, "status", 20, 20},
-		{"reports no failure", rules{reportsNoFailure: true}, failing, "status", 20, 18},
-		{"a new leader repeats the batch (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
+		{"reports spec.replicas as status.replicas", rules{reportsSpecReplicas: true}, lagging, "status", 20, 20},
+		{"reports an observedGeneration above the generation", rules{reportsLaterGeneration: true}, lagging, "status", 20, 20},
+		{"never raises observedGeneration", rules{reportsFirstGeneration: true}, lagging, "status", 20, 20},
+		{"never sets ReplicaFailure", rules{reportsNoFailure: true}, failing, "status", 20, 18},
+		{"creates a whole batch after a restart (R28)", rules{repeatsBatch: true}, restarting, "not-above-desired", 20, 15},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			requireDetected(t, c.check, c.runs, c.least, func(seed uint64) *cluster {
-				c.under.seed = seed
-				return simulate(c.under, c.rules)
+				c.conditions.seed = seed
+				return simulate(c.conditions, c.rules)
 			})
 		})
 	}
 }
 
-// requireDetected demands that a check fails at least so many of some runs, which differ by
-// their seeds. With -short it is enough that it fails one.
+// requireDetected requires that a check fails in at least a given number of runs, which
+// differ by their seeds. With -short, one run is enough.
 func requireDetected(t *testing.T, check string, runs, least uint64, simulate func(seed uint64) *cluster) {
 	t.Helper()
 	if testing.Short() {
 		least = 1
 	}
-	caught, tried, by := uint64(0), uint64(0), map[string]int{}
-	for ; tried < runs && !(testing.Short() && caught > 0); tried++ {
+	detected, tried, failures := uint64(0), uint64(0), map[string]int{}
+	for ; tried < runs && !(testing.Short() && detected > 0); tried++ {
 		for _, result := range checkRun(t, simulate(tried)) {
 			if result.Verdict != Fail {
 				continue
 			}
-			by[result.Check]++
+			failures[result.Check]++
 			if result.Check == check {
-				caught++
+				detected++
 			}
 		}
 	}
-	t.Logf("%s caught it in %d of %d runs; all checks: %v", check, caught, tried, by)
-	if caught < least {
-		t.Errorf("caught in %d of %d runs, want at least %d", caught, tried, least)
+	t.Logf("%s failed in %d of %d runs; failures of all checks: %v", check, detected, tried, failures)
+	if detected < least {
+		t.Errorf("%s failed in %d of %d runs, expected at least %d", check, detected, tried, least)
 	}
 }

@@ -7,27 +7,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// WrongEndpoints measures for how long the Endpoints of some Service were not what
-// endpoints-exact asks for once faults are healed: from the truth alone, at any time
-// of a run, whoever is to blame. A Service without Endpoints counts; Endpoints
+// WrongEndpoints measures how long at least one Service had wrong Endpoints. It compares
+// the committed states by the same rules as the check endpoints-exact, but during the
+// whole run, and whatever the cause. A Service without Endpoints counts; Endpoints
 // without a Service do not.
 type WrongEndpoints struct {
 	decoder   *decoder
 	committed *objectSet
 	namespace string
 	wrong     map[objectName]bool // the Services whose Endpoints are wrong now
-	at        time.Duration       // of the record before
+	at        time.Duration       // of the previous record
 	total     time.Duration
 	ended     bool
 }
 
-// NewWrongEndpoints returns a WrongEndpoints that has seen nothing.
+// NewWrongEndpoints returns a WrongEndpoints without any objects.
 func NewWrongEndpoints() *WrongEndpoints {
 	return &WrongEndpoints{decoder: newDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
 }
 
-// Observe takes in the next record. An error means that the history holds something
-// that no cluster says.
+// Observe processes the next record. It returns an error if the record contains an object
+// that no API server would return.
 func (e *WrongEndpoints) Observe(r *history.Record) error {
 	if e.ended {
 		return nil
@@ -50,7 +50,7 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 	return nil
 }
 
-// checkChangedServices sees to the Services that the last version concerns.
+// checkChangedServices compares the Services that the last commit changed.
 func (e *WrongEndpoints) checkChangedServices() {
 	for name := range e.committed.changedServices {
 		delete(e.wrong, name)
@@ -62,6 +62,6 @@ func (e *WrongEndpoints) checkChangedServices() {
 	e.committed.clearChanges()
 }
 
-// Total is the time up to the end of observation, or to the last record, during which
-// at least one Service had Endpoints that were wrong.
+// Total returns how long at least one Service had wrong Endpoints. It counts up to the end
+// of the run or the last record.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }

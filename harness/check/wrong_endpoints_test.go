@@ -7,14 +7,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestWrongEndpoints: only the time counts during which Endpoints are not what the
-// truth asks for, and once, however many are wrong at the time.
+// TestWrongEndpoints requires that only time with wrong Endpoints counts. It counts once,
+// however many Endpoints are wrong at that time.
 func TestWrongEndpoints(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	for _, test := range []struct {
-		name string
-		tell func(h *historyBuilder)
-		want time.Duration
+		name  string
+		build func(h *historyBuilder)
+		want  time.Duration
 	}{
 		{"no Service", func(h *historyBuilder) {
 			h.podWithAddress(h.pod(nil, "web"), one, true, nil)
@@ -24,13 +24,13 @@ func TestWrongEndpoints(t *testing.T) {
 			h.service("web", fields{"selector": nil})
 			h.wait(time.Minute)
 		}, 0},
-		{"from the Service to its Endpoints", func(h *historyBuilder) {
+		{"from the creation of a Service to that of its Endpoints", func(h *historyBuilder) {
 			h.service("web", nil)
 			h.wait(3 * time.Second)
 			h.endpoints("web")
 			h.wait(time.Minute)
 		}, 3 * time.Second},
-		{"from a pod that is ready to its address, and back", func(h *historyBuilder) {
+		{"from a change of readiness to the update of the Endpoints", func(h *historyBuilder) {
 			h.service("web", nil)
 			h.endpoints("web")
 			p := h.podWithAddress(h.pod(nil, "web"), one, true, nil)
@@ -42,25 +42,25 @@ func TestWrongEndpoints(t *testing.T) {
 			h.endpoints("web", subset(nil, []any{at(p, one)}))
 			h.wait(time.Minute)
 		}, 7 * time.Second},
-		{"two Services at the same time", func(h *historyBuilder) {
+		{"two Services with wrong Endpoints at the same time", func(h *historyBuilder) {
 			h.service("web", nil)
 			h.endpoints("web")
-			h.service("also", fields{"selector": fields{"app": "web"}})
-			h.endpoints("also")
+			h.service("other", fields{"selector": fields{"app": "web"}})
+			h.endpoints("other")
 			p := h.podWithAddress(h.pod(nil, "web"), two, true, nil)
 			h.wait(2 * time.Second)
 			h.endpoints("web", subset([]any{at(p, two)}, nil))
 			h.wait(2 * time.Second)
-			h.endpoints("also", subset([]any{at(p, two)}, nil))
+			h.endpoints("other", subset([]any{at(p, two)}, nil))
 			h.wait(time.Minute)
 		}, 4 * time.Second},
-		{"until the Service is gone", func(h *historyBuilder) {
+		{"until the Service is deleted", func(h *historyBuilder) {
 			service := h.service("web", nil)
 			h.wait(2 * time.Second)
 			h.remove(service)
 			h.wait(time.Minute)
 		}, 2 * time.Second},
-		{"not after observation has ended", func(h *historyBuilder) {
+		{"not after the end of the run", func(h *historyBuilder) {
 			h.service("web", nil)
 			h.wait(2 * time.Second)
 			h.phase(history.PhaseEnd)
@@ -70,7 +70,7 @@ func TestWrongEndpoints(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHistoryBuilder()
-			test.tell(h)
+			test.build(h)
 			h.phase(history.PhaseSettle) // so that the last wait is between two records
 			wrong := NewWrongEndpoints()
 			for _, r := range h.records {
@@ -78,9 +78,9 @@ func TestWrongEndpoints(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// Each record of a story takes a millisecond.
+			// Each record of a history takes a millisecond.
 			if got := wrong.Total().Truncate(time.Second); got != test.want {
-				t.Errorf("wrong for %v; want %v", wrong.Total(), test.want)
+				t.Errorf("wrong for %v, want %v", wrong.Total(), test.want)
 			}
 		})
 	}
@@ -91,6 +91,6 @@ func TestWrongEndpointsOfBrokenHistory(t *testing.T) {
 		Ref: history.Ref{Resource: serviceResource, Name: "web", UID: "u"}, Body: []byte(`{"spec":7}`),
 	}}}
 	if err := NewWrongEndpoints().Observe(broken); err == nil {
-		t.Error("no error of a Service that none can be")
+		t.Error("got no error for an invalid Service")
 	}
 }

@@ -139,7 +139,7 @@ func reproduceCommand(dir directory, environment *Environment) string {
 		{"node-image", environment.NodeImage},
 		{"kubeconfig", environment.Kubeconfig},
 		{"context", environment.Context},
-		{"displace", environment.ControllerSwitch},
+		{"controller-switch", environment.ControllerSwitch},
 	} {
 		if flag.value != "" {
 			words = append(words, "--"+flag.name+"="+flag.value)

@@ -30,7 +30,7 @@ func TestValidate(t *testing.T) {
 	const base = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	for _, test := range []struct{ name, add, want string }{
 		{"unknown fault", "faults:\n  - api-eror: {verb: create}\n",
-			`test.yaml:6:5: api-eror: unknown kind of fault "api-eror"; expected one of api-error, `},
+			`test.yaml:6:5: api-eror: unknown fault type "api-eror"; expected one of api-error, `},
 		{"unknown resource", "faults:\n  - api-error: {verb: create, resource: podz, code: 500}\n",
 			`test.yaml:6:41: api-error.resource: unknown value "podz"; expected one of configmaps`},
 		{"unknown check", "exercises: [no-writes-when-settled, speed]\n",

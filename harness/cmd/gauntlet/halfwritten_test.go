@@ -38,7 +38,7 @@ func TestHalfWritten(t *testing.T) {
 			"check": "environment.json: expected a run's environment: ", "shrink": "environment.json: expected a run's environment: ",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
-			"check": "the history cannot be judged: reading the history: ", "shrink": "the history cannot be judged: reading the history: ",
+			"check": "cannot check the history: reading the history: ", "shrink": "the history cannot be judged: reading the history: ",
 		}},
 		{"not judged", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault,
