@@ -117,6 +117,9 @@ func TestPageOfPair(t *testing.T) {
 		t.Errorf("the page of a pair says of the cost:\n%s", got)
 	}
 	v.screenshot("pair-light")
+	if got := ask[[]string](v, `[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`); len(got) > 0 {
+		t.Errorf("duplicate IDs %q", got)
+	}
 	ends := `gauntlet.timelines.map(b => b.phases.find(p => p.name === 'settle').x)`
 	if x := ask[[]float64](v, ends); x[0] != x[1] {
 		t.Errorf("settling begins at %v; want one place", x)

@@ -268,6 +268,27 @@ func TestReadDirectory(t *testing.T) {
 	}
 }
 
+// TestReadDirectorySchema1 demands that the field names and the verdict of schema 1 are read.
+func TestReadDirectorySchema1(t *testing.T) {
+	dir := t.TempDir()
+	content := `{"schema": 1, "runs": [{"scenario": "s", "verdict": "idle", "again": "gauntlet run s", "results": [
+		{"check": "status", "verdict": "idle", "tested": 3, "evidence": [{"summary": "x", "at": 1, "weakness": 1}]}]}]}`
+	if err := os.WriteFile(filepath.Join(dir, verdictsName), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadDirectory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := got[0]
+	if r.Verdict != check.NotExercised || r.Reproduce != "gauntlet run s" || r.Results[0].Verdict != check.NotExercised || r.Results[0].Exercised != 3 {
+		t.Errorf("read %+v", r)
+	}
+	if issue := knownIssueOf(r.Results[0].Evidence[0]); issue != "stuck-scaling" {
+		t.Errorf("known issue %q; want stuck-scaling", issue)
+	}
+}
+
 func TestReadDirectoryRefuses(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
 		{"nothing", "", "expected a directory of runs"},
