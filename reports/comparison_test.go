@@ -135,7 +135,7 @@ func TestPageOfPair(t *testing.T) {
 func TestNoPairs(t *testing.T) {
 	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
 	if got, want := none.countsText(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
-		t.Errorf("it came to %q; want %q", got, want)
+		t.Errorf("counts %q; want %q", got, want)
 	}
 	if got := none.Verdict(); got != check.Unknown {
 		t.Errorf("verdict %s; want unknown", got)

@@ -79,7 +79,7 @@ func TestPageLayout(t *testing.T) {
 }
 
 // TestPageFilters filters by words, kind, time and evidence, and demands that the
-// lanes follow.
+// tracks follow.
 func TestPageFilters(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {
@@ -120,7 +120,7 @@ func TestPageFilters(t *testing.T) {
 	v.clean()
 }
 
-// TestPageByKeyboard zooms the lanes and walks through the events.
+// TestPageByKeyboard zooms the tracks and walks through the events.
 func TestPageByKeyboard(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	before := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`)

@@ -126,7 +126,7 @@ var samples = map[string][]Run{
 		passed("watch-delay-owners"),
 		run("pod-churn", check.Unknown, "interrupted"),
 		passed("everything"),
-		passed("a-scenario-of-somebody-else-with-quite-a-long-name"),
+		passed("a-scenario-of-another-team-with-quite-a-long-name"),
 		passed("one-more"),
 	},
 }

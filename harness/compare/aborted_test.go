@@ -173,9 +173,9 @@ func TestAborted(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			side := func(seed string, tell func(*historyBuilder), verdict check.Result) *Side {
+			side := func(seed string, build func(*historyBuilder), verdict check.Result) *Side {
 				x := rollout(seed)
-				tell(x)
+				build(x)
 				return x.side(t, verdict)
 			}
 			got := map[string]Classification{}
@@ -195,8 +195,7 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestUnfinished: of a run that ended before it was over only that is told, and what
-// failed until then.
+// TestUnfinished demands, for an incomplete run, only this difference and the failed checks.
 func TestUnfinished(t *testing.T) {
 	larger := func(x *historyBuilder) {
 		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
@@ -207,9 +206,9 @@ func TestUnfinished(t *testing.T) {
 	misses := func(x *historyBuilder) {
 		x.add(history.Record{Gap: &history.Gap{Source: "commits of pods", Detail: "the watch ended\nand a log"}})
 	}
-	side := func(seed string, tell func(*historyBuilder), verdict check.Verdict, ended bool) *Side {
+	side := func(seed string, build func(*historyBuilder), verdict check.Verdict, ended bool) *Side {
 		x := rollout(seed)
-		tell(x)
+		build(x)
 		if ended {
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 		}

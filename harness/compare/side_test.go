@@ -251,10 +251,10 @@ func TestDifferences(t *testing.T) {
 		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			side := func(seed string, tell func(*historyBuilder), verdict check.Verdict) *Side {
+			side := func(seed string, build func(*historyBuilder), verdict check.Verdict) *Side {
 				x := rollout(seed)
-				if tell != nil {
-					tell(x)
+				if build != nil {
+					build(x)
 				}
 				return x.side(t, check.Result{Check: "no-writes-when-settled", Verdict: verdict})
 			}
@@ -430,9 +430,9 @@ func TestKnownIssues(t *testing.T) {
 	}
 }
 
-// ending is a run of two Deployments that end with so many pods, of which one shows a
-// weakness; ours makes one more ReplicaSet of that.
-func ending(seed, subject string, n int, result check.Result, w *check.KnownIssue) func(*testing.T) *Side {
+// ending returns a run of two Deployments with n replicas. One of them shows a known upstream
+// issue, and ours has one more ReplicaSet of it.
+func ending(seed, subject string, n int, result check.Result, issue *check.KnownIssue) func(*testing.T) *Side {
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
 	for _, name := range []string{"web", "shop"} {
@@ -444,7 +444,7 @@ func ending(seed, subject string, n int, result check.Result, w *check.KnownIssu
 	if subject == ours {
 		x.set("v2", 1)
 	}
-	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: w.Trap}}
+	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: issue.Trap}}
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
@@ -498,7 +498,7 @@ func TestMaxPods(t *testing.T) {
 		{"both are", percent, "4", "5", Undeclared},
 		{"a number", `{"spec":{"replicas":5,"strategy":{"rollingUpdate":{"maxSurge":3}}}}`, "8", "7", Declared},
 		{"no surge", `{"spec":{"replicas":5,"strategy":{"type":"Recreate"}}}`, "5", "7", Declared},
-		{"the Deployment is gone", "", "4", "7", Declared},
+		{"the Deployment was deleted", "", "4", "7", Declared},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := Differences(side("ours", test.ours, test.deployment), side("upstream", test.base, test.deployment))
