@@ -432,7 +432,7 @@ func TestKnownIssues(t *testing.T) {
 
 // ending returns a run of two Deployments with n replicas. One of them shows a known upstream
 // issue, and ours has one more ReplicaSet of it.
-func ending(seed, subject string, n int, result check.Result, issue *check.KnownIssue) func(*testing.T) *Side {
+func ending(seed, subject string, n int, result check.Result, w *check.KnownIssue) func(*testing.T) *Side {
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
 	for _, name := range []string{"web", "shop"} {
@@ -444,7 +444,7 @@ func ending(seed, subject string, n int, result check.Result, issue *check.Known
 	if subject == ours {
 		x.set("v2", 1)
 	}
-	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: issue.Trap}}
+	result.Evidence = []check.Evidence{{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: w.Trap}}
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
