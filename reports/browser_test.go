@@ -15,25 +15,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// screenshots is where the tests leave pictures of pages, for people to look at.
+// screenshots is the directory for screenshots of pages.
 var screenshots = flag.String("screenshots", "", "the `directory` to leave screenshots of the page in")
 
-// browsers are the names of what can drive the page, as distributions have them.
+// browsers are the names of the Chromium executable in distributions.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// pageWithin bounds what a page may take for anything, on the slowest machine.
+// pageWithin is the timeout of every browser action.
 const pageWithin = time.Minute
 
 // visitor is a page that is open in a browser.
 type visitor struct {
 	t   *testing.T
 	ctx context.Context
-	// consoleMessages is what the page wrote to its console, and what the browser did about it.
+	// consoleMessages returns the messages on the page's console.
 	consoleMessages func() []string
 }
 
-// visit opens a file in a browser of its own. Without a browser the test is
-// skipped.
+// visit opens a file in a new browser. It skips the test if there is no browser.
 func visit(t *testing.T, path string, width, height int) *visitor {
 	t.Helper()
 	executable := ""
@@ -48,7 +47,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
 		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(pageWithin),
-		chromedp.Env("TMPDIR="+t.TempDir())) // it leaves things there
+		chromedp.Env("TMPDIR="+t.TempDir())) // it does not delete its temporary files
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -56,7 +55,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil { // starts the browser, which lives as long as ctx
+	if err := chromedp.Do(ctx); err != nil { // starts the browser, which runs until ctx ends
 		t.Fatalf("starting %s: %v", executable, err)
 	}
 	v := &visitor{t: t, ctx: ctx}
@@ -77,7 +76,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 	return v
 }
 
-// do carries out actions.
+// do executes actions.
 func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, pageWithin)
@@ -87,7 +86,7 @@ func (v *visitor) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// ask evaluates an expression in the page.
+// ask evaluates a JavaScript expression in the page.
 func ask[T any](v *visitor, expression string) T {
 	v.t.Helper()
 	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression))
@@ -122,7 +121,7 @@ func (v *visitor) screenshot(name string) {
 	}
 }
 
-// dark turns the dark theme on.
+// dark enables the dark theme.
 func (v *visitor) dark() {
 	v.t.Helper()
 	v.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -133,7 +132,7 @@ func (v *visitor) dark() {
 	}))
 }
 
-// open writes the page of a run and opens it.
+// open writes the page of runs and opens it.
 func open(t *testing.T, width, height int, runs ...Run) *visitor {
 	t.Helper()
 	dir := t.TempDir()

@@ -117,6 +117,9 @@ func TestPageOfPair(t *testing.T) {
 		t.Errorf("the page of a pair says of the cost:\n%s", got)
 	}
 	v.screenshot("pair-light")
+	if got := ask[[]string](v, `[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, i, all) => all.indexOf(id) !== i)`); len(got) > 0 {
+		t.Errorf("duplicate IDs %q", got)
+	}
 	ends := `gauntlet.timelines.map(b => b.phases.find(p => p.name === 'settle').x)`
 	if x := ask[[]float64](v, ends); x[0] != x[1] {
 		t.Errorf("settling begins at %v; want one place", x)
@@ -132,7 +135,7 @@ func TestPageOfPair(t *testing.T) {
 func TestNoPairs(t *testing.T) {
 	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
 	if got, want := none.countsText(), "ours and upstream, pairs: 0, nothing was compared"; got != want {
-		t.Errorf("it came to %q; want %q", got, want)
+		t.Errorf("counts %q; want %q", got, want)
 	}
 	if got := none.Verdict(); got != check.Unknown {
 		t.Errorf("verdict %s; want unknown", got)

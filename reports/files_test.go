@@ -48,8 +48,8 @@ func TestWriteFiles(t *testing.T) {
 	}
 }
 
-// TestWriteRun: what is written of a run whose timeline was drafted is what is written of
-// it otherwise, be there a history or not.
+// TestWriteRun demands the same page with and without a draft of the timeline, for every
+// state of the history.
 func TestWriteRun(t *testing.T) {
 	for _, name := range []string{"whole", "broken", "absent"} {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestWriteRun(t *testing.T) {
 	}
 }
 
-// TestWriteFilesFails: one report that cannot be written is an error of its own,
-// and the others are there.
+// TestWriteFilesFails demands an error for a report that cannot be written, and that the
+// others are written.
 func TestWriteFilesFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "junit.xml", "occupied"), 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// historyBuilder is a history that is written by hand.
+// historyBuilder builds a history for tests.
 type historyBuilder struct{ records []history.Record }
 
 // add appends a record at a time and returns its Seq.
@@ -40,8 +40,8 @@ func (s *historyBuilder) write(t *testing.T, dir string) {
 	}
 }
 
-// laggingRun is a run in which a ReplicaSet gets pods of which the subject learns
-// late, under a fault, and then one too many. It has about ten records a pod.
+// laggingRun returns a run in which a fault delays the watch events of pods, and the subject
+// creates one pod too many. It has about ten records for each pod.
 func laggingRun(t *testing.T, pods int) Run {
 	t.Helper()
 	dir := t.TempDir()

@@ -90,6 +90,9 @@ type pageRun struct {
 	HasTimeline bool
 	// Full reports whether the page shows more than one line about the run.
 	Full bool
+	// Folded reports whether the run's section has the table of checks, which is closed.
+	// Otherwise the table has a section of its own.
+	Folded bool
 }
 
 // pageResult is a result with its run.
@@ -130,7 +133,11 @@ func countResults(results []check.Result) string {
 	for _, result := range results {
 		count[result.Verdict]++
 	}
-	return fmt.Sprintf("%d checks: %s", len(results), countsByVerdict(count))
+	noun := "checks"
+	if len(results) == 1 {
+		noun = "check"
+	}
+	return fmt.Sprintf("%d %s: %s", len(results), noun, countsByVerdict(count))
 }
 
 // countsByVerdict lists counts, worst verdict first, such as "1 fail, 5 pass".
@@ -166,7 +173,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 		r.Full = len(runs) == 1 || !needsNoExplanation(run.Verdict)
 		if len(runs) > 1 {
 			r.CheckAnchor, r.Anchor = fmt.Sprintf("run%d-check-", i), fmt.Sprintf("v%d", i)
-			r.Page = pageOf(&run, dir)
+			r.Page, r.Folded = pageOf(&run, dir), true
 		}
 		data.Runs = append(data.Runs, r)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// clean demands that the page said nothing on its console and loaded nothing.
+// clean demands that the page wrote nothing to the console and loaded nothing.
 func (v *visitor) clean() {
 	v.t.Helper()
 	if loaded := ask[[]string](v, `performance.getEntriesByType('resource').map(r => r.name)`); len(loaded) > 0 {
@@ -27,8 +27,8 @@ func (v *visitor) clean() {
 	}
 }
 
-// TestPageFromViolationToEvents opens the page of a failed run, follows a piece
-// of evidence to its event, and the event back to the evidence.
+// TestPageFromViolationToEvents follows a link from a piece of evidence to its event, and
+// back.
 func TestPageFromViolationToEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	v.screenshot("failed-light")
@@ -79,7 +79,7 @@ func TestPageLayout(t *testing.T) {
 }
 
 // TestPageFilters filters by words, kind, time and evidence, and demands that the
-// lanes follow.
+// tracks follow.
 func TestPageFilters(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {
@@ -97,7 +97,7 @@ func TestPageFilters(t *testing.T) {
 		t.Errorf("%d events of web-00007 that are modifications; want 4", got)
 	}
 	if got := ask[int](v, `gauntlet.timelines[0].tracksShown.length`); got != 1 {
-		t.Errorf("%d lanes; want 1", got)
+		t.Errorf("%d tracks; want 1", got)
 	}
 	set("filter by object or words", "")
 	set("from second", "0.1")
@@ -111,7 +111,7 @@ func TestPageFilters(t *testing.T) {
 	if got := shown(); got != all-41*3-1 {
 		t.Errorf("%d events without commits; want %d", got, all-41*3-1)
 	}
-	// What a link leads to is shown, whatever the filter.
+	// A link resets the filter, so that its target is visible.
 	ask[bool](v, `(location.hash = '#s8', true)`)
 	v.await(`document.querySelector('.selected-mark strong').innerText === 'ADDED replicasets.apps web'`)
 	if got := shown(); got != all {
@@ -120,7 +120,7 @@ func TestPageFilters(t *testing.T) {
 	v.clean()
 }
 
-// TestPageByKeyboard zooms the lanes and walks through the events.
+// TestPageByKeyboard zooms the tracks and walks through the events.
 func TestPageByKeyboard(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	before := ask[float64](v, `gauntlet.axis.to - gauntlet.axis.from`)
@@ -139,8 +139,8 @@ func TestPageByKeyboard(t *testing.T) {
 	v.clean()
 }
 
-// TestPageLooks draws the page dark and on a phone, where nothing may be wider
-// than the screen.
+// TestPageLooks opens the page with the dark theme and on a phone, where nothing may be
+// wider than the screen.
 func TestPageLooks(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	light := ask[string](v, `getComputedStyle(document.body).backgroundColor`)
@@ -158,8 +158,8 @@ func TestPageLooks(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfManyEvents demands that no more of the events is made than is seen,
-// that a repaint does not take more than its share, and says what it takes.
+// TestPageOfManyEvents demands elements only for visible events, and a repaint time that is
+// proportional to the number of events.
 func TestPageOfManyEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 7000))
 	events := ask[int](v, `gauntlet.timelines[0].count`)
@@ -167,13 +167,13 @@ func TestPageOfManyEvents(t *testing.T) {
 		t.Errorf("%d events; want some 50000", events)
 	}
 	if rows := ask[int](v, `document.querySelectorAll('.events .row').length`); rows > 100 {
-		t.Errorf("%d rows are made, and few can be seen", rows)
+		t.Errorf("%d rows for events exist; want only the visible ones", rows)
 	}
 	whole := ask[float64](v, `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
 	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
 	filtered := ask[float64](v, `(() => { const b = gauntlet.timelines[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
 	few := ask[float64](open(t, 1280, 1600, laggingRun(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
-	// Ten times the events take ten times as long at the most, three for the machine.
+	// Ten times the events take at most ten times as long; the factor 3 is for noise.
 	if ratio := whole / max(few, 0.5); ratio > 30 {
 		t.Errorf("ten times the events take %.1f times as long to paint (%.1f ms to %.1f ms); want 30 at most", ratio, whole, few)
 	}
@@ -181,22 +181,22 @@ func TestPageOfManyEvents(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfALongRun demands that a page that leaves something out says so before it
-// shows the rest, and shows what is cited all the same.
+// TestPageOfALongRun demands a note before the timeline if records are omitted, and marks
+// for all cited records.
 func TestPageOfALongRun(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 26000))
 	v.screenshot("long-light")
 	if said := ask[string](v, `document.querySelector('.omitted').innerText`); !strings.Contains(said, "208020 records") {
-		t.Errorf("it says %q", said)
+		t.Errorf("the note is %q", said)
 	}
 	if !ask[bool](v, `document.querySelector('.omitted').getBoundingClientRect().bottom <= document.querySelector('.tracks').getBoundingClientRect().top`) {
-		t.Error("it says so behind what it shows")
+		t.Error("the note is after the tracks")
 	}
 	if got := ask[int](v, `gauntlet.timelines[0].isCited.reduce((n, cited) => n + cited, 0)`); got != 2 {
 		t.Errorf("%d marks are evidence; want 2, one of them long before the rest", got)
 	}
 	if undrawn := ask[[][]float64](v, `gauntlet.timelines[0].notDisplayed`); len(undrawn) != 1 || undrawn[0][0] != 0 || undrawn[0][1] == 0 {
-		t.Errorf("shaded as not drawn: %v; want the beginning", undrawn)
+		t.Errorf("shaded as not displayed: %v; want the start", undrawn)
 	}
 	ask[bool](v, `(location.hash = '#s100', true)`)
 	v.await(`document.querySelector('.selected-mark').innerText.includes('Record 100 has no mark of its own')`)
@@ -224,7 +224,7 @@ func TestPageOfManyRuns(t *testing.T) {
 	v.clean()
 }
 
-// TestPageHasSmallest: what gauntlet shrink has found is on the page of the run.
+// TestPageHasSmallest demands the scenario that gauntlet shrink found on the page of the run.
 func TestPageHasSmallest(t *testing.T) {
 	r := laggingRun(t, 3)
 	for _, want := range []bool{false, true} {
@@ -246,7 +246,7 @@ func TestPageHasSmallest(t *testing.T) {
 	}
 }
 
-// TestPageEscapes: what a subject says is text, not markup.
+// TestPageEscapes demands that text from the subject is escaped.
 func TestPageEscapes(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"
@@ -262,7 +262,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestPageWithoutHistory: a page is made of whatever is there.
+// TestPageWithoutHistory demands a page from the existing files.
 func TestPageWithoutHistory(t *testing.T) {
 	r := laggingRun(t, 3)
 	if err := os.Remove(filepath.Join(r.Directory, "history.jsonl")); err != nil {

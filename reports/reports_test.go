@@ -126,7 +126,7 @@ var samples = map[string][]Run{
 		passed("watch-delay-owners"),
 		run("pod-churn", check.Unknown, "interrupted"),
 		passed("everything"),
-		passed("a-scenario-of-somebody-else-with-quite-a-long-name"),
+		passed("a-scenario-of-another-team-with-quite-a-long-name"),
 		passed("one-more"),
 	},
 }
@@ -265,6 +265,28 @@ func TestReadDirectory(t *testing.T) {
 	}
 	if got, err := ReadDirectory(moved); err != nil || len(got) != 1 || got[0].Directory != moved {
 		t.Errorf("a run that was moved: %+v, %v", got, err)
+	}
+}
+
+// TestReadDirectorySchema1 demands that the field names and the verdict of schema 1 are read.
+func TestReadDirectorySchema1(t *testing.T) {
+	dir := t.TempDir()
+	content := `{"schema": 1, "runs": [{"scenario": "s", "verdict": "idle", "again": "gauntlet run s", "results": [
+		{"check": "status", "verdict": "idle", "tested": 3, "evidence": [{"summary": "x", "at": 1, "weakness": 1}]}]}]}`
+	if err := os.WriteFile(filepath.Join(dir, verdictsName), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadDirectory(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := got[0]
+	if r.Verdict != check.NotExercised || r.Reproduce != "gauntlet run s" || r.Results[0].Verdict != check.NotExercised || r.Results[0].Exercised != 3 {
+		t.Errorf("read %+v", r)
+	}
+	var b bytes.Buffer
+	if err := JSON(&b, got); err != nil || !strings.Contains(b.String(), `"knownIssue": "stuck-scaling"`) {
+		t.Errorf("known issue number 1 is not written as stuck-scaling: %v\n%s", err, b.String())
 	}
 }
 

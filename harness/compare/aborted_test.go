@@ -23,7 +23,7 @@ func (t *historyBuilder) stepFails(index int, awaited string) {
 	t.add(history.Record{Step: step})
 }
 
-// stepsDone is the steps of a workload, one after another.
+// stepsDone adds completed steps.
 func (t *historyBuilder) stepsDone(indices ...int) {
 	for _, i := range indices {
 		t.step(i, history.StepBegun)
@@ -31,18 +31,17 @@ func (t *historyBuilder) stepsDone(indices ...int) {
 	}
 }
 
-// stuckRollout is the verdict on a run whose Deployment did not come to what was asked, in a
-// way that upstream is known for.
+// stuckRollout returns the result of a run whose Deployment is stuck because of a known
+// upstream issue.
 func stuckRollout(verdict check.Verdict) check.Result {
 	return check.Result{Check: "rollout-complete", Verdict: verdict, Evidence: []check.Evidence{
 		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: check.KnownIssues[0].Slug},
 	}}
 }
 
-// TestBrokenOff: what comes of a run's having been broken off by a known weakness is
-// not compared; that it was for any other reason, and all that it does not account
-// for, is a difference.
-func TestBrokenOff(t *testing.T) {
+// TestAborted demands that differences after an abort by a known upstream issue are not
+// compared. An abort for another reason, and other differences, are undeclared.
+func TestAborted(t *testing.T) {
 	passes := check.Result{Check: "rollout-complete", Verdict: check.Pass}
 	larger := func(x *historyBuilder) {
 		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
@@ -57,10 +56,10 @@ func TestBrokenOff(t *testing.T) {
 		name          string
 		subject, base func(*historyBuilder)
 		ours, theirs  check.Result
-		want          map[string]Classification // what is not wanted of the differences is not looked at
+		want          map[string]Classification // other differences are ignored
 	}{
 		{
-			name: "by a weakness", subject: whole, ours: passes,
+			name: "by a known issue", subject: whole, ours: passes,
 			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, theirs: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{
 				short: NotCompared, replicas: NotCompared,
@@ -70,7 +69,7 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "what no later step changed", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			name: "objects that no later step changed", ours: passes, theirs: stuckRollout(check.KnownUpstream),
 			subject: func(x *historyBuilder) {
 				x.commit(history.Added, deployments, "early", nil, `{"spec":{"replicas":1}}`)
 				x.stepsDone(0, 1)
@@ -91,7 +90,7 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "by a weakness that is the subject's", base: whole, theirs: passes,
+			name: "by a known issue of the subject", base: whole, theirs: passes,
 			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, ours: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{
 				"workload step 1, scale: aborted: not met; done":          NotCompared,
@@ -101,12 +100,12 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "by what looks like a weakness, and is no excuse", subject: whole, ours: passes,
+			name: "by evidence like a known issue with the verdict fail", subject: whole, ours: passes,
 			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") }, theirs: stuckRollout(check.Fail),
 			want: map[string]Classification{short: Undeclared, replicas: Undeclared, "milestone ReplicaSet, events: New; none": Undeclared},
 		},
 		{
-			name: "by a weakness of something else", subject: whole, ours: passes,
+			name: "by a known issue of another object", subject: whole, ours: passes,
 			base: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "shop") }, theirs: stuckRollout(check.KnownUpstream),
 			want: map[string]Classification{short: Undeclared, replicas: Undeclared},
 		},
@@ -128,7 +127,7 @@ func TestBrokenOff(t *testing.T) {
 			want:    map[string]Classification{"workload step 1, scale: aborted: not met; aborted: not met": BothWrong},
 		},
 		{
-			name: "both, one by a weakness", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			name: "both, one by a known issue", ours: passes, theirs: stuckRollout(check.KnownUpstream),
 			subject: func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "") },
 			base:    func(x *historyBuilder) { x.stepsDone(0); x.stepFails(1, "web") },
 			want:    map[string]Classification{"workload step 1, scale: aborted: not met; aborted: not met": Undeclared},
@@ -153,7 +152,7 @@ func TestBrokenOff(t *testing.T) {
 			},
 		},
 		{
-			name: "what came before it", ours: passes, theirs: stuckRollout(check.KnownUpstream),
+			name: "milestones before the failed step", ours: passes, theirs: stuckRollout(check.KnownUpstream),
 			subject: func(x *historyBuilder) { x.event("Early"); x.stepsDone(0, 1); x.event("Late") },
 			base:    func(x *historyBuilder) { x.stepsDone(0); x.event("Odd"); x.stepFails(1, "web"); x.event("Stuck") },
 			want: map[string]Classification{
@@ -174,9 +173,9 @@ func TestBrokenOff(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			side := func(seed string, tell func(*historyBuilder), verdict check.Result) *Side {
+			side := func(seed string, build func(*historyBuilder), verdict check.Result) *Side {
 				x := rollout(seed)
-				tell(x)
+				build(x)
 				return x.side(t, verdict)
 			}
 			got := map[string]Classification{}
@@ -196,8 +195,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestUnfinished: of a run that ended before it was over only that is told, and what
-// failed until then.
+// TestUnfinished demands, for an incomplete run, only this difference and the failed checks.
 func TestUnfinished(t *testing.T) {
 	larger := func(x *historyBuilder) {
 		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)
@@ -208,9 +206,9 @@ func TestUnfinished(t *testing.T) {
 	misses := func(x *historyBuilder) {
 		x.add(history.Record{Gap: &history.Gap{Source: "commits of pods", Detail: "the watch ended\nand a log"}})
 	}
-	side := func(seed string, tell func(*historyBuilder), verdict check.Verdict, ended bool) *Side {
+	side := func(seed string, build func(*historyBuilder), verdict check.Verdict, ended bool) *Side {
 		x := rollout(seed)
-		tell(x)
+		build(x)
 		if ended {
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 		}

@@ -102,7 +102,7 @@ func TestCostOfBrokenHistory(t *testing.T) {
 	}
 }
 
-// pairsOf are pairs of runs that differ in CPU time alone, in seconds.
+// pairsOf returns pairs of runs that differ only in CPU time, in seconds.
 func pairsOf(subject, base []float64) []compare.Pair {
 	cost := func(seconds float64) compare.Cost {
 		return compare.Cost{CPU: time.Duration(seconds * float64(time.Second)), PeakMemory: 1 << 20}
@@ -146,10 +146,9 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestRatiosOfWhatAllHave demands that a metric which some run lacks, or of which
-// there is nothing in any, is left out, and that a request which only one side sends
-// is not.
-func TestRatiosOfWhatAllHave(t *testing.T) {
+// TestRatiosOfCommonMetrics demands no ratio for a metric that some run lacks or that is 0 in
+// every run, but a ratio for requests of only one side.
+func TestRatiosOfCommonMetrics(t *testing.T) {
 	create := compare.Call{Verb: "create", Resource: "pods"}
 	whole := compare.Cost{
 		Steps:    []compare.Step{{Name: "up", Duration: 2 * time.Second}, {Name: "down", Duration: time.Second}},
@@ -178,7 +177,7 @@ func TestRatiosOfWhatAllHave(t *testing.T) {
 		}
 	}
 	if compare.Ratios([]compare.Pair{unlike}) != nil {
-		t.Error("ratios of a run and one that was broken off")
+		t.Error("ratios of a complete and an aborted run")
 	}
 	if compare.Ratios(nil) != nil {
 		t.Error("ratios of no pairs")

@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// historyBuilder is a run in which what is drawn at random is drawn from a seed: a
-// Deployment with its ReplicaSet and pods.
+// historyBuilder builds the history of a Deployment with its ReplicaSet and pods. The random
+// parts of names derive from a seed.
 type historyBuilder struct {
 	seed    string
 	records []*history.Record
@@ -86,7 +86,7 @@ func (t *historyBuilder) side(test *testing.T, results ...check.Result) *Side {
 	return side
 }
 
-// TestSame: what is drawn at random is no difference.
+// TestSame demands no difference for random names, times and addresses.
 func TestSame(t *testing.T) {
 	a, b := rollout("x7").side(t), rollout("qrs").side(t)
 	for _, d := range Differences(a, b) {
@@ -105,7 +105,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestDifferences: each difference is found, and stands where it belongs.
+// TestDifferences demands every difference with its classification.
 func TestDifferences(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -132,7 +132,7 @@ func TestDifferences(t *testing.T) {
 			x.commit(history.Added, "services", "web", nil, ``)
 			x.commit(history.Deleted, "services", "web", nil, ``)
 		}},
-		{name: "what comes after the end is no difference", base: func(x *historyBuilder) {
+		{name: "a commit after the end is no difference", base: func(x *historyBuilder) {
 			x.add(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
 			x.commit(history.Added, "services", "web", nil, ``)
 		}},
@@ -161,7 +161,7 @@ func TestDifferences(t *testing.T) {
 		{name: "an event behind one that got no answer", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
 			subject: func(x *historyBuilder) { x.eventAnswered(history.Response{}) },
 			want:    []string{"accepted: milestone ReplicaSet, events: none; SuccessfulCreate"}},
-		{name: "an event, though what got no answer was sent again", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
+		{name: "an event after a retry that got a response", base: func(x *historyBuilder) { x.event("SuccessfulCreate") },
 			subject: func(x *historyBuilder) {
 				x.eventAnswered(history.Response{})
 				x.eventAnswered(history.Response{Code: 201})
@@ -194,18 +194,18 @@ func TestDifferences(t *testing.T) {
 				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "what a Deployment left behind", subject: deploymentDeleted(3), base: deploymentDeleted(2),
+		{name: "the ReplicaSet of a deleted Deployment", subject: deploymentDeleted(3), base: deploymentDeleted(2),
 			want: []string{
 				"accepted: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "what a Deployment that is there has of it", subject: deploymentDeleted(3), base: func(x *historyBuilder) { x.set("v1", 2) },
+		{name: "the ReplicaSet of a Deployment that only one run deleted", subject: deploymentDeleted(3), base: func(x *historyBuilder) { x.set("v1", 2) },
 			want: []string{
 				"undeclared: end state deployments.apps web, the object: none; spec.replicas: 2",
 				"undeclared: end state replicasets.apps web-<>, spec.replicas: 3; 2",
 				"accepted: milestone replicasets.apps web-<>, sizes: 0, 3; 0, 2",
 			}},
-		{name: "a condition of a Deployment that is gone", subject: deploymentDeleted(2), base: func(x *historyBuilder) {
+		{name: "a condition of a deleted Deployment", subject: deploymentDeleted(2), base: func(x *historyBuilder) {
 			x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":2},"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
 			deploymentDeleted(2)(x)
 		}, want: []string{"accepted: milestone deployments.apps web, conditions: none; Odd=True "}},
@@ -224,7 +224,7 @@ func TestDifferences(t *testing.T) {
 			want: []string{"accepted: milestone deployments.apps web, conditions: none; Progressing=Unknown DeploymentPaused"}},
 		{name: "an event of a surplus", base: func(x *historyBuilder) { x.event("SuccessfulDelete") },
 			want: []string{"accepted: milestone ReplicaSet, events: none; SuccessfulDelete"}},
-		{name: "a pod of somebody else", base: func(x *historyBuilder) {
+		{name: "a pod of another owner", base: func(x *historyBuilder) {
 			x.commit(history.Added, pods, "guarded", &history.Owner{Kind: "ConfigMap", Name: "foreign"}, ``)
 		}, want: []string{"accepted: end state pods of ConfigMap foreign, not ready: none; 1"}},
 		{name: "an orphan", base: func(x *historyBuilder) { x.commit(history.Added, pods, "alone", nil, ``) },
@@ -247,14 +247,14 @@ func TestDifferences(t *testing.T) {
 		{name: "only ours fails", ours: check.Fail, theirs: check.Pass, want: []string{"undeclared: verdict no-writes-when-settled, verdict: fail; pass"}},
 		{name: "only the base fails", ours: check.Pass, theirs: check.Fail, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; fail"}},
 		{name: "both fail", ours: check.Fail, theirs: check.Fail, want: []string{"both wrong: verdict no-writes-when-settled, verdict: fail; fail"}},
-		{name: "one was not put to the test", ours: check.Pass, theirs: check.NotExercised, want: []string{"accepted: verdict no-writes-when-settled, verdict: pass; not-exercised"}},
+		{name: "one was not exercised", ours: check.Pass, theirs: check.NotExercised, want: []string{"accepted: verdict no-writes-when-settled, verdict: pass; not-exercised"}},
 		{name: "nothing is known of one", ours: check.Pass, theirs: check.Unknown, want: []string{"undeclared: verdict no-writes-when-settled, verdict: pass; unknown"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			side := func(seed string, tell func(*historyBuilder), verdict check.Verdict) *Side {
+			side := func(seed string, build func(*historyBuilder), verdict check.Verdict) *Side {
 				x := rollout(seed)
-				if tell != nil {
-					tell(x)
+				if build != nil {
+					build(x)
 				}
 				return x.side(t, check.Result{Check: "no-writes-when-settled", Verdict: verdict})
 			}
@@ -282,7 +282,7 @@ func paused(replicas int) func(*historyBuilder) {
 	}
 }
 
-// deploymentDeleted has the Deployment gone and its ReplicaSet there, with a size.
+// deploymentDeleted deletes the Deployment and leaves its ReplicaSet with a size.
 func deploymentDeleted(replicas int) func(*historyBuilder) {
 	return func(x *historyBuilder) {
 		x.commit(history.Deleted, deployments, "web", nil, ``)
@@ -349,8 +349,7 @@ func TestRolloutOrder(t *testing.T) {
 	}
 }
 
-// TestDeliberate: what is declared of ours is declared of nobody else, and no
-// weakness of ours is.
+// TestDeliberate demands that the rules apply only to ours, and not to failures of ours.
 func TestDeliberate(t *testing.T) {
 	side := func(subject string, verdict check.Verdict) *Side {
 		x := &historyBuilder{}
@@ -376,16 +375,15 @@ func TestDeliberate(t *testing.T) {
 	for _, rule := range Deliberate {
 		known := slices.ContainsFunc(check.KnownIssues, func(w *check.KnownIssue) bool { return rule.Reason == w.String() })
 		if rule.Issue == "" && !known {
-			t.Errorf("%q is declared without an issue, and is no known weakness", rule.Reason)
+			t.Errorf("%q is declared without an issue and is no known upstream issue", rule.Reason)
 		}
 	}
 }
 
-// TestRecognised: every weakness that upstream is known for is declared of ours, and so
-// is how the objects end that show it, with what they own, be it ours alone that made it;
-// of a status that is wrong nothing else comes. Of other objects, and of what was no
-// excuse, nothing is declared.
-func TestRecognised(t *testing.T) {
+// TestKnownIssues demands that every known upstream issue is declared, with the end states of
+// the affected objects and their dependents. For the check status only the status is
+// declared. Other objects, and evidence with another verdict, are undeclared.
+func TestKnownIssues(t *testing.T) {
 	const (
 		spec   = deployments + " web, spec.replicas"
 		status = deployments + " web, status.replicas"
@@ -432,8 +430,8 @@ func TestRecognised(t *testing.T) {
 	}
 }
 
-// ending is a run of two Deployments that end with so many pods, of which one shows a
-// weakness; ours makes one more ReplicaSet of that.
+// ending returns a run of two Deployments with n replicas. One of them shows a known upstream
+// issue, and ours has one more ReplicaSet of it.
 func ending(seed, subject string, n int, result check.Result, w *check.KnownIssue) func(*testing.T) *Side {
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
@@ -450,8 +448,9 @@ func ending(seed, subject string, n int, result check.Result, w *check.KnownIssu
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
-// TestBelongs: what an object owns, its pods and the Endpoints of its name are of it.
-func TestBelongs(t *testing.T) {
+// TestIsOrIsOwnedBy demands that dependents, pods and the Endpoints with the same name belong
+// to an object.
+func TestIsOrIsOwnedBy(t *testing.T) {
 	side := rollout("x7").side(t)
 	template := templatePattern.FindString(strings.Join(slices.Collect(maps.Keys(side.End)), " "))
 	for _, test := range []struct {
@@ -475,9 +474,9 @@ func TestBelongs(t *testing.T) {
 	}
 }
 
-// TestMost: what ours says a ReplicaSet was sized for is declared where it is right,
-// and where nobody can tell.
-func TestMost(t *testing.T) {
+// TestMaxPods demands that a max-replicas annotation of ours is declared if it is correct, or
+// if the Deployment does not exist.
+func TestMaxPods(t *testing.T) {
 	side := func(subject, most, deployment string) *Side {
 		x := rollout("x7")
 		x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
@@ -499,7 +498,7 @@ func TestMost(t *testing.T) {
 		{"both are", percent, "4", "5", Undeclared},
 		{"a number", `{"spec":{"replicas":5,"strategy":{"rollingUpdate":{"maxSurge":3}}}}`, "8", "7", Declared},
 		{"no surge", `{"spec":{"replicas":5,"strategy":{"type":"Recreate"}}}`, "5", "7", Declared},
-		{"the Deployment is gone", "", "4", "7", Declared},
+		{"the Deployment was deleted", "", "4", "7", Declared},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := Differences(side("ours", test.ours, test.deployment), side("upstream", test.base, test.deployment))

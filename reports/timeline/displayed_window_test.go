@@ -97,8 +97,8 @@ func TestDisplayedWindow(t *testing.T) {
 	}
 }
 
-// sequence are the Seqs of the marks of some of longTale's records, answers being their
-// requests' ends.
+// sequence returns the Seqs of the marks of some records of longHistory. A response has no
+// mark of its own.
 func sequence(from, to int64) []int64 {
 	var all []int64
 	for seq := from; seq <= to; seq++ {
