@@ -54,6 +54,9 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 	if value, ok := into.Addr().Interface().(defaulter); ok {
 		value.setDefaults()
 	}
+	if err := d.source.renameFields(fields, into.Type()); err != nil {
+		return err
+	}
 	for _, field := range fields {
 		index, ok := fieldIndex(into.Type(), field.name)
 		if !ok {

@@ -51,7 +51,7 @@ func TestParseErrors(t *testing.T) {
 		{"slow pods", minimal + "cluster: {podStartDelay: 2m}\n", "x.yaml:5:26: cluster.podStartDelay: found 2m0s; expected 0s to 1m0s"},
 		{"burst below qps", minimal + "subject: {qps: 500, burst: 100}\n", "x.yaml:5:28: subject.burst: found 100; expected at least subject.qps, which is 500"},
 		{"endless settling", minimal + "settle: {within: 1h}\n", "x.yaml:5:18: settle.within: found 1h0m0s; expected 1s to 10m0s"},
-		{"check twice", minimal + "exercises: [quiet, quiet]\n", `x.yaml:5:20: exercises[1]: found "quiet" twice; expected it once`},
+		{"check twice", minimal + "exercises: [no-writes-when-settled, no-writes-when-settled]\n", `x.yaml:5:37: exercises[1]: found "no-writes-when-settled" twice; expected it once`},
 
 		// workload
 		{"no steps", instead("  []"), "x.yaml:4:3: workload: found no step; expected at least one"},
@@ -161,15 +161,15 @@ func TestParseErrors(t *testing.T) {
 		{"fault as text", minimal + "faults:\n  - pod-churn\n", `x.yaml:6:5: faults[0]: found "pod-churn"; expected one kind of fault with its parameters, and optionally when, until, times, from and for`},
 		{"parameters as text", minimal + "faults:\n  - pod-churn: hard\n", `x.yaml:6:16: faults[0].pod-churn: found "hard"; expected a mapping of parameters`},
 		{"fault before the start", minimal + "faults:\n  - pod-churn: {}\n    from: -1s\n", "x.yaml:7:11: faults[0].from: found -1s; expected 0s to 10m0s"},
-		{"fault at no moment", minimal + "faults:\n  - pod-churn: {}\n    when: {}\n", "x.yaml:7:11: faults[0].when: found 0 moments; expected one of request, event, truth, fault, step"},
-		{"fault at two moments", minimal + "faults:\n  - pod-churn: {}\n    until: {step: {index: 0}, request: {nth: 2}}\n", "x.yaml:7:12: faults[0].until: found 2 moments; expected one of request, event, truth, fault, step"},
+		{"fault at no moment", minimal + "faults:\n  - pod-churn: {}\n    when: {}\n", "x.yaml:7:11: faults[0].when: found 0 moments; expected one of request, event, state, fault, step"},
+		{"fault at two moments", minimal + "faults:\n  - pod-churn: {}\n    until: {step: {index: 0}, request: {nth: 2}}\n", "x.yaml:7:12: faults[0].until: found 2 moments; expected one of request, event, state, fault, step"},
 		{"moment of an unknown verb", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {verb: creat}}\n", `x.yaml:7:28: faults[0].when.request.verb: found "creat"; expected write, get, list, watch, create, update, patch, delete or deletecollection`},
 		{"moment of no request", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {nth: 0}}\n", "x.yaml:7:27: faults[0].when.request.nth: found 0; expected 1 to 1000000"},
 		{"moment of an unknown phase", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {phase: lost}}\n", `x.yaml:7:29: faults[0].when.request.phase: found "lost"; expected sent or committed`},
 		{"moment of an owner without a kind", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {owner: web}}\n", `x.yaml:7:29: faults[0].when.request.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
 		{"moment of an event of nothing", minimal + "faults:\n  - pod-churn: {}\n    when: {event: {type: ADDED}}\n", "x.yaml:7:19: faults[0].when.event.resource: found nothing; expected configmaps, controllerrevisions.apps, daemonsets.apps, deployments.apps, endpoints, endpointslices.discovery.k8s.io, events, events.events.k8s.io, jobs.batch, leases.coordination.k8s.io, namespaces, nodes, pods, replicasets.apps, replicationcontrollers, services or statefulsets.apps"},
-		{"moment of a state of another kind", minimal + "faults:\n  - pod-churn: {}\n    when: {truth: {resource: services, is: ready}}\n", `x.yaml:7:44: faults[0].when.truth.is: found "ready"; expected present or terminating`},
-		{"moment that always is", minimal + "faults:\n  - pod-churn: {}\n    when: {truth: {resource: pods, atLeast: 0}}\n", "x.yaml:7:45: faults[0].when.truth.atLeast: found 0 without atMost, which is always so; expected 1 or more"},
+		{"moment of a state of another kind", minimal + "faults:\n  - pod-churn: {}\n    when: {state: {resource: services, is: ready}}\n", `x.yaml:7:44: faults[0].when.state.is: found "ready"; expected present or terminating`},
+		{"moment that always is", minimal + "faults:\n  - pod-churn: {}\n    when: {state: {resource: pods, atLeast: 0}}\n", "x.yaml:7:45: faults[0].when.state.atLeast: found 0 without atMost, which is always so; expected 1 or more"},
 		{"moment of no step", minimal + "faults:\n  - pod-churn: {}\n    when: {step: {index: 1}}\n", "x.yaml:7:26: faults[0].when.step.index: found 1; expected 0 to 0"},
 		{"moment of the fault itself", minimal + "faults:\n  - pod-churn: {}\n    when: {fault: {index: 0}}\n", "x.yaml:7:27: faults[0].when.fault.index: found the fault itself; expected another one"},
 		{"bad moment after a good one", minimal + "faults:\n  - pod-churn: {}\n    when: {request: {}, after: {step: {index: 0, at: half}}}\n", `x.yaml:7:54: faults[0].when.after.step.at: found "half"; expected begun or done`},
@@ -208,7 +208,7 @@ func TestErrorf(t *testing.T) {
   - pod-churn:
     from: 1s
   - api-error: {code: 999}
-exercises: [quiet, qiet]
+exercises: [no-writes-when-settled, qiet]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ exercises: [quiet, qiet]
 		err  error
 		want string
 	}{
-		{"an item", s.Errorf("exercises[1]", "%w", cause), "x.yaml:9:20: exercises[1]: no such check"},
+		{"an item", s.Errorf("exercises[1]", "%w", cause), "x.yaml:9:37: exercises[1]: no such check"},
 		{"an absent field", s.Errorf("cluster.nodes", "too few"), "x.yaml:1:1: cluster.nodes: too few"},
 		{"an absent item", s.Errorf("exercises[7]", "absent"), "x.yaml:9:12: exercises[7]: absent"},
 		{"the scenario", s.Errorf("", "odd"), "x.yaml:1:1: odd"},

@@ -35,6 +35,7 @@ func Parse(file string, data []byte) (*Scenario, error) {
 		return nil, err
 	}
 	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	s.renameChecks()
 	s.complete()
 	if err := s.validate(); err != nil {
 		return nil, err

@@ -215,7 +215,7 @@ func TestMarshal(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`faults:
   - api-error: {verb: create, code: 500, probability: 0.3}
     from: 1s
-exercises: [quiet]
+exercises: [no-writes-when-settled]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ faults:
   - api-error: {verb: create, code: 500, probability: 0.3}
     from: 1s
 settle: {within: 1m0s, quiet: 2s}
-exercises: [quiet]
+exercises: [no-writes-when-settled]
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)

@@ -11,6 +11,8 @@ import (
 type source struct {
 	file string
 	root *node
+	// warnings are those of [Scenario.Warnings].
+	warnings []string
 }
 
 // errorAt returns an error: file, line and column as far as they are known, the

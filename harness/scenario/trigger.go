@@ -12,7 +12,7 @@ import (
 type Trigger struct {
 	Request *RequestTrigger `yaml:"request,omitempty"`
 	Event   *EventTrigger   `yaml:"event,omitempty"`
-	State   *StateTrigger   `yaml:"truth,omitempty"`
+	State   *StateTrigger   `yaml:"state,omitempty"`
 	Fault   *FaultTrigger   `yaml:"fault,omitempty"`
 	Step    *StepTrigger    `yaml:"step,omitempty"`
 	After   *Trigger        `yaml:"after,omitempty"`
@@ -181,14 +181,14 @@ func (v *validator) moment(path string, m *Trigger, fault, deep int) {
 			set++
 		}
 	}
-	v.check(set == 1, path, "found %d moments; expected one of request, event, truth, fault, step", set)
+	v.check(set == 1, path, "found %d moments; expected one of request, event, state, fault, step", set)
 	switch {
 	case m.Request != nil:
 		v.requestMoment(path+".request", m.Request)
 	case m.Event != nil:
 		v.eventMoment(path+".event", m.Event)
 	case m.State != nil:
-		v.truthMoment(path+".truth", m.State)
+		v.truthMoment(path+".state", m.State)
 	case m.Fault != nil:
 		v.number(path+".fault.index", m.Fault.Index, 0, len(v.scenario.Faults)-1)
 		v.check(m.Fault.Index != fault, path+".fault.index", "found the fault itself; expected another one")

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -82,6 +84,21 @@ func TestFind(t *testing.T) {
 	}
 	if s, ok := Find("brust"); ok {
 		t.Errorf("Find(brust) = %v", s)
+	}
+}
+
+// TestFindOldNames: each old name finds its scenario, with a warning.
+func TestFindOldNames(t *testing.T) {
+	for old, name := range map[string]string{"moments": "triggers", "obstacles": "admission", "strays": "orphaned-pods"} {
+		s, ok := Find(old)
+		if !ok || s.Name != name {
+			t.Errorf("Find(%s) = %v, %v", old, s, ok)
+			continue
+		}
+		want := []string{scenario.RenameWarning(old, name)}
+		if diff := cmp.Diff(want, s.Warnings()); diff != "" {
+			t.Errorf("warnings of %s (-want +got):\n%s", old, diff)
+		}
 	}
 }
 
