@@ -76,7 +76,7 @@ func configurable(kind Kind) []string {
 type Publish struct {
 	Target
 	// Type is the new type of the Service. A Service that had the type ExternalName
-	// gets an address, and needs Ports if it had none.
+	// gets an address, and needs ports if it had none.
 	Type ServiceType `yaml:"type,omitempty"`
 	// ExternalName is a DNS name. The type ExternalName requires it, and no other type
 	// has it.

@@ -125,3 +125,6 @@ func Kinds() []KindFormat {
 
 // StatesOf returns the states that the trigger state knows of a resource.
 func StatesOf(resource string) []ObjectState { return slices.Clone(states[resource]) }
+
+// StateResources returns the resources that the trigger state knows.
+func StateResources() []string { return slices.Clone(enums["stateResources"]) }

@@ -7,7 +7,7 @@ import (
 )
 
 // Trigger is the condition on which a fault begins or ends. Exactly one field
-// beside After is set.
+// beside after is set.
 type Trigger struct {
 	// Request waits for a request of the subject.
 	Request *RequestTrigger `yaml:"request,omitempty"`
@@ -75,8 +75,8 @@ type EventTrigger struct {
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// StateTrigger matches as soon as the number of objects in a state is within the
-// bounds AtLeast and AtMost. It reads the committed state, not the subject's cache.
+// StateTrigger matches as soon as the number of objects in a state is within
+// bounds. It reads the committed state, not the subject's cache.
 type StateTrigger struct {
 	// Resource is the resource of the objects.
 	Resource string `yaml:"resource" enum:"stateResources" required:"true"`
