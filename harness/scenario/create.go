@@ -33,7 +33,7 @@ type Create struct {
 	// Version is the version of the pod template, a DNS label. It becomes an annotation
 	// of the template; by default there is none.
 	Version string `yaml:"version,omitempty" format:"name"`
-	// Strategy is the strategy of a Deployment.
+	// Strategy is the strategy of a Deployment, by default RollingUpdate.
 	Strategy Strategy `yaml:"strategy,omitempty"`
 	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. The
 	// default of the API is 25%.

@@ -44,7 +44,7 @@ type Until string
 
 // The conditions.
 const (
-	Scaled    Until = "scaled"    // status.replicas equals spec.replicas, and status.observedGeneration is current.
+	Scaled    Until = "scaled"    // The field status.replicas equals spec.replicas, and status.observedGeneration is current.
 	Ready     Until = "ready"     // The object is scaled and every replica is ready; a pod is ready itself.
 	Available Until = "available" // The object is scaled and every replica is available.
 	Complete  Until = "complete"  // The Deployment is available and every replica has the latest template.

@@ -139,6 +139,8 @@ func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:
 		return nil
+	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // the absent field has a meaning of its own
+		return nil
 	case field.Type == durationType:
 		return shortDuration(time.Duration(value.Int()))
 	case value.IsZero() && value.Kind() == reflect.String, value.Kind() == reflect.Pointer, value.Kind() == reflect.Map, value.Kind() == reflect.Slice:

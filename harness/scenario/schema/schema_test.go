@@ -43,7 +43,7 @@ func golden(t *testing.T, path string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is stale; run go test ./harness/scenario/... -update (-file +generated):\n%s", path, diff)
+		t.Errorf("%s is stale; run go test ./harness/scenario/schema -update (-file +generated):\n%s", path, diff)
 	}
 }
 
