@@ -128,7 +128,7 @@ var replicas = []mutant.Mutant{
 			edit(replicaHandlers, `if moved && oldRef != nil {`, `if moved && oldRef != nil && ref != nil {`),
 			edit(replicaHandlers, `if moved || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`, `if !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`),
 		},
-		Scenarios: []string{"stripped"},
+		Scenarios: []string{"owner-removed"},
 		Checks:    []string{"converged"},
 	},
 	{
