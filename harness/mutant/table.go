@@ -18,7 +18,7 @@ func (m *Mutant) StateOf(last Outcome) State {
 		return Unobservable
 	case last.Of != m.Fingerprint():
 		return NotRun
-	case last.State == Detected && (len(m.Checks) == 0 || !m.catches(last.Checks)):
+	case last.State == Detected && (len(m.Checks) == 0 || !m.detectedBy(last.Checks)):
 		return NotDetected
 	default:
 		return last.State

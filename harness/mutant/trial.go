@@ -82,8 +82,8 @@ type Trial struct {
 	Now func() time.Time
 }
 
-// place is where the unbroken controllers are looked at.
-type place struct {
+// baseRun is where the unbroken controllers are looked at.
+type baseRun struct {
 	base     Base
 	scenario string
 }
@@ -91,7 +91,7 @@ type place struct {
 // Do makes the trial. Its error says which runs could not be made, and in which
 // scenarios the unbroken controllers did not pass; all others are made all the same.
 func (t *Trial) Do(ctx context.Context) error {
-	passes, err := t.unbroken(ctx)
+	passes, err := t.unmodified(ctx)
 	failed := []error{err}
 	var mu sync.Mutex // of failed, and of Done
 	var group errgroup.Group
@@ -115,25 +115,25 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(group.Wait(), errors.Join(failed...), ctx.Err())
 }
 
-// unbroken finds out which scenarios the unbroken controllers pass. Its error says
+// unmodified finds out which scenarios the unbroken controllers pass. Its error says
 // of which others it is not so.
-func (t *Trial) unbroken(ctx context.Context) (map[place]bool, error) {
-	var places []place
+func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
+	var places []baseRun
 	for _, m := range t.Mutants {
 		for _, scenario := range m.Scenarios {
-			if p := (place{m.Base, scenario}); !slices.Contains(places, p) {
+			if p := (baseRun{m.Base, scenario}); !slices.Contains(places, p) {
 				places = append(places, p)
 			}
 		}
 	}
-	passes := map[place]bool{}
+	passes := map[baseRun]bool{}
 	var failed []error
 	var mu sync.Mutex // of both
 	var group errgroup.Group
 	group.SetLimit(t.Parallel)
 	for _, p := range places {
 		group.Go(func() error {
-			err := t.unbrokenIn(ctx, p)
+			err := t.passesUnmodified(ctx, p)
 			mu.Lock()
 			defer mu.Unlock()
 			if passes[p] = err == nil; !passes[p] {
@@ -145,8 +145,8 @@ func (t *Trial) unbroken(ctx context.Context) (map[place]bool, error) {
 	return passes, errors.Join(group.Wait(), errors.Join(failed...))
 }
 
-// unbrokenIn is nil when the unbroken controllers pass a scenario.
-func (t *Trial) unbrokenIn(ctx context.Context, p place) error {
+// passesUnmodified is nil when the unbroken controllers pass a scenario.
+func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	executable, err := t.Unmodified(p.base)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*r
 }
 
 // try builds a mutant and runs it through its scenarios until it is caught.
-func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outcome, error) {
+func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Of: m.Fingerprint(), State: Void}
 	if t.Now != nil {
 		outcome.When = t.Now().UTC().Truncate(time.Second)
@@ -189,7 +189,7 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outc
 	}
 	var why []string
 	for _, scenario := range m.Scenarios {
-		if !passes[place{m.Base, scenario}] {
+		if !passes[baseRun{m.Base, scenario}] {
 			why = append(why, scenario+": does not count, the unbroken does not pass")
 			continue
 		}
@@ -198,7 +198,7 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outc
 			return outcome, err
 		}
 		failed := failedChecks(judged)
-		if checks := idsOf(failed); m.catches(checks) {
+		if checks := idsOf(failed); m.detectedBy(checks) {
 			outcome.State, outcome.Scenario, outcome.Seed = Detected, scenario, t.Seed
 			outcome.After, outcome.Checks = firstViolation(failed[0]), checks
 			return outcome, nil
@@ -225,8 +225,8 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// catches reports whether the mutant is caught by these checks.
-func (m *Mutant) catches(failed []string) bool {
+// detectedBy reports whether the mutant is caught by these checks.
+func (m *Mutant) detectedBy(failed []string) bool {
 	if len(m.Checks) == 0 {
 		return len(failed) > 0
 	}

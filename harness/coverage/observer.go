@@ -9,37 +9,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// witness follows one history.
-type witness struct {
+// observer counts the effects of faults in one history.
+type observer struct {
 	table *Table
-	// requests are those that have no answer yet, and watches; touched are those of
-	// them that a fault touched, and what it did.
-	requests map[uint64]*history.Request
-	touched  map[uint64][]Cell
-	awake    map[string]bool       // replicas that have written since they were started
-	busy     map[history.Ref]Phase // objects that have not what they are to have
+	// requests are the open requests and watches. faulty has those on which a fault
+	// acted, with the effects.
+	requests   map[uint64]*history.Request
+	faulty     map[uint64][]Cell
+	active     map[string]bool       // replicas that have written since their start
+	incomplete map[history.Ref]Phase // objects that are rolling out or scaling
 }
 
-func newWitness(t *Table) *witness {
-	return &witness{
-		table: t, requests: map[uint64]*history.Request{}, touched: map[uint64][]Cell{},
-		awake: map[string]bool{}, busy: map[history.Ref]Phase{},
+func newObserver(t *Table) *observer {
+	return &observer{
+		table: t, requests: map[uint64]*history.Request{}, faulty: map[uint64][]Cell{},
+		active: map[string]bool{}, incomplete: map[history.Ref]Phase{},
 	}
 }
 
-func (w *witness) observe(r *history.Record) {
+func (w *observer) observe(r *history.Record) {
 	switch {
 	case r.Request != nil:
 		w.requests[r.Request.ID] = r.Request
 		if r.Request.IsWrite() {
-			w.awake[r.Request.Subject] = true
+			w.active[r.Request.Subject] = true
 		}
 	case r.Response != nil:
 		w.answer(r.Response)
 	case r.WatchClosed != nil:
 		delete(w.requests, r.WatchClosed.ID)
 	case r.Process != nil && r.Process.Event == history.ProcessStarted:
-		delete(w.awake, r.Process.Name)
+		delete(w.active, r.Process.Name)
 	case r.Commit != nil:
 		w.commit(r.Commit)
 	case r.Fault != nil && r.Fault.Event == history.FaultFired:
@@ -47,9 +47,9 @@ func (w *witness) observe(r *history.Record) {
 	}
 }
 
-// fire counts what a fault did, or, where the subject's answer is to say what came
-// of it, waits for that.
-func (w *witness) fire(fault *history.Fault) {
+// fire counts the effect of a fault. If the fault acts on a request, its response
+// determines the outcome.
+func (w *observer) fire(fault *history.Fault) {
 	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}
 	if fault.Object != nil {
 		cell.Resource = fault.Object.Resource
@@ -67,26 +67,26 @@ func (w *witness) fire(fault *history.Fault) {
 		w.table.cells[cell]++
 		return
 	}
-	w.touched[request.ID] = append(w.touched[request.ID], cell)
+	w.faulty[request.ID] = append(w.faulty[request.ID], cell)
 }
 
-// answer counts what came of a request that a fault touched. A watch goes on.
-func (w *witness) answer(response *history.Response) {
-	for _, cell := range w.touched[response.ID] {
+// answer counts the outcome of a request on which a fault acted. A watch remains open.
+func (w *observer) answer(response *history.Response) {
+	for _, cell := range w.faulty[response.ID] {
 		if response.Fault == cell.Fault {
 			cell.Outcome = outcome(response)
 		}
 		w.table.cells[cell]++
 	}
-	delete(w.touched, response.ID)
+	delete(w.faulty, response.ID)
 	if request := w.requests[response.ID]; request != nil && (request.Verb != "watch" || !response.OK()) {
 		delete(w.requests, response.ID)
 	}
 }
 
-// finish counts what was never answered.
-func (w *witness) finish() {
-	for _, cells := range w.touched {
+// finish counts requests without a response.
+func (w *observer) finish() {
+	for _, cells := range w.faulty {
 		for _, cell := range cells {
 			cell.Outcome = "never answered"
 			w.table.cells[cell]++
@@ -94,7 +94,7 @@ func (w *witness) finish() {
 	}
 }
 
-// outcome is what the subject got, and what had become of its request by then.
+// outcome returns the response of the subject, and whether the request was committed.
 func outcome(r *history.Response) string {
 	switch {
 	case !r.Reached && r.Code == 0:
@@ -109,27 +109,27 @@ func outcome(r *history.Response) string {
 	return "passed"
 }
 
-// commit takes in a version of an object.
-func (w *witness) commit(t *history.Commit) {
+// commit records a committed version of an object.
+func (w *observer) commit(t *history.Commit) {
 	ref := t.Object.Ref
 	ref.Version = 0
-	delete(w.busy, ref)
+	delete(w.incomplete, ref)
 	if t.Type == history.Deleted {
 		return
 	}
 	switch ref.Resource {
 	case "deployments.apps":
 		if trigger.Is(scenario.Progressing, &t.Object) {
-			w.busy[ref] = Rollout
+			w.incomplete[ref] = Rollout
 		}
 	case "replicasets.apps", "replicationcontrollers":
 		if scaling(&t.Object) {
-			w.busy[ref] = Scale
+			w.incomplete[ref] = Scale
 		}
 	}
 }
 
-// scaling reports whether an owner reports another number of pods than it is to have.
+// scaling reports whether status.replicas differs from spec.replicas.
 func scaling(o *history.Object) bool {
 	var body struct {
 		Spec   struct{ Replicas *int }
@@ -145,13 +145,13 @@ func scaling(o *history.Object) bool {
 	return body.Status.Replicas != desired
 }
 
-// phase is what a replica is at work on; "" stands for all of them.
-func (w *witness) phase(subject string) Phase {
-	if starting := !w.awake[subject]; starting && (subject != "" || len(w.awake) == 0) {
+// phase returns the phase of a replica; "" stands for all replicas.
+func (w *observer) phase(subject string) Phase {
+	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
 		return StartUp
 	}
 	now := Steady
-	for _, phase := range w.busy {
+	for _, phase := range w.incomplete {
 		if phase == Rollout {
 			return Rollout
 		}

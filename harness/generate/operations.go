@@ -11,14 +11,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// deed is something that a user may do. It adds a step or two, or none if there
-// is nothing to do it to.
-type deed struct {
+// userOperation is an operation that a user may do. It adds one or two steps, or none
+// if no object fits.
+type userOperation struct {
 	weight int
 	do     func(*users)
 }
 
-var deeds = []deed{
+var userOperations = []userOperation{
 	{8, (*users).scale},
 	{7, (*users).rollOut},
 	{2, (*users).pauseOrResume},
@@ -35,8 +35,8 @@ var deeds = []deed{
 	{1, (*users).replace},
 }
 
-// addOwner makes a ReplicaSet, ReplicationController or Deployment with labels of
-// its own: what two owners select is another matter.
+// addOwner creates a ReplicaSet, ReplicationController or Deployment with unique
+// labels. Two owners with one selector are not drawn.
 func (u *users) addOwner() {
 	room := u.room()
 	if len(u.free) == 0 || room < 2 {
@@ -45,11 +45,11 @@ func (u *users) addOwner() {
 	name := u.free[0]
 	u.free = u.free[1:]
 	kind := faults.Pick(u.Rand, scenario.Deployment, scenario.Deployment, scenario.ReplicaSet, scenario.ReplicationController)
-	u.make(u.owner(scenario.Target{Kind: kind, Name: name}, room))
+	u.createObject(u.owner(scenario.Target{Kind: kind, Name: name}, room))
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws an owner that asks for some of the pods that there is room for.
+// owner draws an owner whose replicas are within the room.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -74,7 +74,7 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	return create
 }
 
-// bounds draws how far a rolling update may go, one of the two above 0.
+// bounds draws maxSurge and maxUnavailable, of which at least one is above 0.
 func (u *users) bounds(create *scenario.Create) {
 	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {
@@ -85,7 +85,7 @@ func (u *users) bounds(create *scenario.Create) {
 	}
 }
 
-// share draws some of an owner's pods.
+// share draws a number or a percentage of an owner's pods.
 func (u *users) share() *scenario.IntOrString {
 	if u.IntN(2) == 0 {
 		return scenario.Number(1 + u.IntN(4))
@@ -100,9 +100,9 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws another number of replicas, now and then 0.
+// newReplicas draws another number of replicas, sometimes 0.
 func (u *users) newReplicas(o *object) int {
-	if neverDown(o.create) {
+	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
 	}
 	if u.IntN(10) == 0 {
@@ -111,8 +111,8 @@ func (u *users) newReplicas(o *object) int {
 	return u.IntN(max(1, (o.replicas+u.room())*2/3) + 1)
 }
 
-// rollOut takes a Deployment to a new version, or back to an earlier one, and
-// scales it at the same time now and then.
+// rollOut changes a Deployment to a new version or to an earlier one, and sometimes
+// scales it by the same update.
 func (u *users) rollOut() {
 	o := u.pick(deployment)
 	if o == nil {
@@ -149,7 +149,7 @@ func (u *users) rollBack() {
 	}
 }
 
-// addService makes a Service for an owner that has none.
+// addService creates a Service for an owner without one.
 func (u *users) addService() {
 	o := u.pick(func(o *object) bool {
 		return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
@@ -157,7 +157,7 @@ func (u *users) addService() {
 	if o == nil {
 		return
 	}
-	u.make(&scenario.Create{
+	u.createObject(&scenario.Create{
 		Target:                   scenario.Target{Kind: scenario.Service, Name: o.Name},
 		Selector:                 map[string]string{"app": o.Name},
 		Ports:                    firstPorts,
@@ -166,21 +166,21 @@ func (u *users) addService() {
 	})
 }
 
-// reselect lets a Service select another owner's pods.
+// reselect changes the selector of a Service to another owner's pods.
 func (u *users) reselect() {
 	if s, o := u.pick(service), u.pick(owner); s != nil {
 		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
 	}
 }
 
-// configure changes how an owner goes about its work.
+// configure changes fields of the spec of an owner.
 func (u *users) configure() {
 	o := u.pick(owner)
 	u.await(u.step(u.configuration(o)), o)
 }
 
-// configuration draws a change of an owner's. There is always room to surge: see
-// [neverDown].
+// configuration draws a configure of an owner. maxSurge is always above 0; see
+// [scalesUpOnly].
 func (u *users) configuration(o *object) *scenario.Configure {
 	configure := &scenario.Configure{Target: o.Target}
 	what := 0
@@ -188,7 +188,7 @@ func (u *users) configuration(o *object) *scenario.Configure {
 		what = u.IntN(4)
 	}
 	switch {
-	case what == 1 && !neverDown(o.create):
+	case what == 1 && !scalesUpOnly(o.create):
 		configure.Strategy = faults.Pick(u.Rand, scenario.RollingUpdate, scenario.RollingUpdate, scenario.Recreate)
 		if configure.Strategy == scenario.RollingUpdate {
 			configure.MaxSurge, configure.MaxUnavailable = u.share(), u.share()
@@ -203,14 +203,14 @@ func (u *users) configuration(o *object) *scenario.Configure {
 	return configure
 }
 
-// republish changes a Service's ports or type.
+// republish changes the ports or the type of a Service.
 func (u *users) republish() {
 	if s := u.pick(service); s != nil {
 		u.step(u.publication(s))
 	}
 }
 
-// publication draws a change of a Service's. A headless one stays so.
+// publication draws a publish of a Service. A headless Service remains headless.
 func (u *users) publication(s *object) *scenario.Publish {
 	publish := &scenario.Publish{Target: s.Target}
 	switch what := u.IntN(4); {
@@ -227,7 +227,7 @@ func (u *users) publication(s *object) *scenario.Publish {
 	return publish
 }
 
-// morePorts are what Services may have in the place of [firstPorts].
+// morePorts are the ports that replace [firstPorts].
 var morePorts = [][]scenario.Port{
 	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
 	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},
@@ -238,46 +238,46 @@ var morePorts = [][]scenario.Port{
 
 var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
-// addPods makes pods that an owner may adopt, or that it must leave alone.
+// addPods creates pods that an owner may adopt, or must not change.
 func (u *users) addPods() {
 	o := u.pick(plain)
 	if o == nil {
 		return
 	}
-	u.make(&scenario.Create{
-		Target:     scenario.Target{Kind: scenario.Pod, Name: fmt.Sprintf("stray%d", len(u.steps))},
+	u.createObject(&scenario.Create{
+		Target:     scenario.Target{Kind: scenario.Pod, Name: fmt.Sprintf("orphan%d", len(u.steps))},
 		Count:      1 + u.IntN(3),
 		Labels:     map[string]string{"app": o.Name},
 		Controller: faults.Pick(u.Rand, scenario.NoController, scenario.NoController, scenario.ForeignController),
 	})
 }
 
-// relabelPods takes pods away from an owner, or gives them to one.
+// relabelPods changes the labels of pods, so that an owner releases or adopts them.
 func (u *users) relabelPods() {
 	if p, o := u.pick(pods), u.pick(plain); p != nil && o != nil {
 		u.step(&scenario.Label{Target: p.Target, Labels: map[string]string{"app": faults.Pick(u.Rand, o.Name, "nobody")}})
 	}
 }
 
-// touch changes something of an object that nobody selects by.
-func (u *users) touch() { u.wake(u.pick(owner)) }
+// touch changes a label that no selector has.
+func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
-func (u *users) wake(o *object) {
+func (u *users) enqueue(o *object) {
 	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }
 
-// remove deletes something, but not the last owner.
+// remove deletes an object, but not the last owner.
 func (u *users) remove() {
-	last := len(u.living(owner)) == 1
+	last := len(u.existing(owner)) == 1
 	if o := u.pick(func(o *object) bool { return !pods(o) && !(owner(o) && last) }); o != nil {
-		u.end(o)
+		u.deleteObject(o)
 	}
 }
 
-// replace deletes an owner and makes another of its name once it is gone. That of
-// a Deployment may find what the first one left.
+// replace deletes an owner and creates another one with its name. A new Deployment
+// may find the ReplicaSets of the deleted one.
 func (u *users) replace() {
 	o := u.pick(owner)
-	u.end(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
-	u.make(u.owner(o.Target, max(2, u.room())))
+	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
+	u.createObject(u.owner(o.Target, max(2, u.room())))
 }
