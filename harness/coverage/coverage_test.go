@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// story yields records, and then an error if there is one.
+// records yields records, and then an error if there is one.
 func records(err error, records ...history.Record) func(func(*history.Record, error) bool) {
 	return func(yield func(*history.Record, error) bool) {
 		for i := range records {

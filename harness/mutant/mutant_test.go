@@ -70,20 +70,20 @@ func (l *laboratory) run(_ context.Context, label, executable, scenario string) 
 		l.absent[name]--
 		return nil, errors.New("no control plane")
 	}
-	judged, has := l.says[[2]string{executable, scenario}]
+	result, has := l.says[[2]string{executable, scenario}]
 	if !has {
-		judged = reports.Run{Verdict: check.Pass}
+		result = reports.Run{Verdict: check.Pass}
 	}
-	return &judged, nil
+	return &result, nil
 }
 
 func failing(at time.Duration, ids ...string) reports.Run {
-	judged := reports.Run{Verdict: check.Fail, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
+	result := reports.Run{Verdict: check.Fail, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
 	for _, id := range ids {
-		judged.Results = append(judged.Results, check.Result{Check: id, Verdict: check.Fail, Evidence: []check.Evidence{{At: at + time.Second}, {At: at}}})
+		result.Results = append(result.Results, check.Result{Check: id, Verdict: check.Fail, Evidence: []check.Evidence{{At: at + time.Second}, {At: at}}})
 		at /= 2
 	}
-	return judged
+	return result
 }
 
 // try makes a trial, and returns what became of each mutant.
@@ -102,8 +102,8 @@ func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, e
 
 func TestTrial(t *testing.T) {
 	l := &laboratory{says: map[[2]string]reports.Run{
-		{"detected", "second"}:   failing(4*time.Second, "late", "early"),
-		{"detected", "third"}:    failing(time.Second, "never asked"),
+		{"detected", "second"}: failing(4*time.Second, "late", "early"),
+		{"detected", "third"}:  failing(time.Second, "never asked"),
 		{"unclear", "first"}:   {Verdict: check.Unknown, Reason: "too little happened"},
 		{"upstream", "shaky"}:  failing(time.Second, "wolf"),
 		{"lucky", "shaky"}:     failing(time.Second, "wolf"),

@@ -151,9 +151,9 @@ func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	if err != nil {
 		return err
 	}
-	judged, err := t.run(ctx, UnmodifiedLabel+string(p.base), executable, p.scenario)
-	if err == nil && judged.Verdict != check.Pass {
-		err = fmt.Errorf("%s: %s, see %s", judged.Verdict, judged.Reason, judged.Directory)
+	result, err := t.run(ctx, UnmodifiedLabel+string(p.base), executable, p.scenario)
+	if err == nil && result.Verdict != check.Pass {
+		err = fmt.Errorf("%s: %s, see %s", result.Verdict, result.Reason, result.Directory)
 	}
 	return err
 }
@@ -164,12 +164,12 @@ func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*r
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	judged, err := t.Run(ctx, label, executable, scenario)
-	if judged == nil && ctx.Err() == nil {
-		judged, err = t.Run(ctx, label, executable, scenario)
+	result, err := t.Run(ctx, label, executable, scenario)
+	if result == nil && ctx.Err() == nil {
+		result, err = t.Run(ctx, label, executable, scenario)
 	}
-	if judged != nil && ctx.Err() == nil {
-		return judged, nil // the verdict has the error
+	if result != nil && ctx.Err() == nil {
+		return result, nil // the verdict has the error
 	}
 	return nil, errors.Join(err, ctx.Err())
 }
@@ -193,26 +193,26 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Ou
 			why = append(why, scenario+": not counted, because the unmodified controllers do not pass it")
 			continue
 		}
-		judged, err := t.run(ctx, m.ID, executable, scenario)
+		result, err := t.run(ctx, m.ID, executable, scenario)
 		if err != nil {
 			return outcome, err
 		}
-		failed := failedChecks(judged)
+		failed := failedChecks(result)
 		if checks := idsOf(failed); m.detectedBy(checks) {
 			outcome.State, outcome.Scenario, outcome.Seed = Detected, scenario, t.Seed
 			outcome.After, outcome.Checks = firstViolation(failed[0]), checks
 			return outcome, nil
 		}
 		outcome.State = NotDetected
-		why = append(why, fmt.Sprintf("%s: %s: %s", scenario, judged.Verdict, judged.Reason))
+		why = append(why, fmt.Sprintf("%s: %s: %s", scenario, result.Verdict, result.Reason))
 	}
 	outcome.Reason = strings.Join(why, "; ")
 	return outcome, nil
 }
 
 // failedChecks returns the failed results, ordered by their first violation.
-func failedChecks(judged *reports.Run) []check.Result {
-	failed := slices.DeleteFunc(slices.Clone(judged.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
+func failedChecks(result *reports.Run) []check.Result {
+	failed := slices.DeleteFunc(slices.Clone(result.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
 	slices.SortStableFunc(failed, func(a, b check.Result) int { return cmp.Compare(firstViolation(a), firstViolation(b)) })
 	return failed
 }

@@ -123,8 +123,8 @@ func Kinds() []KindFormat {
 	return all
 }
 
-// StatesOf returns the states that the trigger state knows of a resource.
+// StatesOf returns the states of a resource for the trigger state.
 func StatesOf(resource string) []ObjectState { return slices.Clone(states[resource]) }
 
-// StateResources returns the resources that the trigger state knows.
+// StateResources returns the resources of the trigger state.
 func StateResources() []string { return slices.Clone(enums["stateResources"]) }

@@ -9,7 +9,7 @@ func TestPodsMax(t *testing.T) {
 	}{
 		{"a ReplicaSet", `[{create: {kind: ReplicaSet, name: web, replicas: 20}}]`, 20},
 		{"a Deployment surges", `[{create: {kind: Deployment, name: web, replicas: 9}}]`, 12},
-		{"pods by themselves", `[{create: {kind: Pod, name: stray, count: 3}}, {create: {kind: Service, name: web}}]`, 3},
+		{"pods by themselves", `[{create: {kind: Pod, name: orphan, count: 3}}, {create: {kind: Service, name: web}}]`, 3},
 		{"scaled up and down", `[{create: {kind: ReplicaSet, name: web, replicas: 2}},
   {scale: {kind: ReplicaSet, name: web, replicas: 9}}, {scale: {kind: ReplicaSet, name: web, replicas: 1}}]`, 9},
 		{"rolled out and scaled", `[{create: {kind: Deployment, name: web, replicas: 4}},

@@ -126,7 +126,7 @@ event, state, fault and step, and optionally after. Names and owners are globs w
 	return []byte(p.String()), nil
 }
 
-// states writes the states that the trigger state knows, with their resources.
+// states writes the states of the trigger state, with their resources.
 func (p *page) states() {
 	p.line("\n| state | resources | meaning |\n|---|---|---|")
 	for _, field := range scenario.FieldsOf(reflect.TypeFor[scenario.StateTrigger]()) {
