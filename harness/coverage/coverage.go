@@ -1,8 +1,8 @@
-// Package coverage counts what faults have done in saved runs: to which requests
-// of which resource, what the subject got for it, and what it was at work on at
-// the time. What has not been seen is where a generator may go next.
+// Package coverage counts the effects of faults in saved runs: the verb and the
+// resource of the request, its outcome, and the phase of the subject. A generator can
+// prefer faults with low counts.
 //
-// It reads histories, and judges nothing.
+// The package reads histories and returns no verdicts.
 package coverage
 
 import (
@@ -16,56 +16,56 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cell is a combination of what can be.
+// Cell is a combination of a fault, a request, an outcome and a phase.
 type Cell struct {
-	// Fault is the kind of fault.
+	// Fault is the type of the fault.
 	Fault string `json:"fault"`
-	// Verb is that of the request or watch that it touched; empty where it touched
-	// none: pods, nodes, processes.
+	// Verb is the verb of the request or watch. It is empty for a fault of pods, nodes
+	// or processes.
 	Verb string `json:"verb,omitempty"`
-	// Resource is what the request was for, with its subresource behind a slash, or
-	// what the fault touched beside the subject; empty where that is no object.
+	// Resource is the resource of the request, with its subresource after a slash, or of
+	// the object on which the fault acted. It is empty if there is no object.
 	Resource string `json:"resource,omitempty"`
 	Outcome  string `json:"outcome"`
 	Phase    Phase  `json:"phase"`
 }
 
-// Phase is what the subject is at work on.
+// Phase is a phase of the subject.
 type Phase string
 
-// The phases, in the order in which they are shown.
+// The phases, in the order of the table.
 const (
-	// StartUp: the replica that is concerned, or, where none is, every replica, has
-	// written nothing yet since it was started.
+	// StartUp: the replica has written nothing since its start. If the fault acts on no
+	// replica, this holds for all replicas.
 	StartUp Phase = "start-up"
-	// Rollout: the pods of a Deployment are not all of its template and available.
+	// Rollout: a Deployment has pods that are unavailable or have an old template.
 	Rollout Phase = "rollout"
-	// Scale: a ReplicaSet or ReplicationController reports another number of pods
-	// than it is asked for.
+	// Scale: status.replicas of a ReplicaSet or ReplicationController differs from
+	// spec.replicas.
 	Scale Phase = "scale"
 	// Steady is everything else.
 	Steady Phase = "steady"
 )
 
-// Phases are all of them.
+// Phases is the list of phases.
 var Phases = []Phase{StartUp, Rollout, Scale, Steady}
 
-// Count is how often a cell was seen.
+// Count is the number of times that a cell occurred.
 type Count struct {
 	Cell
 	Times int `json:"times"`
 }
 
-// Table is how often each cell was seen. The zero value is an empty one.
+// Table has the count of each cell. The zero value is an empty table.
 type Table struct{ cells map[Cell]int }
 
-// Add counts what faults did in a history. An error of the history's ends it;
-// what came before is counted.
+// Add counts the effects of faults in a history. It returns an error of the history,
+// after it has counted the records before.
 func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	if t.cells == nil {
 		t.cells = map[Cell]int{}
 	}
-	w := newWitness(t)
+	w := newObserver(t)
 	for record, err := range records {
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// Counts are the cells that were seen, in order.
+// Counts returns the cells with a count above 0, in order.
 func (t *Table) Counts() []Count {
 	counts := make([]Count, 0, len(t.cells))
 	for cell, times := range t.cells {
@@ -89,8 +89,8 @@ func (t *Table) Counts() []Count {
 	return counts
 }
 
-// Seen is how often a fault of a kind did something to requests of a verb for a
-// resource, with its subresource behind a slash. What is empty stands for any.
+// Seen returns the count of a type of fault with a verb and a resource, which has its
+// subresource after a slash. An empty string stands for any.
 func (t *Table) Seen(fault, verb, resource string) int {
 	sum := 0
 	for cell, times := range t.cells {
@@ -101,7 +101,7 @@ func (t *Table) Seen(fault, verb, resource string) int {
 	return sum
 }
 
-// Sum names what the table holds: equal tables have equal sums.
+// Sum returns a checksum of the table.
 func (t *Table) Sum() string {
 	hash := fnv.New32a()
 	for _, count := range t.Counts() {
@@ -110,26 +110,26 @@ func (t *Table) Sum() string {
 	return fmt.Sprintf("%08x", hash.Sum32())
 }
 
-// file is how a table is kept.
+// file is the JSON form of a table.
 type file struct {
 	Format int     `json:"format"`
 	Cells  []Count `json:"cells"`
 }
 
-// format is the version of the file's.
+// format is the version of the JSON form.
 const format = 1
 
-// MarshalJSON writes the table, its cells in order.
+// MarshalJSON returns the table with its cells in order.
 func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(file{format, t.Counts()}) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	var read file
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
 	if read.Format != format {
-		return fmt.Errorf("expected a coverage of format %d, found %d", format, read.Format)
+		return fmt.Errorf("found coverage format %d; expected %d", read.Format, format)
 	}
 	t.cells = map[Cell]int{}
 	for _, count := range read.Cells {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// story yields records, and then an error if there is one.
-func story(err error, records ...history.Record) func(func(*history.Record, error) bool) {
+// records yields records, and then an error if there is one.
+func records(err error, records ...history.Record) func(func(*history.Record, error) bool) {
 	return func(yield func(*history.Record, error) bool) {
 		for i := range records {
 			if !yield(&records[i], nil) {
@@ -40,31 +40,31 @@ func process(event history.ProcessEvent) history.Record {
 	return history.Record{Process: &history.Process{Name: "subject-0", Event: event}}
 }
 
-func truth(eventType history.EventType, resource, body string) history.Record {
+func commit(eventType history.EventType, resource, body string) history.Record {
 	return history.Record{Commit: &history.Commit{Type: eventType, Object: history.Object{
 		Ref: history.Ref{Resource: resource, Name: "web", UID: "u", Version: 7}, Body: json.RawMessage(body)}}}
 }
 
-// TestAdd tells a run in which something of every kind is touched.
+// TestAdd counts faults of each type in one history.
 func TestAdd(t *testing.T) {
 	const rolling = `{"spec":{"replicas":2},"status":{"replicas":2,"updatedReplicas":1,"availableReplicas":2}}`
 	pod := &history.Ref{Resource: "pods", Name: "a"}
 	var table coverage.Table
-	err := table.Add(story(nil,
+	err := table.Add(records(nil,
 		process(history.ProcessStarted),
 		request(1, "list", "pods"), fired("stale-list", 1), answered(history.Response{ID: 1, Code: 200, ServerCode: 200, Reached: true, Fault: "stale-list"}),
 		request(2, "watch", "pods"), answered(history.Response{ID: 2, Code: 200, ServerCode: 200, Reached: true}),
 		fired("restart", 0),
 		request(3, "create", "pods"), // it is awake from here on
 		fired("response-lost", 3), answered(history.Response{ID: 3, ServerCode: 201, Reached: true, Fault: "response-lost"}),
-		truth(history.Added, "replicasets.apps", `{"spec":{"replicas":3},"status":{"replicas":1}}`),
+		commit(history.Added, "replicasets.apps", `{"spec":{"replicas":3},"status":{"replicas":1}}`),
 		request(4, "create", "pods"), fired("api-error", 4), answered(history.Response{ID: 4, Code: 500, Fault: "api-error"}),
-		truth(history.Modified, "deployments.apps", rolling),
+		commit(history.Modified, "deployments.apps", rolling),
 		fired("watch-delay", 2), fired("watch-delay", 2),
 		history.Record{Fault: &history.Fault{Name: "pod-churn", Event: history.FaultFired, Object: pod}},
 		history.Record{Fault: &history.Fault{Name: "pod-churn", Event: history.FaultHealed, Object: pod}},
-		truth(history.Deleted, "deployments.apps", rolling),
-		truth(history.Modified, "replicasets.apps", `{"spec":{"replicas":3},"status":{"replicas":3}}`),
+		commit(history.Deleted, "deployments.apps", rolling),
+		commit(history.Modified, "replicasets.apps", `{"spec":{"replicas":3},"status":{"replicas":3}}`),
 		request(5, "update", "endpoints"), fired("request-reset", 5), answered(history.Response{ID: 5, Fault: "request-reset"}),
 		process(history.ProcessStarted),
 		request(6, "update", "endpoints"), fired("name-taken", 6), fired("request-hang", 6),
@@ -102,11 +102,10 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestStarting: a write is what ends the start, and a replica that is started again
-// begins anew.
-func TestStarting(t *testing.T) {
+// TestStartUp: the phase start-up ends with the first write, also after a restart.
+func TestStartUp(t *testing.T) {
 	var table coverage.Table
-	err := table.Add(story(nil,
+	err := table.Add(records(nil,
 		process(history.ProcessStarted), request(1, "create", "pods"), fired("f", 1), answered(history.Response{ID: 1, Code: 201, ServerCode: 201, Reached: true}),
 		process(history.ProcessDied), process(history.ProcessStarted),
 		request(2, "list", "pods"), fired("f", 2), answered(history.Response{ID: 2, Code: 200, ServerCode: 200, Reached: true}),
@@ -123,19 +122,19 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-// TestCut: what came before the history breaks off counts.
-func TestCut(t *testing.T) {
+// TestTruncated: records before the end of a truncated history count.
+func TestTruncated(t *testing.T) {
 	var table coverage.Table
-	err := table.Add(story(history.ErrTruncated, fired("restart", 0)))
+	err := table.Add(records(history.ErrTruncated, fired("restart", 0)))
 	if !errors.Is(err, history.ErrTruncated) || table.Seen("restart", "", "") != 1 {
 		t.Errorf("error %v, seen %d; want the history's, and once", err, table.Seen("restart", "", ""))
 	}
 }
 
-// TestKept: a table that is read again holds what it held, in the same bytes.
-func TestKept(t *testing.T) {
+// TestJSON: UnmarshalJSON reads back the table of MarshalJSON.
+func TestJSON(t *testing.T) {
 	var table, read coverage.Table
-	if err := table.Add(story(nil, fired("restart", 0), fired("freeze", 0))); err != nil {
+	if err := table.Add(records(nil, fired("restart", 0), fired("freeze", 0))); err != nil {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(&table)
@@ -148,17 +147,17 @@ func TestKept(t *testing.T) {
 	if diff := cmp.Diff(table.Counts(), read.Counts()); diff != "" || table.Sum() != read.Sum() {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
-	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "expected a coverage of format 1, found 2") {
-		t.Errorf("error %v of a format to come", err)
+	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "found coverage format 2; expected 1") {
+		t.Errorf("error %v of a later format", err)
 	}
-	if err := read.Add(story(nil, fired("restart", 0))); err != nil || read.Seen("restart", "", "") != 2 || read.Sum() == table.Sum() {
+	if err := read.Add(records(nil, fired("restart", 0))); err != nil || read.Seen("restart", "", "") != 2 || read.Sum() == table.Sum() {
 		t.Errorf("seen %d times after more, sum %s, error %v", read.Seen("restart", "", ""), read.Sum(), err)
 	}
 }
 
 func TestWriteText(t *testing.T) {
 	var table coverage.Table
-	err := table.Add(story(nil, fired("restart", 0), fired("restart", 0), request(1, "create", "pods"), fired("restart", 0)))
+	err := table.Add(records(nil, fired("restart", 0), fired("restart", 0), request(1, "create", "pods"), fired("restart", 0)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// WriteText writes the table for people: a line for what a fault did to what, a
-// column for each phase; what was not seen is a dot. Where there is nothing it says so.
+// WriteText writes the table as text: a row for each fault, verb, resource and outcome,
+// and a column for each phase. A dot stands for a count of 0.
 func (t *Table) WriteText(to io.Writer) error {
 	out := table.NewWriter()
 	out.SetStyle(table.StyleLight)
@@ -23,7 +23,7 @@ func (t *Table) WriteText(to io.Writer) error {
 	out.SetColumnConfigs(columns)
 	var last Cell
 	var rows []table.Row
-	for _, count := range t.Counts() { // those that differ in the phase alone follow one another
+	for _, count := range t.Counts() { // cells that differ only in the phase are adjacent
 		at := count.Cell
 		if at.Phase = ""; len(rows) == 0 || at != last {
 			last = at
@@ -32,7 +32,7 @@ func (t *Table) WriteText(to io.Writer) error {
 		rows[len(rows)-1][4+slices.Index(Phases, count.Phase)] = count.Times
 	}
 	if len(rows) == 0 {
-		_, err := io.WriteString(to, "no fault has done anything\n")
+		_, err := io.WriteString(to, "no fault has fired\n")
 		return err
 	}
 	out.AppendRows(rows)

@@ -10,16 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// editor draws what other users do to what the workload's own are at work on.
+// editor draws the operations of other users on objects of the workload.
 type editor struct {
 	*rand.Rand
-	steps  []scenario.Step
-	living []scenario.Target // that the workload leaves behind
-	edited []scenario.Target // that other users change already
+	steps    []scenario.Step
+	existing []scenario.Target // that exist when the workload ends
+	edited   []scenario.Target // that other users already change
 }
 
 func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
-	e := &editor{Rand: r, steps: s.Workload, living: s.ExistingObjects()}
+	e := &editor{Rand: r, steps: s.Workload, existing: s.ExistingObjects()}
 	for _, fault := range s.Faults {
 		for _, step := range editsOf(fault) {
 			target, _ := step.Target()
@@ -29,8 +29,8 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws an edit, and its moment, of something that is there at a step, nobody
-// else edits and the workload does not delete from then on; or nil.
+// draw draws an edit and its trigger, or nil. The object exists at a step, no other
+// edit changes it, and the workload does not delete it afterwards.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
@@ -40,34 +40,34 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	return nil, nil
 }
 
-// editTriesMax is how often an edit is drawn anew that does not fit.
+// editTriesMax is the number of draws for an edit that fits.
 const editTriesMax = 20
 
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
-	if !acts || target.Kind == scenario.Pod || !slices.Contains(e.living, target) || slices.Contains(e.edited, target) || e.ends(target, at) {
+	if !acts || target.Kind == scenario.Pod || !slices.Contains(e.existing, target) || slices.Contains(e.edited, target) || e.deleted(target, at) {
 		return nil, nil
 	}
 	o, made := e.objectAt(target, at)
 	edge := scenario.Done
 	if !made && e.IntN(2) == 0 {
-		edge = scenario.Begun // just before the other one
+		edge = scenario.Begun // just before the operation of the workload
 	}
-	return e.changes(o, e.left(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
+	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
 
-// ends reports whether the workload deletes the object at a step or later, maybe
-// to make another one of its name.
-func (e *editor) ends(target scenario.Target, at int) bool {
+// deleted reports whether the workload deletes the object at a step or later, also if
+// it then creates another one with its name.
+func (e *editor) deleted(target scenario.Target, at int) bool {
 	return slices.ContainsFunc(e.steps[at:], func(step scenario.Step) bool {
 		del, ok := step.Operation.(*scenario.Delete)
 		return ok && del.Target == target
 	})
 }
 
-// left reports whether the workload leaves the object alone from a step on.
-func (e *editor) left(target scenario.Target, at int, edge scenario.Edge) bool {
+// unused reports whether no later step of the workload acts on the object.
+func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++
 	}
@@ -77,8 +77,7 @@ func (e *editor) left(target scenario.Target, at int, edge scenario.Edge) bool {
 	})
 }
 
-// objectAt is what the workload has made of an object by a step, and whether that
-// step has only just made it.
+// objectAt returns the object after a step, and whether that step has created it.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -102,52 +101,52 @@ func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool)
 	return o, made
 }
 
-// changes draws what becomes of an object. What the workload is still to act on,
-// or to wait for, is neither deleted nor paused.
+// changes draws a change of an object. It neither deletes nor pauses an object that a
+// later step acts on or waits for.
 func (e *editor) changes(o *object, left bool) []scenario.Step {
 	changes := ownerChanges
 	switch o.Kind {
 	case scenario.Deployment:
 		changes = append(slices.Clip(changes), deploymentChanges...)
 	case scenario.ReplicationController:
-		changes = append(slices.Clip(changes), change{leaves: true, do: (*editor).newSelector})
+		changes = append(slices.Clip(changes), change{needsUnused: true, do: (*editor).newSelector})
 	case scenario.Service:
 		changes = serviceChanges
 	}
 	drawn := faults.Pick(e.Rand, changes...)
-	if drawn.leaves && !left {
+	if drawn.needsUnused && !left {
 		return nil
 	}
 	return drawn.do(e, o)
 }
 
-// change is something that another user may do to an object, in steps.
+// change is a change of an object by another user.
 type change struct {
-	leaves bool // what the workload does later to the object might fail
-	do     func(*editor, *object) []scenario.Step
+	needsUnused bool // later steps of the workload might fail on the object
+	do          func(*editor, *object) []scenario.Step
 }
 
 var (
 	ownerChanges = []change{
 		{do: (*editor).rescale},
 		{do: (*editor).reconfigure},
-		{do: (*editor).retouch},
-		{leaves: true, do: (*editor).drop},
+		{do: (*editor).relabel},
+		{needsUnused: true, do: (*editor).remove},
 	}
 	deploymentChanges = []change{
 		{do: (*editor).rescale},
 		{do: (*editor).reconfigure},
 		{do: (*editor).newTemplate},
 		{do: (*editor).newTemplate},
-		{do: (*editor).takeBack},
-		{leaves: true, do: (*editor).halt},
-		{leaves: true, do: (*editor).anew},
+		{do: (*editor).rollBack},
+		{needsUnused: true, do: (*editor).pause},
+		{needsUnused: true, do: (*editor).recreate},
 	}
 	serviceChanges = []change{
 		{do: (*editor).newPorts},
 		{do: (*editor).newSelector},
-		{leaves: true, do: (*editor).drop},
-		{leaves: true, do: (*editor).anew},
+		{needsUnused: true, do: (*editor).remove},
+		{needsUnused: true, do: (*editor).recreate},
 	}
 )
 
@@ -157,7 +156,7 @@ func one(operation scenario.Operation) []scenario.Step {
 
 func (e *editor) rescale(o *object) []scenario.Step {
 	replicas := e.IntN(o.replicas + 5)
-	if neverDown(o.create) {
+	if scalesUpOnly(o.create) {
 		replicas = o.replicas + e.IntN(5)
 	}
 	return one(&scenario.Scale{Target: o.Target, Replicas: &replicas})
@@ -165,7 +164,7 @@ func (e *editor) rescale(o *object) []scenario.Step {
 
 func (e *editor) reconfigure(o *object) []scenario.Step { return one(e.users().configuration(o)) }
 
-func (e *editor) retouch(o *object) []scenario.Step {
+func (e *editor) relabel(o *object) []scenario.Step {
 	return one(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": "by-another"}})
 }
 
@@ -173,28 +172,28 @@ func (e *editor) newTemplate(o *object) []scenario.Step {
 	return one(&scenario.Rollout{Target: o.Target, Version: faults.Pick(e.Rand, "v1", "v2", "another")})
 }
 
-func (e *editor) takeBack(o *object) []scenario.Step {
+func (e *editor) rollBack(o *object) []scenario.Step {
 	return one(&scenario.Rollback{Target: o.Target})
 }
 
-// halt pauses a Deployment for a time.
-func (e *editor) halt(o *object) []scenario.Step {
-	resume := scenario.Step{After: faults.PickTime(e.Rand, tick, time.Second, tick), Operation: &scenario.Resume{Target: o.Target}}
+// pause pauses a Deployment for some time.
+func (e *editor) pause(o *object) []scenario.Step {
+	resume := scenario.Step{After: faults.PickTime(e.Rand, timeStep, time.Second, timeStep), Operation: &scenario.Resume{Target: o.Target}}
 	return append(one(&scenario.Pause{Target: o.Target}), resume)
 }
 
-// newSelector has a Service select nothing any more, or a ReplicationController let
-// all its pods go.
+// newSelector changes the selector, so that a Service selects no pod and a
+// ReplicationController releases all its pods.
 func (e *editor) newSelector(o *object) []scenario.Step {
 	return one(&scenario.Select{Target: o.Target, Selector: map[string]string{"app": o.Name + "-another"}})
 }
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// drop deletes an object, but not the last owner.
-func (e *editor) drop(o *object) []scenario.Step {
+// remove deletes an object, but not the last owner.
+func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
-	for _, target := range e.living {
+	for _, target := range e.existing {
 		if target.Kind != scenario.Pod && target.Kind != scenario.Service && !slices.Contains(e.edited, target) {
 			owners++
 		}
@@ -205,8 +204,8 @@ func (e *editor) drop(o *object) []scenario.Step {
 	return one(e.users().deletion(o))
 }
 
-// anew deletes an object and makes another of its name.
-func (e *editor) anew(o *object) []scenario.Step {
+// recreate deletes an object and creates another one with its name.
+func (e *editor) recreate(o *object) []scenario.Step {
 	gone := &scenario.Delete{Target: o.Target, Propagation: faults.Pick(e.Rand, scenario.Background, scenario.Orphan)}
 	return []scenario.Step{
 		{Operation: gone, Await: &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: spanMax}},
@@ -214,10 +213,10 @@ func (e *editor) anew(o *object) []scenario.Step {
 	}
 }
 
-// users draw what depends on nothing but the object.
+// users returns users that draw operations on one object.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
-// withEdits is what all users do in a scenario with these faults.
+// withEdits returns the steps of all users in a scenario with these faults.
 func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	steps = slices.Clip(steps)
 	for _, fault := range all {
@@ -226,7 +225,7 @@ func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	return steps
 }
 
-// editsOf are the steps of a user-edit; other faults have none.
+// editsOf returns the steps of a user-edit; other faults have none.
 func editsOf(fault scenario.Fault) []scenario.Step {
 	var p editing.EditParams
 	if fault.Name != editing.Edit.Name || fault.Params.Decode(&p) != nil {

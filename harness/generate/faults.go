@@ -12,49 +12,47 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of how long a fault acts. Who has backed off for so long takes as long
-// again.
+// Bounds of the duration of a fault. The next retry after the fault may take as long
+// again because of the back-off.
 const (
-	spanMin = 500 * time.Millisecond
-	spanMax = 3 * time.Second
-	tick    = 100 * time.Millisecond
-	// refusalMax bounds those that refuse whatever is tried: a key that fails is tried
-	// again not only when its back-off is over but with every event, and backs off
-	// twice as long each time.
-	refusalMax = time.Second
+	spanMin  = 500 * time.Millisecond
+	spanMax  = 3 * time.Second
+	timeStep = 100 * time.Millisecond
+	// rejectionMax bounds faults that reject all requests. A work queue key is retried
+	// with every event too, and each failure doubles its back-off.
+	rejectionMax = time.Second
 )
 
-// faultsMax is how many faults there are in a scenario of any length.
+// faultsMax is the greatest number of faults of a scenario.
 const faultsMax = 100
 
-// triesMax is how often a fault is drawn anew that does not fit.
+// triesMax is the number of draws for a fault that fits.
 const triesMax = 200
 
-// addFaults draws what goes wrong while the users work. The first fault begins
-// with them and spoils what every workload brings about, so that something does
-// go wrong.
+// addFaults draws the faults of a scenario. The first fault begins with the workload
+// and acts on creates of pods, which every workload causes.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
-	occasion := occasionOf(u.steps)
+	occasion := sampleInputOf(u.steps)
 	count := int64(o.Profile.faults.draw(r)) * int64(o.Duration) / int64(o.Profile.duration)
 	count = min(max(count, 1), faultsMax)
 	for i := range count {
 		var from time.Duration
-		on := sure
+		on := podCreates
 		if i > 0 {
 			on = occasion
-			from = faults.PickTime(r, 0, o.Duration*3/5, tick)
+			from = faults.PickTime(r, 0, o.Duration*3/5, timeStep)
 		}
-		on.Span = faults.PickTime(r, spanMin, max(spanMin, min(spanMax, o.Duration-from)), tick)
+		on.Span = faults.PickTime(r, spanMin, max(spanMin, min(spanMax, o.Duration-from)), timeStep)
 		fault, err := o.drawFault(r, on, s)
 		if err != nil {
 			return err
 		}
-		if fault.From, fault.For = from, on.Span; fault.When != nil { // it comes with what users do
+		if fault.From, fault.For = from, on.Span; fault.When != nil { // it begins on the trigger of the edit
 			fault.From, fault.For = 0, spanMax
 		}
-		if refusesAll(fault) {
-			fault.For = min(fault.For, refusalMax)
+		if rejectsAll(fault) {
+			fault.For = min(fault.For, rejectionMax)
 		}
 		s.Faults = append(s.Faults, fault)
 	}
@@ -62,17 +60,17 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// leanTries is how many faults are drawn where one is to be had that was seen little.
-const leanTries = 6
+// preferTries is the number of draws from which the fault with the lowest count is taken.
+const preferTries = 6
 
-// drawFault draws a fault that fits; where there is a coverage to lean away from,
-// the one of some that was seen least, the first of equals.
+// drawFault draws a fault that fits. With a coverage it draws several, and returns the
+// first one with the lowest count.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
 	if o.PreferUncovered == nil || err != nil {
 		return best, err
 	}
-	for range leanTries - 1 {
+	for range preferTries - 1 {
 		other, err := o.drawFitting(r, on, s)
 		if err != nil {
 			return scenario.Fault{}, err
@@ -84,7 +82,7 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen is how often what a fault does was seen.
+// seen returns the count of a fault in the coverage.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
@@ -93,13 +91,13 @@ func (o *Options) seen(fault scenario.Fault) int {
 	return o.PreferUncovered.Seen(fault.Name, fault.Params.Text("verb"), resource)
 }
 
-// drawFitting draws a fault that can happen where the scenario runs, and beside
-// which what there is already does not go beyond upstream.
+// drawFitting draws a fault that the provider supports, and that triggers no known
+// upstream issue together with the scenario.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	editor := newEditor(r, s)
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
-		var when *scenario.Trigger // only what other users do has one
+		var when *scenario.Trigger // only edits have one
 		on.Edit = func() (steps []scenario.Step) {
 			steps, when = editor.draw()
 			return steps
@@ -114,28 +112,28 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 		}
 		made, err := kind.New(params)
 		if err != nil {
-			return scenario.Fault{}, fmt.Errorf("what %s draws for itself is wrong: %w", kind.Name, err)
+			return scenario.Fault{}, fmt.Errorf("sampling parameters of fault %s: %w", kind.Name, err)
 		}
 		if picky, ok := made.(faults.ProviderLimited); ok && picky.UnsupportedOn(o.Provider) != nil {
 			continue
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}
 		all := append(slices.Clip(s.Faults), fault)
-		if steps := withEdits(s.Workload, all); !beyondUpstream(steps, all) && !refusesUsers(steps, all) && !runsOutOfNodes(all) {
+		if steps := withEdits(s.Workload, all); !triggersUpstreamIssue(steps, all) && !rejectsUserPods(steps, all) && !marksNodesTwice(all) {
 			return fault, nil
 		}
 	}
-	return scenario.Fault{}, errors.New("no kind of fault fits")
+	return scenario.Fault{}, errors.New("no type of fault fits the workload")
 }
 
-// sure is what every workload brings about.
-var sure = faults.SampleInput{
+// podCreates are the requests that every workload causes.
+var podCreates = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: "pods"}},
 	Resources: []string{"pods"},
 }
 
-// causes are what the objects of each kind have a subject do and learn of.
-var causes = map[scenario.Kind]faults.SampleInput{
+// sampleInputs are the requests and watches that the objects of each kind cause.
+var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{
 			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
@@ -167,15 +165,15 @@ var causes = map[scenario.Kind]faults.SampleInput{
 	},
 }
 
-// occasionOf gathers what the workload brings about, each thing once.
-func occasionOf(steps []scenario.Step) faults.SampleInput {
+// sampleInputOf returns the requests and watches that the workload causes, each once.
+func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	var all faults.SampleInput
 	for _, step := range steps {
 		create, ok := step.Operation.(*scenario.Create)
 		if !ok {
 			continue
 		}
-		cause := causes[create.Kind]
+		cause := sampleInputs[create.Kind]
 		all.Requests = appendNew(all.Requests, cause.Requests...)
 		all.Resources = appendNew(all.Resources, cause.Resources...)
 	}

@@ -1,12 +1,11 @@
-// Package generate makes scenarios from seeds: what users do, and what goes wrong
-// meanwhile. The same seed, profile, duration, provider and coverage to lean away
-// from give the same scenario, byte for byte, on any machine, as long as the version
-// and the catalogue of faults are the same; the description of a scenario names all.
+// Package generate generates scenarios from seeds: a workload and its faults. The
+// same seed, profile, duration, provider and preferred coverage give the same
+// scenario, byte for byte, on any machine. This holds for one version of the generator
+// and of the catalog of faults. The description of a scenario names all of them.
 //
-// A scenario that is generated makes sense: users act on what is there, faults
-// spoil what the workload brings about, and all of them are over soon after it.
-// What upstream's controllers are known not to survive is left out (see avoid.go),
-// as in the scenarios that gauntlet brings along.
+// In a generated scenario, users act on objects that exist, faults act on requests
+// and objects of the workload, and all faults end soon after the workload. The
+// generator avoids known upstream issues (see upstream_issues.go), as the library does.
 package generate
 
 import (
@@ -23,23 +22,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Version is that of the generator. It is raised whenever a seed gives another
-// scenario than before, other than by a catalogue that has grown.
+// Version is the version of the generator. It increases whenever a seed gives a
+// different scenario, unless only the catalog of faults has grown.
 const Version = 4
 
-// Options say what to generate.
+// Options are the inputs of the generator.
 type Options struct {
 	Seed    uint64
 	Profile Profile
-	// Duration is how long the workload goes on, DurationMin to DurationMax; 0 is
-	// the profile's own.
+	// Duration is the duration of the workload, DurationMin to DurationMax. 0 is the
+	// duration of the profile.
 	Duration time.Duration
-	// Provider is the cluster that the scenario is for, one of [faults.Providers].
+	// Provider is the provider of the cluster, one of [faults.Providers].
 	Provider string
-	// Kinds are the faults to draw from; nil is the whole catalogue.
+	// Kinds are the types of faults to draw from; nil is the whole catalog.
 	Kinds []faults.Type
-	// PreferUncovered, if set, is what was seen before: faults that it has little of are
-	// preferred. It is as much a part of what makes the scenario as the seed.
+	// PreferUncovered, if set, is the coverage of earlier runs. The generator prefers
+	// faults with low counts in it. The scenario depends on it as on the seed.
 	PreferUncovered *coverage.Table
 }
 
@@ -49,32 +48,32 @@ const (
 	DurationMax = 2 * time.Minute
 )
 
-// Profile is how much is going on.
+// Profile is the intensity of the workload and of the faults.
 type Profile struct {
 	Name     string
 	duration time.Duration
-	owners   between       // that there are from the beginning
-	pods     int           // that all owners together ask for, at most
-	gap      time.Duration // from one step to the next, at most
-	faults   between       // in the time of the profile's own duration
+	owners   interval      // created at the beginning
+	pods     int           // the greatest sum of the replicas of all owners
+	gap      time.Duration // the greatest time from one step to the next
+	faults   interval      // in the duration of the profile
 }
 
-// between are the least and the most of something.
-type between struct{ least, most int }
+// interval is a least and a greatest number.
+type interval struct{ least, most int }
 
-func (b between) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
+func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
-// Profiles is the table of all.
+// Profiles is the table of profiles.
 var Profiles = []Profile{
-	{Name: "calm", duration: 4 * time.Second, owners: between{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: between{1, 2}},
-	{Name: "steady", duration: 4 * time.Second, owners: between{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: between{3, 5}},
-	{Name: "storm", duration: 5 * time.Second, owners: between{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: between{6, 10}},
+	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
+	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
+	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
 }
 
-// DefaultProfile is the one that holds if none is asked for.
+// DefaultProfile is the name of the default profile.
 const DefaultProfile = "steady"
 
-// ProfileNamed finds a profile. Its error names those that there are.
+// ProfileNamed returns the profile of a name. Its error lists all profiles.
 func ProfileNamed(name string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles {
@@ -83,7 +82,7 @@ func ProfileNamed(name string) (Profile, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Profile{}, fmt.Errorf("profile %q: expected %s", name, strings.Join(names, ", "))
+	return Profile{}, fmt.Errorf("found profile %q; expected %s", name, strings.Join(names, ", "))
 }
 
 // Scenario generates a scenario.
@@ -99,16 +98,16 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		Subject:     scenario.DefaultSubject(),
 		Settle:      scenario.Settle{Within: time.Minute, Quiet: time.Second},
 	}
-	r := o.random("the stage")
+	r := o.random("the stage") // part of the seed: other text gives other scenarios
 	if r.IntN(3) == 0 {
 		s.Cluster.PodStartDelay = faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond)
 	}
 	if r.IntN(4) == 0 {
 		s.Subject.Replicas = 2
 	}
-	s.Subject.LeaseDuration = 5 * time.Second // who takes over has to wait for it
+	s.Subject.LeaseDuration = 5 * time.Second // the next leader waits for it
 	users := newUsers(o.random("users"), o.Profile.pods)
-	s.Workload = users.work(o.Profile, o.Duration)
+	s.Workload = users.workload(o.Profile, o.Duration)
 	if err := o.addFaults(s, users); err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
@@ -116,16 +115,16 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
-	return scenario.Parse(s.Name+".yaml", text) // as whoever replays the file
+	return scenario.Parse(s.Name+".yaml", text) // as a replay of the file reads it
 }
 
-// complete fills in what was left open, and refuses what makes no sense.
+// complete sets the defaults and checks the options.
 func (o *Options) complete() error {
 	if o.Duration == 0 {
 		o.Duration = o.Profile.duration
 	}
 	if o.Duration < DurationMin || o.Duration > DurationMax {
-		return fmt.Errorf("duration %s: expected %s to %s", o.Duration, DurationMin, DurationMax)
+		return fmt.Errorf("found duration %s; expected %s to %s", o.Duration, DurationMin, DurationMax)
 	}
 	if o.Kinds == nil {
 		o.Kinds = catalog.All
@@ -134,22 +133,22 @@ func (o *Options) complete() error {
 		return kind.Sample == nil || !slices.Contains(kind.Providers, o.Provider)
 	})
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("no fault can happen on %q", o.Provider)
+		return fmt.Errorf("no fault supports provider %q; expected one of %s", o.Provider, strings.Join(faults.Providers, ", "))
 	}
 	return nil
 }
 
 func (o *Options) description() string {
-	lean := ""
+	preferred := ""
 	if o.PreferUncovered != nil {
-		lean = ", those preferred that coverage " + o.PreferUncovered.Sum() + " has little of"
+		preferred = ", preferring those with low counts in coverage " + o.PreferUncovered.Sum()
 	}
-	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, over %s, on %s, from %d kinds of faults%s.",
-		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds), lean)
+	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, duration %s, provider %s, from %d types of faults%s.",
+		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds), preferred)
 }
 
-// random is a source of draws for one purpose: more draws for one do not shift
-// those for another.
+// random returns a source of random numbers for one purpose. Its draws do not change
+// those for another purpose.
 func (o *Options) random(purpose string) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%s %s", o.Profile.Name, purpose)

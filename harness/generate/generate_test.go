@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// seeds are how many are tried, spread over profiles and providers.
+// seeds returns the number of seeds, spread over profiles and providers.
 func seeds() uint64 {
 	if testing.Short() {
 		return 500
@@ -44,8 +44,8 @@ func options(seed uint64) generate.Options {
 	}
 }
 
-// TestEveryScenario: what is generated is valid, can happen where it is for, and
-// is what its file says.
+// TestEveryScenario: generated scenarios are valid, their provider supports them, and
+// their files read back to them.
 func TestEveryScenario(t *testing.T) {
 	const shares = 4
 	for share := range uint64(shares) {
@@ -77,8 +77,8 @@ func tryScenario(t *testing.T, o generate.Options) {
 	}
 }
 
-// TestVariety: many seeds together bring about every kind of fault, every
-// operation and every kind of object.
+// TestVariety: many seeds together draw every type of fault, every operation and every
+// kind of object.
 func TestVariety(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(300) {
@@ -101,13 +101,13 @@ func TestVariety(t *testing.T) {
 	}
 }
 
-// TestEdits: other users do all that a workload's own do, at the same time, to what
-// is there.
+// TestEdits: other users do all operations of the workload, at the same time, on
+// objects that exist.
 func TestEdits(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(100) {
 		o := options(seed)
-		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // nothing is edited twice
+		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // no object is edited twice
 		s := generated(t, o)
 		if err := run.Validate(s); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -129,9 +129,9 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestLean: what was seen little of is drawn more often, the same for the same
-// coverage, and another for another.
-func TestLean(t *testing.T) {
+// TestPreferUncovered: faults with low counts are drawn more often, and one coverage
+// always gives one scenario.
+func TestPreferUncovered(t *testing.T) {
 	seen := func(text string) *coverage.Table {
 		t.Helper()
 		var table coverage.Table
@@ -141,10 +141,10 @@ func TestLean(t *testing.T) {
 		return &table
 	}
 	restarts := seen(`{"format":1,"cells":[{"fault":"restart","outcome":"restart","phase":"steady","times":3}]}`)
-	count := func(lean *coverage.Table) (all string, drawn int) {
+	count := func(seen *coverage.Table) (all string, drawn int) {
 		for seed := range uint64(20) {
 			o := options(seed)
-			o.PreferUncovered, o.Kinds = lean, []faults.Type{processes.Restart, requests.Slow}
+			o.PreferUncovered, o.Kinds = seen, []faults.Type{processes.Restart, requests.Slow}
 			s := generated(t, o)
 			if again := generated(t, o); !bytes.Equal(marshal(t, s), marshal(t, again)) {
 				t.Fatalf("seed %d gives another scenario the second time", seed)
@@ -157,20 +157,20 @@ func TestLean(t *testing.T) {
 	}
 	_, plain := count(nil)
 	_, fresh := count(seen(`{"format":1}`))
-	leaning, rare := count(restarts)
+	preferring, rare := count(restarts)
 	if plain < 10 || fresh < 10 || rare > plain/10 {
 		t.Errorf("%d restarts, %d with nothing seen, %d where only restarts were seen; want many, many and few", plain, fresh, rare)
 	}
-	if want := ", those preferred that coverage " + restarts.Sum() + " has little of."; !strings.Contains(leaning, want) {
+	if want := ", preferring those with low counts in coverage " + restarts.Sum() + "."; !strings.Contains(preferring, want) {
 		t.Errorf("no description has %q", want)
 	}
 }
 
-// TestSameBytes compares with what other machines and earlier versions wrote. A
-// difference means that seeds no longer mean what they meant: raise Version.
+// TestSameBytes compares with the output of other machines and earlier versions. If a
+// seed gives another scenario, increase Version.
 func TestSameBytes(t *testing.T) {
-	// Those that there were when the first golden file was written: a catalogue
-	// that grows is no other version.
+	// The types of the catalog when the first golden file was written: a larger catalog
+	// is not another version.
 	var kinds []faults.Type
 	for _, name := range []string{
 		"api-error", "request-reset", "request-slow", "request-hang", "response-lost", "watch-delay", "watch-stall",
@@ -196,10 +196,10 @@ func TestSameBytes(t *testing.T) {
 	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
 }
 
-// TestUsersPods: where users make pods of their own, nothing keeps pods out; it
-// would end the workload. What keeps anything out does so for a second at most: who
-// is refused for longer backs off for longer than there is to settle.
-func TestUsersPods(t *testing.T) {
+// TestUserPods: if users create pods, no fault rejects pods, because it would end the
+// workload. Faults that reject requests last for a second at most, because a longer
+// back-off exceeds the settling time.
+func TestUserPods(t *testing.T) {
 	var kinds []faults.Type
 	for _, name := range []string{"quota-exhausted", "admission-denied", "pod-relabel"} {
 		kind, err := catalog.Find(name)
@@ -216,25 +216,25 @@ func TestUsersPods(t *testing.T) {
 		text := string(marshal(t, s))
 		for _, fault := range s.Faults {
 			if fault.Name != "pod-relabel" && fault.For > time.Second {
-				t.Errorf("seed %d: %s refuses for %s", seed, fault.Name, fault.For)
+				t.Errorf("seed %d: %s rejects requests for %s", seed, fault.Name, fault.For)
 			}
 		}
 		users := strings.Contains(text, "- create: {kind: Pod")
 		out := strings.Contains(text, "- quota-exhausted") || strings.Contains(text, "- admission-denied: {reason") ||
 			strings.Contains(text, "- admission-denied: {resource: pods")
 		if users && out {
-			t.Errorf("seed %d: users make pods, and pods are kept out:\n%s", seed, text)
+			t.Errorf("seed %d: users create pods, and a fault rejects pods:\n%s", seed, text)
 		}
 		if out {
 			kept++
 		}
 	}
 	if kept == 0 {
-		t.Error("200 seeds keep no pods out")
+		t.Error("200 seeds draw no fault that rejects pods")
 	}
 }
 
-// TestDuration: a longer workload has more of everything, within the bounds.
+// TestDuration: a longer workload has more steps and faults, within the bounds.
 func TestDuration(t *testing.T) {
 	o := options(5)
 	short := generated(t, o)
@@ -260,7 +260,7 @@ func TestProfileNamed(t *testing.T) {
 	if p, err := generate.ProfileNamed("storm"); err != nil || p.Name != "storm" {
 		t.Errorf("%q, %v", p.Name, err)
 	}
-	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `profile "breeze": expected calm, steady, storm` {
+	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm` {
 		t.Errorf("error %v", err)
 	}
 	if !slices.ContainsFunc(generate.Profiles, func(p generate.Profile) bool { return p.Name == generate.DefaultProfile }) {

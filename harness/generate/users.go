@@ -9,32 +9,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// users draw what they do next, and know what there is by then.
+// users draws the steps of the workload, and tracks the objects that exist.
 type users struct {
 	*rand.Rand
-	podsMax int // of all owners together
+	podsMax int // the greatest sum of the replicas of all owners
 	free    []string
-	objects []*object // that live, in the order of their making
+	objects []*object // that exist, in the order of their creation
 	steps   []scenario.Step
 }
 
-// object is something that users made and have not deleted.
+// object is an object that users have created and not deleted.
 type object struct {
 	scenario.Target
 	create   *scenario.Create
 	replicas int
-	versions int // of its template so far
+	versions int // of its pod template so far
 	paused   bool
 }
 
-// What a deed may fit.
+// The conditions on the object of an operation.
 
 func owner(o *object) bool      { return o.create.Replicas != nil }
 func deployment(o *object) bool { return o.Kind == scenario.Deployment }
 func service(o *object) bool    { return o.Kind == scenario.Service }
 func pods(o *object) bool       { return o.Kind == scenario.Pod }
 
-// plain is an owner of pods by their labels alone.
+// plain reports whether an object is an owner that creates pods itself.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
 func newUsers(r *rand.Rand, podsMax int) *users {
@@ -43,9 +43,9 @@ func newUsers(r *rand.Rand, podsMax int) *users {
 	return u
 }
 
-// work draws a workload of about the given duration. It begins with owners, and
-// in every other case ends with something new for each, whatever its back-off.
-func (u *users) work(p Profile, duration time.Duration) []scenario.Step {
+// workload draws a workload of about the given duration. It begins with creates of
+// owners. Half of the workloads end with an event for each owner, whatever its back-off.
+func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	for range p.owners.draw(u.Rand) {
 		u.addOwner()
 	}
@@ -61,29 +61,29 @@ func (u *users) work(p Profile, duration time.Duration) []scenario.Step {
 		u.steps[before].After = gap
 	}
 	if u.IntN(2) == 0 {
-		for _, o := range u.living(owner) {
-			u.wake(o)
+		for _, o := range u.existing(owner) {
+			u.enqueue(o)
 		}
 	}
 	return u.steps
 }
 
-// draw draws a deed by the weights.
-func (u *users) draw() deed {
+// draw draws an operation by the weights.
+func (u *users) draw() userOperation {
 	sum := 0
-	for _, d := range deeds {
+	for _, d := range userOperations {
 		sum += d.weight
 	}
 	left, i := u.IntN(sum), 0
-	for left >= deeds[i].weight {
-		left -= deeds[i].weight
+	for left >= userOperations[i].weight {
+		left -= userOperations[i].weight
 		i++
 	}
-	return deeds[i]
+	return userOperations[i]
 }
 
-// living are the objects that are fit, in the order of their making.
-func (u *users) living(fit func(*object) bool) []*object {
+// existing returns the objects that fit, in the order of their creation.
+func (u *users) existing(fit func(*object) bool) []*object {
 	var found []*object
 	for _, o := range u.objects {
 		if fit(o) {
@@ -93,16 +93,16 @@ func (u *users) living(fit func(*object) bool) []*object {
 	return found
 }
 
-// pick draws an object that is fit, nil if there is none.
+// pick draws an object that fits, or nil if there is none.
 func (u *users) pick(fit func(*object) bool) *object {
-	found := u.living(fit)
+	found := u.existing(fit)
 	if len(found) == 0 {
 		return nil
 	}
 	return faults.Pick(u.Rand, found...)
 }
 
-// room is how many more pods owners may ask for.
+// room returns the number of replicas that owners may still get.
 func (u *users) room() int {
 	room := u.podsMax
 	for _, o := range u.objects {
@@ -116,8 +116,8 @@ func (u *users) step(operation scenario.Operation) *scenario.Step {
 	return &u.steps[len(u.steps)-1]
 }
 
-// make makes an object, of which there is a Create with target and labels.
-func (u *users) make(create *scenario.Create) {
+// createObject adds a step that creates an object.
+func (u *users) createObject(create *scenario.Create) {
 	create.Count = max(create.Count, 1)
 	if create.Controller == "" {
 		create.Controller = scenario.NoController
@@ -130,8 +130,8 @@ func (u *users) make(create *scenario.Create) {
 	u.step(create)
 }
 
-// end deletes an object, and returns the step.
-func (u *users) end(o *object) *scenario.Step {
+// deleteObject deletes an object and returns the step.
+func (u *users) deleteObject(o *object) *scenario.Step {
 	u.objects = slices.DeleteFunc(u.objects, func(other *object) bool { return other == o })
 	return u.step(u.deletion(o))
 }
@@ -141,8 +141,8 @@ func (u *users) deletion(o *object) *scenario.Delete {
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
-// await has the user wait, now and then, for what is to become of an owner. One
-// that is paused may be stuck half way.
+// await adds an await to some steps of an owner. The rollout of a paused Deployment may
+// not complete, so the user does not wait for it.
 func (u *users) await(step *scenario.Step, o *object) {
 	if u.IntN(8) > 0 || o.paused {
 		return

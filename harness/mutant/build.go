@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// Builder builds mutants. Nothing that they are made from is changed.
+// Builder builds mutants. It does not change their source.
 type Builder struct {
-	// Tree is the top of this project.
+	// Tree is the root directory of this project.
 	Tree string
-	// Dir is where mutants and their edited files go; it is made if need be.
+	// Dir is the directory of the executables and edited files. Build creates it.
 	Dir string
 }
 
-// Executable is where Build puts a mutant.
+// Executable returns the path of the executable of a mutant.
 func (w *Builder) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
 
-// Build compiles a mutant, and returns where its executable is.
+// Build compiles a mutant and returns the path of its executable.
 func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	executable, err := filepath.Abs(w.Executable(m))
 	if err != nil {
@@ -47,8 +47,8 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	if m.Base == Upstream {
-		// Which knows how its programs are built, and that the module cache is not to
-		// be laid over.
+		// That module builds its programs from a copy, because the go command does not
+		// overlay files of the module cache.
 		_, err = goCommand(ctx, filepath.Join(w.Tree, "harness", "upstream"), "run", ".", "-edited="+dir, "-output="+executable)
 	} else {
 		err = w.buildOurs(ctx, dir, edited, executable)
@@ -59,7 +59,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds our controllers, with the edited files in dir laid over the tree.
+// buildOurs builds our controllers with an overlay of the edited files in dir.
 func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
 	tree, err := filepath.Abs(w.Tree)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	return err
 }
 
-// UpstreamSource is the directory of the module k8s.io/kubernetes, at the version
+// UpstreamSource returns the directory of the module k8s.io/kubernetes, at the version
 // that harness/upstream pins.
 func UpstreamSource(ctx context.Context, tree string) (string, error) {
 	out, err := goCommand(ctx, filepath.Join(tree, "harness", "upstream"), "list", "-m", "-f={{.Dir}}", "k8s.io/kubernetes")
@@ -90,12 +90,12 @@ func UpstreamSource(ctx context.Context, tree string) (string, error) {
 		return "", err
 	}
 	if out = strings.TrimSpace(out); out == "" {
-		return "", errors.New("the module k8s.io/kubernetes is not in the module cache: expected `make upstream` to have put it there")
+		return "", errors.New("the module k8s.io/kubernetes is not in the module cache; run make upstream")
 	}
 	return out, nil
 }
 
-// write puts files, by their paths with slashes, into a directory that is made anew.
+// write writes files, by their paths with slashes, to an empty directory.
 func write(dir string, files map[string]string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -112,10 +112,10 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
-// goCommand runs the go command in a directory and returns what it printed. It
-// ends with ctx, and with this process, and its compilers with it.
+// goCommand runs the go command in a directory and returns its output. The command and
+// its compilers end with ctx and with this process.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
-	// The signal that Pdeathsig asks for is bound to the thread that forks.
+	// Pdeathsig depends on the thread that forks.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "go", args...)

@@ -1,17 +1,16 @@
-// Package mutant measures the checks: it breaks controllers on purpose, by small
-// edits of their source, and sees which check tells each broken one from the
-// unbroken. A check that catches no mutant is worth nothing, however well it reads.
+// Package mutant measures the checks by mutation testing. It builds controllers with
+// small edits of their source, and determines which check fails for each of them. A
+// check that detects no mutant has no proven value.
 //
-// A [Mutant] is data: what is broken, by which edits, and in which scenarios that
-// should show. Those that there are stand in package library. A trial builds a
-// mutant, runs it through its scenarios, and comes to an [Outcome]:
+// A [Mutant] is data: its edits, and the scenarios that should detect it. Package
+// library has the mutants. A trial builds a mutant, runs its scenarios, and returns an
+// [Outcome]:
 //
-//	unbroken  every scenario, once, on what the mutants were made from
-//	build     each mutant, its edits laid over the source, which stays as it is
-//	run       its scenarios in turn, with the same seed, until a check fails
+//	unmodified  each scenario runs once with the unmodified controllers
+//	build       each mutant is built from an overlay of the source
+//	run         its scenarios run in order, with the same seed, until a check fails
 //
-// A failure counts only in a scenario that the unbroken controllers pass: the
-// others say nothing of the mutant.
+// A failure counts only in a scenario that the unmodified controllers pass.
 package mutant
 
 import (
@@ -24,31 +23,31 @@ import (
 	"strings"
 )
 
-// Mutant is a way to break controllers.
+// Mutant is a modification of controllers that breaks them.
 type Mutant struct {
-	// ID is that of a bug that these controllers have had (R1, D5, E3), with a suffix
-	// where it has several mutants (R2-replication), or else begins with "own-".
+	// ID is the ID of a bug of these controllers (R1, D5, E3), with a suffix if the bug has
+	// several mutants (R2-replication). The ID of an invented bug begins with "own-".
 	ID string
-	// Description is one sentence on what the mutant does wrong.
+	// Description is one sentence about the wrong behavior.
 	Description string
 	Base        Base
-	// Edits are applied in their order. None where nothing could observe it.
+	// Edits are applied in order. An unobservable mutant has none.
 	Edits []Edit
-	// Scenarios should show it, the most telling first: names of the library of
-	// scenarios or of this one's own.
+	// Scenarios are the names of the scenarios that should detect the mutant, the most
+	// likely first.
 	Scenarios []string
-	// Texts are those of the scenarios, in the same order.
+	// Texts are the texts of the scenarios, in the same order.
 	Texts []string
-	// Checks are the IDs of those that fail for the right reason, one of them at least.
+	// Checks are the IDs of the checks of which at least one must fail.
 	Checks []string
-	// OpenReason is why no check catches it yet; empty if one does.
+	// OpenReason is the reason why no check detects the mutant; empty if one does.
 	OpenReason string
-	// UnobservableReason is why nothing that can be observed tells it from the unbroken; then it
-	// has neither edits nor scenarios.
+	// UnobservableReason is the reason why no check can detect the mutant. It then has
+	// neither edits nor scenarios.
 	UnobservableReason string
 }
 
-// Base is what a mutant is made from.
+// Base is the source of the controllers that a mutant modifies.
 type Base string
 
 // The bases.
@@ -57,15 +56,15 @@ const (
 	Upstream Base = "upstream" // the module k8s.io/kubernetes
 )
 
-// Edit replaces a text that a file has exactly once.
+// Edit replaces a text that occurs exactly once in a file.
 type Edit struct {
-	// File is the file's path in the base's module, with slashes.
+	// File is the path of the file in the module of the base, with slashes.
 	File     string
 	Old, New string
 }
 
-// Fingerprint changes when anything does that an outcome depends on, but for the
-// code around it.
+// Fingerprint returns a hash of the edits and scenarios, on which an outcome depends. It
+// does not include the code around the edits.
 func (m *Mutant) Fingerprint() string {
 	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios, m.Texts})
 	if err != nil {
@@ -75,8 +74,8 @@ func (m *Mutant) Fingerprint() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Apply returns the files that the edits change, as they are then, by path. It
-// fails where an edit does not fit, or leaves what is not Go.
+// Apply returns the edited files by path. It returns an error if an edit does not fit,
+// or if its result is not valid Go.
 func (m *Mutant) Apply(read func(file string) ([]byte, error)) (map[string]string, error) {
 	edited := map[string]string{}
 	for _, e := range m.Edits {

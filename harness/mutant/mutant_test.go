@@ -51,13 +51,13 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// laboratory is what trials of the tests run: what a check says of an executable in
-// a scenario. What it does not know passes.
+// laboratory replaces the runs of trials. It has the result of an executable in a
+// scenario; an unknown pair passes.
 type laboratory struct {
 	mu   sync.Mutex
 	says map[[2]string]reports.Run
 	ran  []string
-	// absent is how often runs cannot begin at first, by what ran would call them.
+	// absent is the number of failed starts of a run, by its name in ran.
 	absent map[string]int
 }
 
@@ -70,20 +70,20 @@ func (l *laboratory) run(_ context.Context, label, executable, scenario string) 
 		l.absent[name]--
 		return nil, errors.New("no control plane")
 	}
-	judged, has := l.says[[2]string{executable, scenario}]
+	result, has := l.says[[2]string{executable, scenario}]
 	if !has {
-		judged = reports.Run{Verdict: check.Pass}
+		result = reports.Run{Verdict: check.Pass}
 	}
-	return &judged, nil
+	return &result, nil
 }
 
 func failing(at time.Duration, ids ...string) reports.Run {
-	judged := reports.Run{Verdict: check.Fail, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
+	result := reports.Run{Verdict: check.Fail, Reason: "it is broken", Results: []check.Result{{Check: "sound", Verdict: check.Pass}}}
 	for _, id := range ids {
-		judged.Results = append(judged.Results, check.Result{Check: id, Verdict: check.Fail, Evidence: []check.Evidence{{At: at + time.Second}, {At: at}}})
+		result.Results = append(result.Results, check.Result{Check: id, Verdict: check.Fail, Evidence: []check.Evidence{{At: at + time.Second}, {At: at}}})
 		at /= 2
 	}
-	return judged
+	return result
 }
 
 // try makes a trial, and returns what became of each mutant.
@@ -102,8 +102,8 @@ func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, e
 
 func TestTrial(t *testing.T) {
 	l := &laboratory{says: map[[2]string]reports.Run{
-		{"caught", "second"}:   failing(4*time.Second, "late", "early"),
-		{"caught", "third"}:    failing(time.Second, "never asked"),
+		{"detected", "second"}: failing(4*time.Second, "late", "early"),
+		{"detected", "third"}:  failing(time.Second, "never asked"),
 		{"unclear", "first"}:   {Verdict: check.Unknown, Reason: "too little happened"},
 		{"upstream", "shaky"}:  failing(time.Second, "wolf"),
 		{"lucky", "shaky"}:     failing(time.Second, "wolf"),
@@ -113,19 +113,19 @@ func TestTrial(t *testing.T) {
 		{"chance", "second"}:   failing(time.Second, "blunt", "sharp"),
 	}}
 	outcomes, err := l.try(t,
-		Mutant{ID: "caught", Base: Ours, Scenarios: []string{"first", "second", "third"}},
+		Mutant{ID: "detected", Base: Ours, Scenarios: []string{"first", "second", "third"}},
 		Mutant{ID: "unclear", Base: Ours, Scenarios: []string{"first"}},
 		Mutant{ID: "lucky", Base: Upstream, Scenarios: []string{"shaky"}},
 		Mutant{ID: "half", Base: Upstream, Scenarios: []string{"shaky", "first"}},
 		Mutant{ID: "unseen", Base: Ours, UnobservableReason: "nobody looks"},
 		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
-	if err == nil || !strings.Contains(err.Error(), "unbroken upstream in shaky: fail: it is broken") {
-		t.Errorf("error %v; expected it to tell of the unbroken", err)
+	if err == nil || !strings.Contains(err.Error(), "unmodified upstream in shaky: fail: it is broken") {
+		t.Errorf("error %v; expected it to name the unmodified controllers", err)
 	}
-	caught := outcomes["caught"]
-	if caught.State != Detected || caught.Scenario != "second" || caught.Seed != 7 || caught.After != 2*time.Second || !slices.Equal(caught.Checks, []string{"early", "late"}) {
-		t.Errorf("caught: %+v", caught)
+	detected := outcomes["detected"]
+	if detected.State != Detected || detected.Scenario != "second" || detected.Seed != 7 || detected.After != 2*time.Second || !slices.Equal(detected.Checks, []string{"early", "late"}) {
+		t.Errorf("detected: %+v", detected)
 	}
 	for id, want := range map[string]State{"unclear": NotDetected, "lucky": Void, "half": Detected} {
 		if outcomes[id].State != want {
@@ -141,7 +141,7 @@ func TestTrial(t *testing.T) {
 	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 5 {
 		t.Errorf("tried %v; expected all but the one that nobody can observe", outcomes)
 	}
-	for _, place := range []string{"unbroken ours in first", "unbroken upstream in shaky"} {
+	for _, place := range []string{"unmodified ours in first", "unmodified upstream in shaky"} {
 		if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != place })); n != 1 {
 			t.Errorf("%s: run %d times; expected once", place, n)
 		}
@@ -149,21 +149,21 @@ func TestTrial(t *testing.T) {
 	if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != "unclear in first" })); n != 1 {
 		t.Errorf("a run that could be made was made %d times", n)
 	}
-	if slices.Contains(l.ran, "caught in third") {
-		t.Error("a mutant that has been caught is run on")
+	if slices.Contains(l.ran, "detected in third") {
+		t.Error("a detected mutant ran in another scenario")
 	}
 }
 
-// TestTrialOfRunsThatCannotBegin: such a run is tried once more, and keeps no other
-// from being made.
+// TestTrialOfRunsThatCannotBegin: a trial retries such a run once, and makes all other
+// runs.
 func TestTrialOfRunsThatCannotBegin(t *testing.T) {
-	l := &laboratory{absent: map[string]int{"unbroken ours in first": 1, "slow in first": 1, "gone in first": 2}}
+	l := &laboratory{absent: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
 	outcomes, err := l.try(t,
 		Mutant{ID: "slow", Base: Ours, Scenarios: []string{"first"}},
 		Mutant{ID: "gone", Base: Ours, Scenarios: []string{"first"}},
 	)
-	if err == nil || err.Error() != "trying mutant gone: no control plane" {
-		t.Errorf("error %v; expected it to tell of the one that did not begin twice", err)
+	if err == nil || err.Error() != "running mutant gone: no control plane" {
+		t.Errorf("error %v; expected the error of the mutant whose run did not begin twice", err)
 	}
 	if _, tried := outcomes["gone"]; tried || outcomes["slow"].State != NotDetected {
 		t.Errorf("%+v; expected an outcome of the other alone", outcomes)
@@ -213,7 +213,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"1 of 2 mutants caught (50 %), 1 not run, 1 unobservable.",
+		"1 of 2 mutants detected (50 %), 1 not run, 1 unobservable.",
 		"| R1 | ours | It is. | detected | `no-writes-when-settled`, `process-alive` | first | 1.2 s |",
 		"| R2 | upstream | It is, too. | not detected | no check looks | first, second |  |",
 		"| R3 | ours | It is as well. | not run |  |  |  |",

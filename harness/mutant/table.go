@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// Count is how many mutants are in a state.
+// Count is the number of mutants in each state.
 type Count map[State]int
 
-// StateOf is where a mutant stands, given its last outcome, which may be of the
-// mutant as it was before. One of which nobody has said which checks are to catch it
-// is not caught, whatever failed.
+// StateOf returns the state of a mutant by its last outcome. An outcome with another
+// fingerprint is stale. A mutant without expected checks counts as not detected.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":
 		return Unobservable
 	case last.Of != m.Fingerprint():
 		return NotRun
-	case last.State == Detected && (len(m.Checks) == 0 || !m.catches(last.Checks)):
+	case last.State == Detected && (len(m.Checks) == 0 || !m.detectedBy(last.Checks)):
 		return NotDetected
 	default:
 		return last.State
 	}
 }
 
-// CountStates counts mutants by where they stand, given their last outcomes by ID.
+// CountStates counts mutants by state. The outcomes are by ID.
 func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	count := Count{}
 	for _, m := range all {
@@ -34,14 +33,14 @@ func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	return count
 }
 
-// String says how many were caught of those that could be.
+// String returns the number of detected mutants among those that were run.
 func (c Count) String() string {
 	tried := c[Detected] + c[NotDetected]
 	share := 0.0
 	if tried > 0 {
 		share = 100 * float64(c[Detected]) / float64(tried)
 	}
-	text := fmt.Sprintf("%d of %d mutants caught (%.0f %%)", c[Detected], tried, share)
+	text := fmt.Sprintf("%d of %d mutants detected (%.0f %%)", c[Detected], tried, share)
 	for _, other := range []State{Void, NotRun, Unobservable} {
 		if c[other] > 0 {
 			text += fmt.Sprintf(", %d %s", c[other], other)
@@ -50,13 +49,13 @@ func (c Count) String() string {
 	return text
 }
 
-// Table writes where all mutants stand, as Markdown.
+// Table writes the states of all mutants as Markdown.
 func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome) error {
 	var b strings.Builder
 	b.WriteString("# Mutants\n\n")
-	b.WriteString("Controllers that were broken on purpose, and the check that told each from the unbroken. Written by `make mutants-table`. A mutant counts as caught in a scenario that the unbroken controllers pass with the same seed; the time is that of the first violation, since the run began. IDs are those of bugs that these controllers have had; what begins with `own-` is made up.\n\n")
+	b.WriteString("Each mutant is a controller with an injected bug, and the table has the check that detects it. `make mutants-table` writes this file. A mutant counts as detected only in a scenario that the unmodified controllers pass with the same seed. The time is that of the first violation, from the beginning of the run. IDs refer to bugs of these controllers; IDs with the prefix `own-` refer to invented bugs.\n\n")
 	fmt.Fprintf(&b, "%s.\n\n", CountStates(all, outcomes))
-	b.WriteString("| mutant | of | what is broken | | caught by | in | after |\n|-|-|-|-|-|-|-:|\n")
+	b.WriteString("| mutant | base | bug | state | detected by | scenario | after |\n|-|-|-|-|-|-|-:|\n")
 	for _, m := range all {
 		last := outcomes[m.ID]
 		state := m.StateOf(last)

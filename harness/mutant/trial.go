@@ -16,84 +16,84 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome is what a trial of a mutant came to.
+// Outcome is the result of a trial of a mutant.
 type Outcome struct {
 	Mutant string `json:"mutant"` // its ID
-	// Of is the fingerprint of the mutant that was tried.
+	// Of is the fingerprint of the mutant in the trial.
 	Of    string `json:"of"`
 	State State  `json:"state"`
-	// Scenario is the one in which it was caught, with Seed, and Checks are those
-	// that failed there, the first to do so first.
+	// Scenario and Seed are those of the run that detected the mutant. Checks are the
+	// checks that failed in it, ordered by their first violation.
 	Scenario string   `json:"scenario,omitempty"`
 	Seed     uint64   `json:"seed,omitempty"`
 	Checks   []string `json:"checks,omitempty"`
-	// After is when the first violation was, since the beginning of the run.
+	// After is the time of the first violation, from the beginning of the run.
 	After time.Duration `json:"after,omitempty"`
-	// Reason says of a mutant that was not caught what came of its scenarios.
+	// Reason has the results of the scenarios if none detected the mutant.
 	Reason string `json:"why,omitempty"`
-	// When is when that was known.
+	// When is the time of the outcome.
 	When time.Time `json:"when,omitzero"`
 }
 
-// State is where a mutant stands.
+// State is the state of a mutant.
 type State string
 
 // The states.
 const (
-	// Detected: one of the mutant's checks failed that passed for the unbroken
-	// controllers; any check, for one that has none yet.
+	// Detected: one of the mutant's checks failed, and the unmodified controllers pass it.
+	// For a mutant without expected checks, any check counts.
 	Detected State = "detected"
-	// NotDetected: none did, whatever else failed.
+	// NotDetected: none of the mutant's checks failed.
 	NotDetected State = "not detected"
-	// Void: the unbroken controllers pass none of its scenarios.
+	// Void: the unmodified controllers pass none of its scenarios.
 	Void State = "void"
-	// NotRun: nobody has tried.
+	// NotRun: there is no current outcome.
 	NotRun State = "not run"
-	// Unobservable: nobody needs to.
+	// Unobservable: no check can detect the mutant.
 	Unobservable State = "unobservable"
 )
 
-// String is one line.
+// String returns the outcome on one line.
 func (o Outcome) String() string {
 	if o.State == Detected {
-		return fmt.Sprintf("%s: caught by %s in %s after %.1f s", o.Mutant, strings.Join(o.Checks, ", "), o.Scenario, o.After.Seconds())
+		return fmt.Sprintf("%s: detected by %s in %s after %.1f s", o.Mutant, strings.Join(o.Checks, ", "), o.Scenario, o.After.Seconds())
 	}
 	return fmt.Sprintf("%s: %s: %s", o.Mutant, o.State, o.Reason)
 }
 
-// UnmodifiedLabel is how the labels begin of runs of unbroken controllers.
-const UnmodifiedLabel = "unbroken "
+// UnmodifiedLabel is the prefix of the labels of runs with unmodified controllers.
+const UnmodifiedLabel = "unmodified "
 
-// Trial tries mutants.
+// Trial runs mutants.
 type Trial struct {
 	Mutants []Mutant
 	Seed    uint64 // of every run
-	// Parallel is how many builds and runs there are at the same time, at least 1.
+	// Parallel is the number of parallel builds and runs, at least 1.
 	Parallel int
-	// Unmodified returns the executable that the mutants of a base were made from.
+	// Unmodified returns the executable of the unmodified controllers of a base.
 	Unmodified func(base Base) (string, error)
-	// Build makes a mutant's executable.
+	// Build builds the executable of a mutant.
 	Build func(ctx context.Context, m *Mutant) (string, error)
-	// Run runs an executable through a scenario with the seed. Label tells it apart.
+	// Run runs an executable in a scenario with the seed. Label identifies the run.
 	Run func(ctx context.Context, label, executable, scenario string) (*reports.Run, error)
-	// Done is told of each outcome as it is known, one at a time, and may be slow.
+	// Done receives each outcome, one at a time. It may block.
 	Done func(Outcome) error
-	// Now is the time; nil leaves it out of outcomes.
+	// Now returns the time. With nil, outcomes have no time.
 	Now func() time.Time
 }
 
-// place is where the unbroken controllers are looked at.
-type place struct {
+// baseRun is a run of the unmodified controllers of a base.
+type baseRun struct {
 	base     Base
 	scenario string
 }
 
-// Do makes the trial. Its error says which runs could not be made, and in which
-// scenarios the unbroken controllers did not pass; all others are made all the same.
+// Do runs the trial. Its error lists the runs that could not be made, and the scenarios
+// that the unmodified controllers did not pass. Do makes all other runs.
 func (t *Trial) Do(ctx context.Context) error {
-	passes, err := t.unbroken(ctx)
+	passes, err := t.unmodified(ctx)
 	failed := []error{err}
-	var mu sync.Mutex // of failed, and of Done
+	var mu sync.Mutex // guards failed and Done
 	var group errgroup.Group
 	group.SetLimit(t.Parallel)
 	for i := range t.Mutants {
@@ -106,7 +106,7 @@ func (t *Trial) Do(ctx context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failed = append(failed, fmt.Errorf("trying mutant %s: %w", m.ID, err))
+				failed = append(failed, fmt.Errorf("running mutant %s: %w", m.ID, err))
 				return nil
 			}
 			return t.Done(outcome)
@@ -115,29 +115,29 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(group.Wait(), errors.Join(failed...), ctx.Err())
 }
 
-// unbroken finds out which scenarios the unbroken controllers pass. Its error says
-// of which others it is not so.
-func (t *Trial) unbroken(ctx context.Context) (map[place]bool, error) {
-	var places []place
+// unmodified determines which scenarios the unmodified controllers pass. Its error lists
+// the others.
+func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
+	var places []baseRun
 	for _, m := range t.Mutants {
 		for _, scenario := range m.Scenarios {
-			if p := (place{m.Base, scenario}); !slices.Contains(places, p) {
+			if p := (baseRun{m.Base, scenario}); !slices.Contains(places, p) {
 				places = append(places, p)
 			}
 		}
 	}
-	passes := map[place]bool{}
+	passes := map[baseRun]bool{}
 	var failed []error
-	var mu sync.Mutex // of both
+	var mu sync.Mutex // guards passes and failed
 	var group errgroup.Group
 	group.SetLimit(t.Parallel)
 	for _, p := range places {
 		group.Go(func() error {
-			err := t.unbrokenIn(ctx, p)
+			err := t.passesUnmodified(ctx, p)
 			mu.Lock()
 			defer mu.Unlock()
 			if passes[p] = err == nil; !passes[p] {
-				failed = append(failed, fmt.Errorf("unbroken %s in %s: %w", p.base, p.scenario, err))
+				failed = append(failed, fmt.Errorf("unmodified %s in %s: %w", p.base, p.scenario, err))
 			}
 			return nil
 		})
@@ -145,37 +145,37 @@ func (t *Trial) unbroken(ctx context.Context) (map[place]bool, error) {
 	return passes, errors.Join(group.Wait(), errors.Join(failed...))
 }
 
-// unbrokenIn is nil when the unbroken controllers pass a scenario.
-func (t *Trial) unbrokenIn(ctx context.Context, p place) error {
+// passesUnmodified returns nil if the unmodified controllers pass a scenario.
+func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	executable, err := t.Unmodified(p.base)
 	if err != nil {
 		return err
 	}
-	judged, err := t.run(ctx, UnmodifiedLabel+string(p.base), executable, p.scenario)
-	if err == nil && judged.Verdict != check.Pass {
-		err = fmt.Errorf("%s: %s, see %s", judged.Verdict, judged.Reason, judged.Directory)
+	result, err := t.run(ctx, UnmodifiedLabel+string(p.base), executable, p.scenario)
+	if err == nil && result.Verdict != check.Pass {
+		err = fmt.Errorf("%s: %s, see %s", result.Verdict, result.Reason, result.Directory)
 	}
 	return err
 }
 
-// run makes a run, or the error says why there is none. One that cannot begin is
-// tried once more: on a machine with much to do a control plane may not come up.
+// run makes a run. It retries once if a run cannot begin, because a control plane may
+// fail to start on a busy machine.
 func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*reports.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	judged, err := t.Run(ctx, label, executable, scenario)
-	if judged == nil && ctx.Err() == nil {
-		judged, err = t.Run(ctx, label, executable, scenario)
+	result, err := t.Run(ctx, label, executable, scenario)
+	if result == nil && ctx.Err() == nil {
+		result, err = t.Run(ctx, label, executable, scenario)
 	}
-	if judged != nil && ctx.Err() == nil {
-		return judged, nil // what broke off is in its verdict
+	if result != nil && ctx.Err() == nil {
+		return result, nil // the verdict has the error
 	}
 	return nil, errors.Join(err, ctx.Err())
 }
 
-// try builds a mutant and runs it through its scenarios until it is caught.
-func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outcome, error) {
+// try builds a mutant and runs its scenarios until one detects it.
+func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Of: m.Fingerprint(), State: Void}
 	if t.Now != nil {
 		outcome.When = t.Now().UTC().Truncate(time.Second)
@@ -189,30 +189,30 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[place]bool) (Outc
 	}
 	var why []string
 	for _, scenario := range m.Scenarios {
-		if !passes[place{m.Base, scenario}] {
-			why = append(why, scenario+": does not count, the unbroken does not pass")
+		if !passes[baseRun{m.Base, scenario}] {
+			why = append(why, scenario+": not counted, because the unmodified controllers do not pass it")
 			continue
 		}
-		judged, err := t.run(ctx, m.ID, executable, scenario)
+		result, err := t.run(ctx, m.ID, executable, scenario)
 		if err != nil {
 			return outcome, err
 		}
-		failed := failedChecks(judged)
-		if checks := idsOf(failed); m.catches(checks) {
+		failed := failedChecks(result)
+		if checks := idsOf(failed); m.detectedBy(checks) {
 			outcome.State, outcome.Scenario, outcome.Seed = Detected, scenario, t.Seed
 			outcome.After, outcome.Checks = firstViolation(failed[0]), checks
 			return outcome, nil
 		}
 		outcome.State = NotDetected
-		why = append(why, fmt.Sprintf("%s: %s: %s", scenario, judged.Verdict, judged.Reason))
+		why = append(why, fmt.Sprintf("%s: %s: %s", scenario, result.Verdict, result.Reason))
 	}
 	outcome.Reason = strings.Join(why, "; ")
 	return outcome, nil
 }
 
-// failedChecks are the results that are failures, the first to fail first.
-func failedChecks(judged *reports.Run) []check.Result {
-	failed := slices.DeleteFunc(slices.Clone(judged.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
+// failedChecks returns the failed results, ordered by their first violation.
+func failedChecks(result *reports.Run) []check.Result {
+	failed := slices.DeleteFunc(slices.Clone(result.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
 	slices.SortStableFunc(failed, func(a, b check.Result) int { return cmp.Compare(firstViolation(a), firstViolation(b)) })
 	return failed
 }
@@ -225,15 +225,15 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// catches reports whether the mutant is caught by these checks.
-func (m *Mutant) catches(failed []string) bool {
+// detectedBy reports whether these failed checks detect the mutant.
+func (m *Mutant) detectedBy(failed []string) bool {
 	if len(m.Checks) == 0 {
 		return len(failed) > 0
 	}
 	return slices.ContainsFunc(failed, func(id string) bool { return slices.Contains(m.Checks, id) })
 }
 
-// firstViolation is when a check first failed, as far as its evidence goes.
+// firstViolation returns the time of the first evidence of a check.
 func firstViolation(r check.Result) time.Duration {
 	if len(r.Evidence) == 0 {
 		return 0

@@ -98,7 +98,7 @@ workload:
 faults:
   - freeze: {}
     when: {request: {verb: create, resource: pods, nth: 4, phase: committed}}
-    until: {truth: {resource: pods, is: ready, atLeast: 12}}
+    until: {state: {resource: pods, is: ready, atLeast: 12}}
     for: 30s
 settle: {within: 60s, quiet: 1s}
 `, func(t *testing.T, records []*history.Record) {

@@ -252,9 +252,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: unready: a real kubelet says itself how pods are; expected embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: collapse: a real kubelet says itself how pods are; expected embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: succeed: a real kubelet says itself how pods are; expected embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires provider embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires provider embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires provider embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)

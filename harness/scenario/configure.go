@@ -8,28 +8,35 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Configure changes how an owner goes about its work: what is given, and nothing
-// else, but that a strategy comes with both its bounds.
+// Configure changes fields of the spec of a ReplicaSet, a ReplicationController or a
+// Deployment. It changes only the given fields, and at least one.
 type Configure struct {
 	Target
-	MinReadySeconds *int `yaml:"minReadySeconds,omitempty"`
+	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
+	MinReadySeconds *int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 
-	// The rest is for Deployments. Strategy brings its own MaxSurge and
-	// MaxUnavailable; nil is the API's default, 25%.
-	Strategy       Strategy     `yaml:"strategy,omitempty"`
-	MaxSurge       *IntOrString `yaml:"maxSurge,omitempty"`
-	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty"`
-	// RevisionHistoryLimit is a number of ReplicaSets.
-	RevisionHistoryLimit    *int `yaml:"revisionHistoryLimit,omitempty"`
-	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty"`
+	// Strategy is the strategy of a Deployment. It sets both bounds of a rolling update.
+	Strategy Strategy `yaml:"strategy,omitempty"`
+	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It
+	// needs strategy: RollingUpdate. The default of the API is 25%.
+	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
+	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%.
+	// It needs strategy: RollingUpdate. The default of the API is 25%.
+	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
+	// RevisionHistoryLimit is the number of old ReplicaSets that the controller
+	// retains.
+	RevisionHistoryLimit *int `yaml:"revisionHistoryLimit,omitempty" bounds:"0..1000000"`
+	// ProgressDeadlineSeconds is the time, in seconds, after which a rollout without
+	// progress fails.
+	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty" bounds:"1..3600"`
 }
 
 func (c *Configure) String() string {
 	return fmt.Sprintf("configure %s: %s", c.Target, strings.Join(given(reflect.ValueOf(*c)), ", "))
 }
 
-// given are the fields that say something, in the order of the type, as
-// scenarios have them. The target's are not among them.
+// given returns the fields that are set, in YAML and in the order of the type. It
+// omits the fields of the target.
 func given(from reflect.Value) []string {
 	var words []string
 	for i := range from.NumField() {
@@ -48,17 +55,15 @@ func (c *Configure) validate(v *validator, path string) {
 		v.check(i == 0 && name == "minReadySeconds" || c.Kind == Deployment, join(path, name),
 			"kind %s has no %s; expected %s", c.Kind, name, list(configurable(c.Kind), "or"))
 	}
-	if c.MinReadySeconds != nil {
-		v.number(path+".minReadySeconds", *c.MinReadySeconds, 0, minReadySecondsMax)
-	}
+	v.bounded(path, c)
 	if c.Strategy != "" {
 		oneOf(v, path+".strategy", c.Strategy, RollingUpdate, Recreate)
 	}
 	v.shares(path, c.MaxSurge, c.MaxUnavailable, c.Strategy)
-	v.limits(path, c.RevisionHistoryLimit, c.ProgressDeadlineSeconds, ptr.Deref(c.MinReadySeconds, 0))
+	v.limits(path, c.ProgressDeadlineSeconds, ptr.Deref(c.MinReadySeconds, 0))
 }
 
-// configurable are the fields of a Configure that mean something for a kind.
+// configurable returns the fields of a Configure that a kind has.
 func configurable(kind Kind) []string {
 	if kind != Deployment {
 		return []string{"minReadySeconds"}
@@ -66,26 +71,30 @@ func configurable(kind Kind) []string {
 	return []string{"minReadySeconds", "strategy", "maxSurge", "maxUnavailable", "revisionHistoryLimit", "progressDeadlineSeconds"}
 }
 
-// Publish changes how a Service is published: what is given, and nothing else.
+// Publish changes the type, the ports or the addresses of a Service. It changes only
+// the given fields, and at least one.
 type Publish struct {
 	Target
-	// Type is what the Service becomes. One that has been an ExternalName gets an
-	// address, and needs Ports if it had none.
+	// Type is the new type of the Service. A Service that had the type ExternalName
+	// gets an address, and needs ports if it had none.
 	Type ServiceType `yaml:"type,omitempty"`
-	// ExternalName is required with type ExternalName, and goes with no other.
-	ExternalName             string `yaml:"externalName,omitempty"`
-	Ports                    []Port `yaml:"ports,omitempty"` // all of them, if any is given
-	PublishNotReadyAddresses *bool  `yaml:"publishNotReadyAddresses,omitempty"`
+	// ExternalName is a DNS name. The type ExternalName requires it, and no other type
+	// has it.
+	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
+	// Ports is the list of all new ports.
+	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
+	// PublishNotReadyAddresses is the field of that name of a Service.
+	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 
-// ServiceType is how a Service is reached.
+// ServiceType is the type of a Service.
 type ServiceType string
 
 // The types of Services.
 const (
-	ClusterIP    ServiceType = "ClusterIP"
-	NodePort     ServiceType = "NodePort"
-	ExternalName ServiceType = "ExternalName"
+	ClusterIP    ServiceType = "ClusterIP"    // The Service has a cluster IP address.
+	NodePort     ServiceType = "NodePort"     // The Service has a port on every node.
+	ExternalName ServiceType = "ExternalName" // The Service is an alias of a DNS name.
 )
 
 func (p *Publish) String() string {
@@ -98,7 +107,7 @@ func (p *Publish) validate(v *validator, path string) {
 		oneOf(v, path+".type", p.Type, ClusterIP, NodePort, ExternalName)
 	}
 	v.check((p.Type == ExternalName) == (p.ExternalName != ""), path+".externalName",
-		"found %.80q with type %q; expected a name with %s, and none else", p.ExternalName, p.Type, ExternalName)
+		"found %.80q with type %q; expected a name with type %s, and none with another type", p.ExternalName, p.Type, ExternalName)
 	v.externalName(path, p.ExternalName)
 	v.ports(path, p.Ports)
 }

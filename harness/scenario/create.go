@@ -10,80 +10,92 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Create makes one object, or Count pods. Which fields mean something depends on
-// the kind; see the table of kinds.
+// Create creates one object, or a number of pods. Each kind has its own fields; see
+// the table of kinds.
 type Create struct {
-	// Target's name is the object's, or, of several pods, what their names begin
-	// with: they are name-0, name-1, ... Other steps reach them all by it.
+	// Target's name is that of the object, or the prefix of the names of several
+	// pods: name-0, name-1, and so on. Other steps refer to all of them by it.
 	Target
-	// Count is the number of pods; 1 for every other kind.
-	Count int `yaml:"count,omitempty"`
-	// Replicas is required where the kind has replicas, and nil elsewhere.
-	Replicas *int `yaml:"replicas,omitempty"`
-	// Labels are those of the pod, or of the pod template, by default the selector's,
-	// else app: NAME. Of other kinds they are the object's own.
-	Labels map[string]string `yaml:"labels,omitempty"`
-	// Selector is by default the labels; a Service's is by default none.
-	Selector        map[string]string `yaml:"selector,omitempty"`
-	MinReadySeconds int               `yaml:"minReadySeconds,omitempty"`
-	// Controller is who controls the pods; NoController for every other kind.
+	// Count is the number of pods.
+	Count int `yaml:"count,omitempty" bounds:"1..100"`
+	// Replicas is the number of replicas. The kinds with replicas require it.
+	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
+	// Labels is the labels of the pod or of the pod template, by default those of the
+	// selector, else app: NAME. Of other kinds it is the labels of the object.
+	Labels map[string]string `yaml:"labels,omitempty" format:"labels"`
+	// Selector is the selector, by default the labels. A Service has none by default.
+	Selector map[string]string `yaml:"selector,omitempty" format:"labels"`
+	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
+	MinReadySeconds int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
+	// Controller is the controller of the pods.
 	Controller Controller `yaml:"controller,omitempty"`
 
-	// Version tells pod templates apart: it becomes an annotation of the template;
-	// "" is none.
-	Version  string   `yaml:"version,omitempty"`
+	// Version is the version of the pod template, a DNS label. It becomes an annotation
+	// of the template; by default there is none.
+	Version string `yaml:"version,omitempty" format:"name"`
+	// Strategy is the strategy of a Deployment, by default RollingUpdate.
 	Strategy Strategy `yaml:"strategy,omitempty"`
-	// MaxSurge and MaxUnavailable are numbers of pods, or percentages of the
-	// replicas such as 25%; nil leaves them to the API, which has 25% for both.
-	MaxSurge       *IntOrString `yaml:"maxSurge,omitempty"`
-	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty"`
-	// RevisionHistoryLimit and ProgressDeadlineSeconds are left to the API when nil:
-	// 10 and 600.
-	RevisionHistoryLimit    *int `yaml:"revisionHistoryLimit,omitempty"`
-	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty"`
-	Paused                  bool `yaml:"paused,omitempty"`
+	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. The
+	// default of the API is 25%.
+	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
+	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%.
+	// The default of the API is 25%.
+	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
+	// RevisionHistoryLimit is the number of old ReplicaSets that the controller
+	// retains. The default of the API is 10.
+	RevisionHistoryLimit *int `yaml:"revisionHistoryLimit,omitempty" bounds:"0..1000000"`
+	// ProgressDeadlineSeconds is the time, in seconds, after which a rollout without
+	// progress fails. It exceeds minReadySeconds. The default of the API is 600.
+	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty" bounds:"1..3600"`
+	// Paused creates the Deployment paused.
+	Paused bool `yaml:"paused,omitempty"`
 
-	// Ports are a Service's; by default one, from 80 to the pods' port http. A
-	// headless Service may have none: [].
-	Ports                    []Port `yaml:"ports,omitempty"`
-	Headless                 bool   `yaml:"headless,omitempty"`
-	PublishNotReadyAddresses bool   `yaml:"publishNotReadyAddresses,omitempty"`
-	// ExternalName, if set, makes the Service one of type ExternalName.
-	ExternalName string `yaml:"externalName,omitempty"`
+	// Ports is the list of ports of a Service, by default one from 80 to the container
+	// port http. Only a headless Service may have none: [].
+	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
+	// Headless creates the Service without a cluster IP address.
+	Headless bool `yaml:"headless,omitempty"`
+	// PublishNotReadyAddresses is the field of that name of a Service.
+	PublishNotReadyAddresses bool `yaml:"publishNotReadyAddresses,omitempty"`
+	// ExternalName is a DNS name. It makes the Service one of type ExternalName.
+	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
 
-	// Leader makes the Endpoints a record of a leader election.
+	// Leader adds the annotation of a leader election to the Endpoints.
 	Leader bool `yaml:"leader,omitempty"`
 }
 
-// Controller is who controls a pod that the workload makes.
+// Controller is the controller of a pod that the workload creates.
 type Controller string
 
 // The controllers of a pod.
 const (
-	NoController      Controller = "none"    // an orphan
-	ForeignController Controller = "foreign" // an object that is no business of the subject's
+	NoController      Controller = "none"    // The pod has no controller.
+	ForeignController Controller = "foreign" // The controller is an object that the subject does not manage.
 )
 
-// Strategy is how a Deployment replaces its pods.
+// Strategy is the strategy by which a Deployment replaces its pods.
 type Strategy string
 
 // The strategies.
 const (
-	RollingUpdate Strategy = "RollingUpdate"
-	Recreate      Strategy = "Recreate"
+	RollingUpdate Strategy = "RollingUpdate" // The Deployment replaces its pods step by step.
+	Recreate      Strategy = "Recreate"      // The Deployment deletes all old pods before it creates new ones.
 )
 
 // Port is a port of a Service.
 type Port struct {
-	Name string `yaml:"name,omitempty"` // required where there are several
-	Port int    `yaml:"port"`
-	// TargetPort is the number of the pods' port, or its name; nil is Port. Every
-	// pod of a workload has the TCP ports http, 8080, and metrics, 9090.
-	TargetPort *IntOrString `yaml:"targetPort,omitempty"`
-	Protocol   Protocol     `yaml:"protocol,omitempty"`
+	// Name is the name of the port. It is required if the Service has several.
+	Name string `yaml:"name,omitempty" format:"name"`
+	// Port is the port number of the Service.
+	Port int `yaml:"port" bounds:"1..65535" required:"true"`
+	// TargetPort is the number or the name of the container port, by default the port
+	// number. The pods of a workload have the TCP ports http (8080) and metrics (9090).
+	TargetPort *IntOrString `yaml:"targetPort,omitempty" format:"port"`
+	// Protocol is the protocol of the port.
+	Protocol Protocol `yaml:"protocol,omitempty"`
 }
 
-// Protocol is what a port speaks.
+// Protocol is the protocol of a port.
 type Protocol string
 
 // The protocols.
@@ -93,7 +105,7 @@ const (
 	SCTP Protocol = "SCTP"
 )
 
-// Names are the names of the objects that the create makes.
+// Names returns the names of the objects that the operation creates.
 func (c *Create) Names() []string {
 	if c.Count == 1 {
 		return []string{c.Name}
@@ -144,7 +156,10 @@ func (c *Create) complete() {
 }
 
 func (c *Create) validate(v *validator, path string) {
-	v.number(path+".count", c.Count, 1, countMax)
+	v.bounded(path, c)
+	if v.err != nil {
+		return // Names needs a valid count
+	}
 	for _, name := range c.Names() {
 		v.name(path+".name", name)
 	}
@@ -154,10 +169,9 @@ func (c *Create) validate(v *validator, path string) {
 	oneOf(v, path+".controller", c.Controller, NoController, ForeignController)
 	if c.Kind.owner() {
 		v.replicas(path+".replicas", c.Replicas)
-		v.number(path+".minReadySeconds", c.MinReadySeconds, 0, minReadySecondsMax)
 		for _, key := range sortedKeys(c.Selector) {
 			v.check(c.Labels[key] == c.Selector[key], path+".selector",
-				"found %s: %s, which the labels do not have; expected a selector that matches them", key, c.Selector[key])
+				"found %s: %s, which the labels do not have; expected a selector that matches the labels", key, c.Selector[key])
 		}
 	}
 	switch c.Kind {
@@ -168,7 +182,7 @@ func (c *Create) validate(v *validator, path string) {
 	}
 }
 
-// createFields demands that the create says nothing that its kind does not have.
+// createFields requires that the create has only fields of its kind.
 func (v *validator) createFields(path string, c *Create) {
 	var plain Create
 	plain.setDefaults()
@@ -188,10 +202,10 @@ func (v *validator) deployment(path string, c *Create) {
 		v.version(path+".version", c.Version)
 	}
 	v.shares(path, c.MaxSurge, c.MaxUnavailable, c.Strategy)
-	v.limits(path, c.RevisionHistoryLimit, c.ProgressDeadlineSeconds, c.MinReadySeconds)
+	v.limits(path, c.ProgressDeadlineSeconds, c.MinReadySeconds)
 }
 
-// shares demands of the bounds of a rolling update that one of them is above 0.
+// shares requires that one of the bounds of a rolling update is above 0.
 func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
 	v.share(path+".maxSurge", surge, strategy)
 	v.share(path+".maxUnavailable", unavailable, strategy)
@@ -199,28 +213,25 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 		"found %s beside maxSurge %s; expected one of them above 0", unavailable, surge)
 }
 
-// limits demands a deadline that is later than a pod is available.
-func (v *validator) limits(path string, history, deadlineSeconds *int, minReadySeconds int) {
-	if history != nil {
-		v.number(path+".revisionHistoryLimit", *history, 0, revisionMax)
-	}
+// limits requires a progress deadline above minReadySeconds.
+func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil {
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
 
-// share demands a part of a rolling Deployment's replicas, if there is one.
+// share requires a number of pods or a percentage, and the strategy RollingUpdate.
 func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return
 	}
-	v.check(strategy == RollingUpdate, path, "goes with strategy %s, not %s", RollingUpdate, cmp.Or(strategy, "none"))
+	v.check(strategy == RollingUpdate, path, "found it beside strategy %s; expected strategy %s", cmp.Or(strategy, "none"), RollingUpdate)
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
 func (v *validator) service(path string, c *Create) {
 	if c.ExternalName != "" {
-		v.check(!c.Headless, path+".headless", "a Service with an externalName is not headless; leave one out")
+		v.check(!c.Headless, path+".headless", "found headless beside externalName; expected one of them")
 		v.externalName(path, c.ExternalName)
 	}
 	v.check(len(c.Ports) > 0 || c.Headless || c.ExternalName != "", path+".ports", "found none; expected some, or headless: true")
@@ -242,12 +253,12 @@ func (v *validator) ports(path string, found []Port) {
 		}
 		v.check(!names[port.Name], at+".name", "found %q twice; expected it once", port.Name)
 		names[port.Name] = true
-		v.number(at+".port", port.Port, 1, portMax)
+		v.bounded(at, &found[i])
 		same := Port{Port: port.Port, Protocol: port.Protocol}
 		v.check(!ports[same], at+".port", "found %d for %s twice; expected it once", port.Port, port.Protocol)
 		ports[same] = true
 		v.check(port.TargetPort == nil || port.TargetPort.isPort(), at+".targetPort",
-			"found %s; expected 1 to %d, or the name of a pod's port", port.TargetPort, portMax)
+			"found %s; expected 1 to %d, or the name of a container port", port.TargetPort, portMax)
 		oneOf(v, at+".protocol", port.Protocol, TCP, UDP, SCTP)
 	}
 }

@@ -9,21 +9,19 @@ import (
 	"time"
 )
 
-// decoder puts YAML values into Go values, strictly: a field that the Go type
-// does not have and a value of another type are errors. Fields that the file
-// leaves out keep what they hold. The YAML library's own decoder is not used
-// because its errors speak of Go types and its positions end at the top level.
+// decoder stores YAML values in Go values. Unknown fields and values of another type
+// are errors. A field that the file omits keeps its value. It replaces the decoder of
+// the YAML library, whose errors name Go types and lack positions of nested fields.
 type decoder struct{ source *source }
 
-// nodeDecoder is a type that does not look like its YAML.
+// nodeDecoder is a type whose YAML differs from its fields.
 type nodeDecoder interface {
 	decodeNode(d decoder, from *node, path string) error
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decode puts from into the value that into holds. Path is the field's, for
-// errors.
+// decode stores the value of from in into. Path is the path of the field in errors.
 func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
 		return custom.decodeNode(d, from, path)
@@ -53,6 +51,9 @@ func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error
 	}
 	if value, ok := into.Addr().Interface().(defaulter); ok {
 		value.setDefaults()
+	}
+	if err := d.source.renameFields(fields, into.Type()); err != nil {
+		return err
 	}
 	for _, field := range fields {
 		index, ok := fieldIndex(into.Type(), field.name)
@@ -112,15 +113,15 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	case reflect.String:
 		text, ok := from.value.(string)
 		if !ok {
-			return d.mismatch(from, path, "text (quote what would read as something else)")
+			return d.mismatch(from, path, "text (quote a value such as 7 or true)")
 		}
 		into.SetString(text)
 	case reflect.Bool:
-		truth, ok := from.value.(bool)
+		flag, ok := from.value.(bool)
 		if !ok {
 			return d.mismatch(from, path, "true or false")
 		}
-		into.SetBool(truth)
+		into.SetBool(flag)
 	case reflect.Float32, reflect.Float64:
 		number, ok := toFloat(from.value)
 		if !ok {
@@ -177,8 +178,8 @@ func toFloat(value any) (float64, bool) {
 	return float64(v), ok
 }
 
-// fieldNames are the names that a struct's fields have in YAML, in order, those
-// of embedded structs among them.
+// fieldNames returns the YAML names of a struct's fields in order, including those of
+// embedded structs.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for _, field := range visibleFields(t) {
@@ -198,11 +199,11 @@ func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-// fieldsOfTypes holds what visibleFields has found, by type: to look anew for each field
-// of a file takes a fifth of the time of reading it.
+// fieldsOfTypes caches the results of visibleFields by type. Without the cache, the
+// reader spends a fifth of its time in reflect.VisibleFields.
 var fieldsOfTypes sync.Map
 
-// visibleFields are a struct's fields, those of embedded structs among them.
+// visibleFields returns a struct's fields, including those of embedded structs.
 func visibleFields(t reflect.Type) []reflect.StructField {
 	if known, ok := fieldsOfTypes.Load(t); ok {
 		return known.([]reflect.StructField)
@@ -212,7 +213,7 @@ func visibleFields(t reflect.Type) []reflect.StructField {
 	return fields
 }
 
-// fieldTag is the name of a field in YAML, or "" if it has none.
+// fieldTag returns the name of a field in YAML, or "" if it has none.
 func fieldTag(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 	if name == "-" || !field.IsExported() {
@@ -221,7 +222,7 @@ func fieldTag(field reflect.StructField) string {
 	return name
 }
 
-// join adds a field's name to a path.
+// join appends the name of a field to a path.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -229,7 +230,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// list writes words as a sentence does: a, b or c.
+// list joins words as in a sentence: a, b or c.
 func list[T ~string](words []T, last string) string {
 	var b strings.Builder
 	for i, word := range words {

@@ -2,10 +2,9 @@ package scenario
 
 import "time"
 
-// What a scenario file leaves out. The decoder sets these before it reads the
-// fields that are there. The rest stays at its zero value or is required; the
-// labels and selector of a created object follow from each other (see
-// [Create]), and so on (see the methods called complete).
+// The defaults. The decoder sets them before it reads the fields of the file. Other
+// fields have their zero value, are required, or follow from other fields (see the
+// methods called complete).
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // of the subject
@@ -20,7 +19,7 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is a value that knows what holds where the file says nothing.
+// defaulter is a type with defaults.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {
@@ -38,7 +37,7 @@ func (s *Subject) setDefaults() {
 	}
 }
 
-// DefaultSubject is the subject of a scenario that says nothing of it.
+// DefaultSubject returns the subject of a scenario without a section subject.
 func DefaultSubject() Subject {
 	var s Subject
 	s.setDefaults()
@@ -51,7 +50,7 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete fills in what follows from other fields.
+// complete sets the fields that follow from others.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

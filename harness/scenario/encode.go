@@ -12,10 +12,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The encoder is the decoder's counterpart: Go values to nodes to text. The YAML
-// library's own writes some text without the quotes that it needs.
+// The encoder converts Go values to nodes and nodes to text. It replaces the encoder
+// of the YAML library, which omits quotes that some text needs.
 
-// nodeEncoder is a type that does not look like its YAML.
+// nodeEncoder is a type whose YAML differs from its fields.
 type nodeEncoder interface {
 	encodeNode() *node
 }
@@ -55,7 +55,7 @@ func encode(from reflect.Value) *node {
 	}
 }
 
-// encodeFields leaves out what is zero and may be left out.
+// encodeFields returns the fields of a struct. It omits zero values with omitempty.
 func encodeFields(from reflect.Value) mapping {
 	fields := mapping{}
 	for _, field := range visibleFields(from.Type()) {
@@ -68,8 +68,8 @@ func encodeFields(from reflect.Value) mapping {
 	return fields
 }
 
-// write lays a scenario out: a line for each section, and in a list of mappings
-// a line for each field of an item.
+// write returns the YAML of a scenario: a line for each section, and in a list of
+// mappings a line for each field of an item.
 func write(root mapping) []byte {
 	var b strings.Builder
 	for _, section := range root {
@@ -95,7 +95,7 @@ func isMapping(n *node) bool {
 	return ok
 }
 
-// inline writes a value on one line.
+// inline returns a value as YAML on one line.
 func inline(n *node) string {
 	var words []string
 	switch v := n.value.(type) {
@@ -120,7 +120,7 @@ func inline(n *node) string {
 	}
 }
 
-// formatFloat keeps a point in the number, so that it is read as what it was.
+// formatFloat returns the number with a decimal point, so that it is read as a float.
 func formatFloat(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -129,12 +129,11 @@ func formatFloat(v float64) string {
 	return text
 }
 
-// harmless is text that can be taken for nothing but text, once words such as
-// true are ruled out.
-var harmless = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
+// plain matches text that needs no quotes, unless it is a word such as true.
+var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
 
 func quote(text string) string {
-	if harmless.MatchString(text) && !token.IsNeedQuoted(text) {
+	if plain.MatchString(text) && !token.IsNeedQuoted(text) {
 		return text
 	}
 	return strconv.Quote(text)

@@ -9,15 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IntOrString is a number, or text that stands for one: a percentage, or the
-// name of a port. It is of the API's type of that name, but that what was written
-// as a number is never text.
+// IntOrString is a number, a percentage, or the name of a port. Unlike the type of
+// that name of the API, it is a number exactly if the file has a number.
 type IntOrString struct {
 	number int
 	text   string // "" if it is a number
 }
 
-// IntStr is the value as the API has it.
+// IntStr returns the value in the type of the API.
 func (x *IntOrString) IntStr() intstr.IntOrString {
 	if x.text != "" {
 		return intstr.FromString(x.text)
@@ -38,7 +37,7 @@ func (x *IntOrString) String() string {
 // Equal reports whether both are the same number or text.
 func (x IntOrString) Equal(other IntOrString) bool { return x == other }
 
-// isShare reports whether it is a number of pods or a percentage up to 100.
+// isShare reports whether it is a number of pods, or a percentage up to 100.
 func (x *IntOrString) isShare() bool {
 	if x.text == "" {
 		return 0 <= x.number && x.number <= replicasMax
@@ -48,12 +47,12 @@ func (x *IntOrString) isShare() bool {
 	return ok && err == nil && percent <= 100
 }
 
-// isNone reports whether it is nothing of anything, which the API's default is not.
+// isNone reports whether it is 0 or 0%. The API's default is not.
 func (x *IntOrString) isNone() bool {
 	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
 }
 
-// isPort reports whether it is a port's number or may be its name.
+// isPort reports whether it is a port number or a valid port name.
 func (x *IntOrString) isPort() bool {
 	if x.text == "" {
 		return 1 <= x.number && x.number <= portMax

@@ -2,7 +2,7 @@ package scenario
 
 import "slices"
 
-// Kind is a kind of object that a workload handles.
+// Kind is the kind of an object of the workload.
 type Kind string
 
 // The kinds.
@@ -15,11 +15,11 @@ const (
 	Endpoints             Kind = "Endpoints"
 )
 
-// kindRow says what a workload can do with the objects of a kind. What operations
-// there are is the operations' to say.
+// kindRow describes what a workload can do with the objects of a kind. The table of
+// operations has the operations.
 type kindRow struct {
 	kind Kind
-	// fields are those of Create, beside kind and name, that mean something.
+	// fields are the fields of Create that the kind has, beside kind and name.
 	fields []string
 	untils []Until
 }
@@ -47,10 +47,10 @@ var (
 	ownerUntils = []Until{Scaled, Ready, Available, Gone}
 
 	allKinds = kindsWith("labels")
-	owners   = kindsWith("replicas") // they have replicas, a selector and a pod template
+	owners   = kindsWith("replicas") // have replicas, a selector and a pod template
 )
 
-// kindsWith are the kinds whose create has the field.
+// kindsWith returns the kinds whose create has the field.
 func kindsWith(field string) []Kind {
 	var with []Kind
 	for _, row := range kinds {
@@ -61,7 +61,7 @@ func kindsWith(field string) []Kind {
 	return with
 }
 
-// row is the kind's in the table; an unknown kind's has nothing.
+// row returns the row of the kind in the table, or an empty row.
 func (k Kind) row() kindRow {
 	for _, row := range kinds {
 		if row.kind == k {
@@ -74,5 +74,6 @@ func (k Kind) row() kindRow {
 // owner reports whether objects of the kind have replicas.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether a create of the kind describes pods: its labels are theirs.
+// makesPods reports whether a create of the kind describes pods. Its labels are then
+// those of the pods.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }

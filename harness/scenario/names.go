@@ -1,12 +1,11 @@
 package scenario
 
-// Verbs are the verbs of the API that a scenario may name.
+// Verbs is the list of API verbs that a scenario may name.
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// Resources are the resources that a scenario may name: those that workload
-// controllers read and write. A subject that uses others needs them added here;
-// a list is kept so that a misspelt name is an error and no fault that never
-// fires.
+// Resources is the list of resources that a scenario may name: those that workload
+// controllers read and write. The list makes a misspelled name an error, because a
+// fault with that name would never fire. Add the resources of other subjects here.
 var Resources = []string{
 	"configmaps",
 	"controllerrevisions.apps",

@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// node is a YAML value and where it stands: the part of YAML that scenarios
-// use, which has no anchors, aliases, tags or merge keys.
+// node is a YAML value with its position. Scenarios have no anchors, aliases, tags
+// or merge keys.
 type node struct {
 	position position
 	// value is a string, int64, uint64, float64, bool, nil, mapping or sequence.
@@ -29,7 +29,7 @@ type entry struct {
 	value    *node
 }
 
-// position is a place in a file; the zero position is nowhere.
+// position is a position in a file; the zero position is unknown.
 type position struct{ line, column int }
 
 // field returns the value of the named field, or nil.
@@ -42,7 +42,7 @@ func (m mapping) field(name string) *node {
 	return nil
 }
 
-// describe says what was found, in an error.
+// describe returns the value in words for an error.
 func (n *node) describe() string {
 	switch v := n.value.(type) {
 	case nil:
@@ -88,11 +88,11 @@ func parseNode(src *source, data []byte) (*node, error) {
 	return src.convert(root, 0)
 }
 
-// convert turns what the YAML library read into a node.
+// convert returns the node of a value that the YAML library has read.
 func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	to := &node{position: astPosition(from)}
 	if depth > depthLimit {
-		return nil, src.errorAt(to.position, "", "values nest too deep; expected at most %d levels", depthLimit)
+		return nil, src.errorAt(to.position, "", "values are nested too deeply; expected at most %d levels", depthLimit)
 	}
 	var err error
 	switch from := from.(type) {
@@ -114,7 +114,7 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	case *ast.MappingValueNode:
 		to.value, err = src.convertFields([]*ast.MappingValueNode{from}, depth)
 	case *ast.AnchorNode, *ast.AliasNode:
-		err = src.errorAt(to.position, "", "anchors and aliases are not supported; write the value out")
+		err = src.errorAt(to.position, "", "anchors and aliases are not supported; repeat the value")
 	case *ast.TagNode:
 		err = src.errorAt(to.position, "", "tags are not supported; leave it out")
 	default:
@@ -141,7 +141,7 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 		at := astPosition(field.Key)
 		name, ok := fieldName(field.Key)
 		if !ok {
-			return nil, src.errorAt(at, "", "found a key that is no plain name; expected a field's name")
+			return nil, src.errorAt(at, "", "found a key that is not a plain name; expected the name of a field")
 		}
 		if to.field(name) != nil {
 			return nil, src.errorAt(at, "", "found %q twice; expected it once", name)
@@ -155,8 +155,8 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	return to, nil
 }
 
-// fieldName reads a key. Numbers and words such as true are names too, if
-// unlikely ones: labels may use them.
+// fieldName returns the name of a key. Numbers and words such as true are valid,
+// because labels may have such keys.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {
 	case *ast.StringNode:
@@ -167,8 +167,8 @@ func fieldName(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// astPosition is where a value begins. The YAML library places a block mapping
-// at its first colon; this is its first key instead.
+// astPosition returns the position of a value. For a block mapping that is its first
+// key; the YAML library has its first colon.
 func astPosition(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

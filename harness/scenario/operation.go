@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Operation is what a user does in a step: one of the types in the table of
-// operations. To add one: its type, with [Target] embedded, its words, and a row;
-// and in package workload what it does.
+// Operation is an operation of a user: one of the types in the table of operations.
+// To add an operation, add its type with [Target] embedded, its String method and a
+// row of the table, and implement it in package workload.
 type Operation interface {
-	// String is the operation in words, such as "scale ReplicaSet web to 5".
+	// String returns the operation in words, such as "scale ReplicaSet web to 5".
 	String() string
 
 	target() *Target
-	// complete fills in what follows from other fields.
+	// complete sets the fields that follow from others.
 	complete()
 	// validate checks everything but the target.
 	validate(v *validator, path string)
@@ -25,32 +25,32 @@ type Operation interface {
 type operation struct {
 	name   string // in scenarios
 	effect effect
-	kinds  []Kind // of what it can act on; when it is one, scenarios may leave it out
+	kinds  []Kind // of its targets; a scenario may omit the only one
 	new    func() Operation
 }
 
-// effect is what becomes of the target.
+// effect is the effect of an operation on its target.
 type effect int
 
 const (
-	makes effect = iota // it must not be there before
-	uses                // it must be there
-	ends                // it must be there, and is not afterwards
+	creates effect = iota // the target must not exist before
+	updates               // the target must exist
+	deletes               // the target must exist, and does not afterwards
 )
 
 var operations = []operation{
-	{"create", makes, allKinds, func() Operation { return new(Create) }},
-	{"scale", uses, owners, func() Operation { return new(Scale) }},
-	{"delete", ends, allKinds, func() Operation { return new(Delete) }},
-	{"rollout", uses, []Kind{Deployment}, func() Operation { return new(Rollout) }},
-	{"pause", uses, []Kind{Deployment}, func() Operation { return new(Pause) }},
-	{"resume", uses, []Kind{Deployment}, func() Operation { return new(Resume) }},
-	{"rollback", uses, []Kind{Deployment}, func() Operation { return new(Rollback) }},
-	{"label", uses, allKinds, func() Operation { return new(Label) }},
-	{"annotate", uses, allKinds, func() Operation { return new(Annotate) }},
-	{"select", uses, []Kind{Service, ReplicationController}, func() Operation { return new(Select) }},
-	{"configure", uses, owners, func() Operation { return new(Configure) }},
-	{"publish", uses, []Kind{Service}, func() Operation { return new(Publish) }},
+	{"create", creates, allKinds, func() Operation { return new(Create) }},
+	{"scale", updates, owners, func() Operation { return new(Scale) }},
+	{"delete", deletes, allKinds, func() Operation { return new(Delete) }},
+	{"rollout", updates, []Kind{Deployment}, func() Operation { return new(Rollout) }},
+	{"pause", updates, []Kind{Deployment}, func() Operation { return new(Pause) }},
+	{"resume", updates, []Kind{Deployment}, func() Operation { return new(Resume) }},
+	{"rollback", updates, []Kind{Deployment}, func() Operation { return new(Rollback) }},
+	{"label", updates, allKinds, func() Operation { return new(Label) }},
+	{"annotate", updates, allKinds, func() Operation { return new(Annotate) }},
+	{"select", updates, []Kind{Service, ReplicationController}, func() Operation { return new(Select) }},
+	{"configure", updates, owners, func() Operation { return new(Configure) }},
+	{"publish", updates, []Kind{Service}, func() Operation { return new(Publish) }},
 }
 
 func operationNames() []string {
@@ -69,13 +69,13 @@ func operationNamed(name string) (operation, bool) {
 	return operations[i], true
 }
 
-// operationOf is the row of an operation's type.
+// operationOf returns the row of an operation's type.
 func operationOf(op Operation) operation {
 	i := slices.IndexFunc(operations, func(row operation) bool { return reflect.TypeOf(row.new()) == reflect.TypeOf(op) })
 	return operations[i]
 }
 
-// What an operation has that embeds a Target and says nothing else.
+// The methods that an operation inherits from its Target.
 
 func (t *Target) target() *Target             { return t }
 func (t *Target) complete()                   {}
@@ -84,27 +84,29 @@ func (t *Target) validate(*validator, string) {}
 // Scale sets the replicas of an object.
 type Scale struct {
 	Target
-	Replicas *int `yaml:"replicas"` // required
+	// Replicas is the new number of replicas.
+	Replicas *int `yaml:"replicas" bounds:"0..20000" required:"true"`
 }
 
 func (s *Scale) String() string { return fmt.Sprintf("scale %s to %d", s.Target, *s.Replicas) }
 
 func (s *Scale) validate(v *validator, path string) { v.replicas(path+".replicas", s.Replicas) }
 
-// Delete deletes what a create made.
+// Delete deletes an object, or all the pods of a create.
 type Delete struct {
 	Target
+	// Propagation is the propagation policy of the delete.
 	Propagation Propagation `yaml:"propagation"`
 }
 
-// Propagation is what becomes of the dependents of a deleted object.
+// Propagation is the propagation policy of a delete.
 type Propagation string
 
-// The propagations.
+// The propagation policies.
 const (
-	Background Propagation = "background" // they go after it
-	Foreground Propagation = "foreground" // they go before it
-	Orphan     Propagation = "orphan"     // they stay
+	Background Propagation = "background" // The garbage collector deletes the dependents after the object.
+	Foreground Propagation = "foreground" // The garbage collector deletes the dependents before the object.
+	Orphan     Propagation = "orphan"     // The dependents remain, without an owner.
 )
 
 func (d *Delete) String() string { return fmt.Sprintf("delete %s (%s)", d.Target, d.Propagation) }
@@ -115,13 +117,14 @@ func (d *Delete) validate(v *validator, path string) {
 	oneOf(v, path+".propagation", d.Propagation, Background, Foreground, Orphan)
 }
 
-// Rollout gives a Deployment another pod template. Templates of one version are
-// equal, so that going back to a version is going back to its ReplicaSet.
+// Rollout changes the pod template of a Deployment. Templates of one version are
+// equal, so a rollout to an earlier version uses its ReplicaSet again.
 type Rollout struct {
 	Target
-	Version string `yaml:"version"` // required; see [Create]
-	// Replicas, if set, is scaled to in the same write.
-	Replicas *int `yaml:"replicas,omitempty"`
+	// Version is the version of the new template, a DNS label.
+	Version string `yaml:"version" format:"name" required:"true"`
+	// Replicas is a new number of replicas, set by the same update.
+	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
 }
 
 func (r *Rollout) String() string {
@@ -139,20 +142,22 @@ func (r *Rollout) validate(v *validator, path string) {
 	}
 }
 
-// Pause keeps a Deployment from rolling out.
+// Pause pauses the rollouts of a Deployment.
 type Pause struct{ Target }
 
 func (p *Pause) String() string { return "pause " + p.Target.String() }
 
-// Resume undoes a pause.
+// Resume resumes the rollouts of a paused Deployment.
 type Resume struct{ Target }
 
 func (r *Resume) String() string { return "resume " + r.Target.String() }
 
-// Rollback asks the controller, by annotation, to go back to an earlier template.
+// Rollback asks the controller, by the annotation deprecated.deployment.rollback.to,
+// to return a Deployment to an earlier pod template.
 type Rollback struct {
 	Target
-	Revision int `yaml:"revision"` // 0 is the one before the present one
+	// Revision is the revision to return to; 0 is the previous one.
+	Revision int `yaml:"revision" bounds:"0..1000000"`
 }
 
 func (r *Rollback) String() string {
@@ -163,10 +168,10 @@ func (r *Rollback) String() string {
 }
 
 func (r *Rollback) validate(v *validator, path string) {
-	v.number(path+".revision", r.Revision, 0, revisionMax)
+	v.bounded(path, r)
 }
 
-// changes are labels to set and keys to remove, as kubectl takes them.
+// changes returns labels to set and keys to remove in the syntax of kubectl.
 func changes(set map[string]string, remove []string) string {
 	words := words(set)
 	for _, key := range remove {
@@ -175,7 +180,7 @@ func changes(set map[string]string, remove []string) string {
 	return strings.Join(words, " ")
 }
 
-// words are labels as kubectl takes them, in the order of their keys.
+// words returns labels in the syntax of kubectl, sorted by key.
 func words(labels map[string]string) []string {
 	var words []string
 	for _, key := range sortedKeys(labels) {
@@ -184,11 +189,14 @@ func words(labels map[string]string) []string {
 	return words
 }
 
-// Label changes labels of what a create made; of its pods, if it made pods.
+// Label changes the labels of an object, or of all the pods of a create. It sets or
+// removes at least one label.
 type Label struct {
 	Target
-	Labels map[string]string `yaml:"labels,omitempty"` // to set
-	Remove []string          `yaml:"remove,omitempty"` // keys
+	// Labels is the labels to set.
+	Labels map[string]string `yaml:"labels,omitempty" format:"labels"`
+	// Remove is the list of label keys to remove.
+	Remove []string `yaml:"remove,omitempty" format:"labelKeys"`
 }
 
 func (l *Label) String() string {
@@ -201,12 +209,14 @@ func (l *Label) validate(v *validator, path string) {
 	v.removed(path, l.Remove, l.Labels, "labels")
 }
 
-// Annotate changes annotations of what a create made: of its pods, if it made pods,
-// and else of the object itself.
+// Annotate changes the annotations of an object, or of all the pods of a create. It
+// sets or removes at least one annotation.
 type Annotate struct {
 	Target
-	Annotations map[string]string `yaml:"annotations,omitempty"` // to set
-	Remove      []string          `yaml:"remove,omitempty"`      // keys
+	// Annotations is the annotations to set.
+	Annotations map[string]string `yaml:"annotations,omitempty" format:"annotations"`
+	// Remove is the list of annotation keys to remove.
+	Remove []string `yaml:"remove,omitempty" format:"labelKeys"`
 }
 
 func (a *Annotate) String() string {
@@ -221,11 +231,12 @@ func (a *Annotate) validate(v *validator, path string) {
 	v.removed(path, a.Remove, a.Annotations, "annotations")
 }
 
-// Select gives a Service another selector, or a ReplicationController another
-// selector and its pod template the same labels.
+// Select changes the selector of a Service. Of a ReplicationController it changes
+// the selector and the labels of the pod template.
 type Select struct {
 	Target
-	Selector map[string]string `yaml:"selector"` // required; {} is none, of a Service
+	// Selector is the new selector. A Service may have the empty selector {}.
+	Selector map[string]string `yaml:"selector" format:"labels" required:"true"`
 }
 
 func (s *Select) String() string {
@@ -236,7 +247,7 @@ func (s *Select) String() string {
 	return fmt.Sprintf("let %s select %s", s.Target, strings.Join(words, ","))
 }
 
-// setDefaults: who says nothing means a Service.
+// setDefaults sets the kind Service.
 func (s *Select) setDefaults() { *s = Select{Target: Target{Kind: Service}} }
 
 func (s *Select) validate(v *validator, path string) {

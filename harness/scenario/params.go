@@ -6,16 +6,16 @@ import (
 	"reflect"
 )
 
-// Params are the parameters of a fault as they stand in the file. Their meaning
-// belongs to the kind of fault.
+// Params is the parameters of a fault as they are in the file. The type of the fault
+// defines their meaning.
 type Params struct {
 	source *source
-	fault  string   // the kind's name: what paths in errors begin with
+	fault  string   // the name of its type, with which paths in errors begin
 	at     position // of the name
 	node   *node    // a mapping; nil when there are none
 }
 
-// ParseParams reads the parameters of one fault from YAML of their own.
+// ParseParams reads the parameters of one fault from a YAML mapping.
 func ParseParams(file, fault string, data []byte) (Params, error) {
 	src := &source{file: file}
 	root, err := parseNode(src, data)
@@ -28,10 +28,9 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 	return Params{source: src, fault: fault, node: root}, nil
 }
 
-// Decode puts the parameters into the struct that into points to, by its yaml
-// tags. Fields that the file leaves out keep what they hold, which is how
-// defaults are given. A field that the struct does not have and a value of
-// another type are errors with a position.
+// Decode stores the parameters in the struct that into points to, by its yaml tags.
+// A field that the file omits keeps its value, which is its default. An unknown field
+// and a value of another type are errors with a position.
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -43,8 +42,8 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
-// Errorf returns an error about a field, placed at its value, or at the fault
-// if the file leaves the field out or field is "". Args may be wrapped with %w.
+// Errorf returns an error about a field. Its position is that of the value, or of the
+// fault if the file omits the field or field is "". Args may be wrapped with %w.
 func (p Params) Errorf(field, format string, args ...any) error {
 	at := p.at
 	if p.node != nil {
@@ -59,9 +58,8 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps completes the steps that a field was decoded into, and returns an
-// error about the first that makes no sense by itself. Whether what they act on is
-// there by then is not known.
+// CheckSteps completes the decoded steps of a field, and returns the first error of a
+// step by itself. It does not check that the objects of the steps exist.
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}}
@@ -74,7 +72,7 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 	return v.err
 }
 
-// Equal reports whether both hold the same values, wherever they stand.
+// Equal reports whether both have the same values, whatever their positions.
 func (p Params) Equal(other Params) bool { return inline(p.encodeNode()) == inline(other.encodeNode()) }
 
 func (p Params) encodeNode() *node {
@@ -84,15 +82,15 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// timing is the fields of a fault that say when it acts, by their names.
+// timing returns the fields of a fault that determine when it acts, by their names.
 func (f *Fault) timing() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For}
 }
 
-// decodeNode reads a fault: a mapping of its kind's name to its parameters, and
-// beside it when it acts.
+// decodeNode reads a fault: the name of its type with its parameters, and the fields
+// that determine when it acts.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
-	const expected = "one kind of fault with its parameters, and optionally when, until, times, from and for"
+	const expected = "one fault with its parameters, and optionally when, until, times, from and for"
 	fields, ok := from.value.(mapping)
 	if !ok {
 		return d.mismatch(from, path, expected)
@@ -109,7 +107,7 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 		}
 	}
 	if f.Name == "" {
-		return d.source.errorAt(from.position, path, "found no kind of fault; expected %s", expected)
+		return d.source.errorAt(from.position, path, "found no fault; expected %s", expected)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func TestParamsDecodeErrors(t *testing.T) {
 		{"number", "chance: often", `p.yaml:1:9: api-error.chance: found "often"; expected a number`},
 		{"not a number", "chance: .nan", "p.yaml:1:9: this kind of YAML is not supported"},
 		{"truth", "orphans: 1", "p.yaml:1:10: api-error.orphans: found 1; expected true or false"},
-		{"item", "names: [a, {}]", "p.yaml:1:12: api-error.names[1]: found a mapping; expected text (quote what would read as something else)"},
+		{"item", "names: [a, {}]", "p.yaml:1:12: api-error.names[1]: found a mapping; expected text (quote a value such as 7 or true)"},
 		{"nested", "nested: {deep: 1}", `p.yaml:1:10: api-error.nested: unknown field "deep"; expected depth`},
 		{"no mapping", "[]", "p.yaml:1:1: api-error: found a list; expected a mapping"},
 	} {

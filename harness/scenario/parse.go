@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sizeLimit bounds a scenario file, in bytes.
+// sizeLimit is the greatest size of a scenario file in bytes.
 const sizeLimit = 256 << 10
 
 // Load reads the scenario file at path.
@@ -19,7 +19,7 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a scenario. File names it in errors.
+// Parse reads a scenario from YAML. Errors name it by file.
 func Parse(file string, data []byte) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {
@@ -35,6 +35,7 @@ func Parse(file string, data []byte) (*Scenario, error) {
 		return nil, err
 	}
 	s.Description = strings.Join(strings.Fields(s.Description), " ")
+	s.renameChecks()
 	s.complete()
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -42,8 +43,8 @@ func Parse(file string, data []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// Marshal writes the scenario as YAML. Parse gives it back as it is; a scenario
-// that Parse would refuse is an error here too.
+// Marshal returns the scenario as YAML, which Parse reads back to an equal scenario.
+// A scenario that Parse would reject is an error.
 func (s *Scenario) Marshal() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("writing scenario %q: %w", s.Name, err)

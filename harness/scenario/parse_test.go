@@ -27,7 +27,7 @@ workload:
   - scale: {kind: ReplicationController, name: web, replicas: 1200}
     after: 200ms
     await: {until: available, within: 5m}
-  - create: {kind: Pod, name: stray, count: 3, labels: {app: web}, controller: foreign}
+  - create: {kind: Pod, name: orphan, count: 3, labels: {app: web}, controller: foreign}
   - delete: {kind: ReplicationController, name: web, propagation: orphan}
   - await: {kind: ReplicationController, name: web, until: gone, within: 9s}
 faults:
@@ -57,7 +57,7 @@ exercises: [burst-limit, no-writes-when-settled]
 				Labels: map[string]string{"app": "web", "tier": "x"}, Selector: map[string]string{"app": "web"}, Controller: NoController}},
 			{After: 200 * time.Millisecond, Operation: &Scale{Target: legacy, Replicas: ptr.To(1200)},
 				Await: &Await{Target: legacy, Until: Available, Within: 5 * time.Minute}},
-			{Operation: &Create{Target: Target{Pod, "stray"}, Count: 3, Labels: map[string]string{"app": "web"}, Controller: ForeignController}},
+			{Operation: &Create{Target: Target{Pod, "orphan"}, Count: 3, Labels: map[string]string{"app": "web"}, Controller: ForeignController}},
 			{Operation: &Delete{Target: legacy, Propagation: Orphan}},
 			{Await: &Await{Target: legacy, Until: Gone, Within: 9 * time.Second}},
 		},
@@ -95,8 +95,7 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
-// TestParseKinds is about the kinds that are no owners of pods' own accord, and
-// what their creates leave out.
+// TestParseKinds reads a create of each kind with its defaults.
 func TestParseKinds(t *testing.T) {
 	number := func(n int) *IntOrString { return &IntOrString{number: n} }
 	text := func(s string) *IntOrString { return &IntOrString{text: s} }
@@ -156,7 +155,7 @@ func TestLabelDefaults(t *testing.T) {
 func TestStepString(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`
   - create: {kind: Pod, name: one}
-  - create: {kind: Pod, name: stray, count: 5, controller: foreign}
+  - create: {kind: Pod, name: orphan, count: 5, controller: foreign}
   - scale: {kind: ReplicaSet, name: web, replicas: 0}
     await: {until: scaled, within: 5s}
   - await: {kind: Pod, name: one, until: ready}
@@ -169,8 +168,8 @@ func TestStepString(t *testing.T) {
   - resume: {name: shop}
   - rollback: {name: shop}
   - rollback: {name: shop, revision: 3}
-  - label: {kind: Pod, name: stray, labels: {app: other, b: c}, remove: [tier]}
-  - annotate: {kind: Pod, name: stray, annotations: {controller.kubernetes.io/pod-deletion-cost: "-3", note: two words}, remove: [b]}
+  - label: {kind: Pod, name: orphan, labels: {app: other, b: c}, remove: [tier]}
+  - annotate: {kind: Pod, name: orphan, annotations: {controller.kubernetes.io/pod-deletion-cost: "-3", note: two words}, remove: [b]}
   - create: {kind: Service, name: shop}
   - select: {name: shop, selector: {app: shop, tier: x}}
   - select: {name: shop, selector: {}}
@@ -185,7 +184,7 @@ func TestStepString(t *testing.T) {
 	want := []string{
 		"create ReplicaSet web with 3 replicas",
 		"create Pod one",
-		"create 5 Pods stray under a foreign controller",
+		"create 5 Pods orphan under a foreign controller",
 		"scale ReplicaSet web to 0, then await ReplicaSet web scaled within 5s",
 		"await Pod one ready within 1m0s",
 		"delete ReplicaSet web (foreground)",
@@ -196,8 +195,8 @@ func TestStepString(t *testing.T) {
 		"resume Deployment shop",
 		"roll Deployment shop back",
 		"roll Deployment shop back to revision 3",
-		"label Pod stray app=other b=c tier-",
-		"annotate Pod stray controller.kubernetes.io/pod-deletion-cost=-3 note=two words b-",
+		"label Pod orphan app=other b=c tier-",
+		"annotate Pod orphan controller.kubernetes.io/pod-deletion-cost=-3 note=two words b-",
 		"create Service shop",
 		"let Service shop select app=shop,tier=x",
 		"let Service shop select nothing",
@@ -205,7 +204,7 @@ func TestStepString(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("steps in words (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"stray-0", "stray-1", "stray-2", "stray-3", "stray-4"}, s.Workload[2].Operation.(*Create).Names()); diff != "" {
+	if diff := cmp.Diff([]string{"orphan-0", "orphan-1", "orphan-2", "orphan-3", "orphan-4"}, s.Workload[2].Operation.(*Create).Names()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -215,7 +214,7 @@ func TestMarshal(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`faults:
   - api-error: {verb: create, code: 500, probability: 0.3}
     from: 1s
-exercises: [quiet]
+exercises: [no-writes-when-settled]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +233,7 @@ faults:
   - api-error: {verb: create, code: 500, probability: 0.3}
     from: 1s
 settle: {within: 1m0s, quiet: 2s}
-exercises: [quiet]
+exercises: [no-writes-when-settled]
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)

@@ -13,6 +13,23 @@ import (
 	"pgregory.net/rapid"
 )
 
+// The bounds in the tags of fields.
+const (
+	nodesMax         = 50
+	qpsMax           = 10_000
+	burstMax         = 20_000
+	concurrencyMax   = 100
+	countMax         = 100
+	leaseDurationMin = 3 * time.Second
+	leaseDurationMax = 5 * time.Minute
+	podDelayMax      = time.Minute
+	afterMax         = 5 * time.Minute
+	withinMin        = time.Second
+	withinMax        = 10 * time.Minute
+	quietMin         = 100 * time.Millisecond
+	quietMax         = time.Minute
+)
+
 // TestRoundTrip: Parse gives back what Marshal writes, whatever the scenario.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,7 +90,7 @@ func genScenario(t *rapid.T) *Scenario {
 	}
 }
 
-// genWorkload makes steps that act on what is there.
+// genWorkload creates steps that act on what is there.
 func genWorkload(t *rapid.T) []Step {
 	var steps []Step
 	live, dead := map[Target]bool{}, map[Target]bool{}
@@ -103,14 +120,14 @@ func genWorkload(t *rapid.T) []Step {
 	return steps
 }
 
-// genOperation makes an operation on a target that lives, or creates it.
+// genOperation creates an operation on a target that lives, or creates it.
 func genOperation(t *rapid.T, target Target, lives bool) Operation {
 	if !lives {
 		return genCreate(t, target)
 	}
 	var fitting []string
 	for _, row := range operations {
-		if row.effect != makes && slices.Contains(row.kinds, target.Kind) {
+		if row.effect != creates && slices.Contains(row.kinds, target.Kind) {
 			fitting = append(fitting, row.name)
 		}
 	}
@@ -211,15 +228,15 @@ func genCreate(t *rapid.T, target Target) *Create {
 }
 
 var (
-	genNth   = rapid.IntRange(1, nthMax)
+	genNth   = rapid.IntRange(1, timesMax)
 	genGlob  = maybe(rapid.StringMatching(`[a-z]{1,8}-\*`))
 	genOwner = maybe(rapid.StringMatching(`(ReplicaSet|\*)/[a-z]{1,8}[*?]`))
 )
 
-// genMoment makes a moment that follows at most so many less one others.
-func genMoment(t *rapid.T, deep int) *Trigger {
+// genTrigger creates a trigger that follows fewer than depth others.
+func genTrigger(t *rapid.T, depth int) *Trigger {
 	m := &Trigger{}
-	switch rapid.IntRange(0, 3).Draw(t, "moment") {
+	switch rapid.IntRange(0, 3).Draw(t, "trigger") {
 	case 0:
 		m.Request = &RequestTrigger{
 			Verb:     rapid.SampledFrom(append([]string{AnyWrite}, Verbs...)).Draw(t, "verb"),
@@ -240,8 +257,8 @@ func genMoment(t *rapid.T, deep int) *Trigger {
 	case 3:
 		m.Step = &StepTrigger{Index: 0, At: rapid.SampledFrom([]Edge{Begun, Done}).Draw(t, "at")}
 	}
-	if deep > 1 && rapid.Bool().Draw(t, "after") {
-		m.After = genMoment(t, deep-1)
+	if depth > 1 && rapid.Bool().Draw(t, "after") {
+		m.After = genTrigger(t, depth-1)
 	}
 	return m
 }
@@ -253,11 +270,11 @@ func genFault(t *rapid.T) Fault {
 		fault.For = genDuration(faultTimeMin, faultTimeMax).Draw(t, "for")
 	}
 	if rapid.Bool().Draw(t, "when") {
-		fault.When = genMoment(t, afterDeep)
-		fault.Times = rapid.IntRange(0, nthMax).Draw(t, "times")
+		fault.When = genTrigger(t, afterDepthMax)
+		fault.Times = rapid.IntRange(0, timesMax).Draw(t, "times")
 	}
 	if rapid.Bool().Draw(t, "until") {
-		fault.Until = genMoment(t, afterDeep)
+		fault.Until = genTrigger(t, afterDepthMax)
 	}
 	values := map[string]any{
 		"text":   genText.Draw(t, "text"),

@@ -1,106 +1,114 @@
-// Package scenario is what a run is asked to do, as plain data: what cluster,
-// what subject, what the users do, what goes wrong and when, how long settling
-// may take, and which guarantees must have been put to the test.
+// Package scenario defines the scenario format: the instructions of one run as
+// plain data. A scenario has the cluster, the subject, the workload, the faults and
+// their triggers, the bounds on settling, and the checks that must be exercised.
 //
-// A scenario is read from YAML. Reading is strict, and whatever is wrong comes
-// back as one line with file, line, column, what was found and what was
-// expected. A scenario that Parse returns is complete (see the defaults in
-// defaults.go) and within bounds; Marshal writes it so that Parse gives it back.
+// A scenario is read from YAML. The reader is strict: each error is one line with
+// file, line, column, the found value and the expected value. A scenario that Parse
+// returns has its defaults (see defaults.go) and is within bounds. Marshal writes
+// YAML that Parse reads back to an equal scenario.
 //
-// The package performs nothing. The kinds of faults and their parameters belong
-// to package faults, the IDs of checks to package check; both report errors in
-// them with a position through Errorf.
+// The package runs nothing. Package faults defines the types of faults and their
+// parameters, and package check the IDs of checks. Both report errors with a
+// position through Errorf.
 package scenario
 
 import (
 	"time"
 )
 
-// Scenario is one run's instructions.
+// Scenario is the instructions of one run.
 type Scenario struct {
-	Name string `yaml:"name"`
-	// Description says in a sentence or two what is done and what a broken
-	// controller would do.
-	Description string `yaml:"description"`
-	// Seed is where every random draw of the run starts; 0 leaves it to the run.
-	Seed    uint64  `yaml:"seed,omitempty"`
+	// Name is the name of the scenario, a DNS label.
+	Name string `yaml:"name" format:"name" required:"true"`
+	// Description is one or two sentences: what the run does, and what a broken
+	// controller would do. At most 1000 bytes.
+	Description string `yaml:"description" required:"true"`
+	// Seed is the seed of every random draw. With 0 the run draws a seed.
+	Seed uint64 `yaml:"seed,omitempty"`
+	// Cluster is the control plane and its nodes.
 	Cluster Cluster `yaml:"cluster"`
+	// Subject is the configuration of the controllers under test.
 	Subject Subject `yaml:"subject"`
-	// Workload is what the users do, step by step.
-	Workload []Step `yaml:"workload"`
-	// Faults is what goes wrong meanwhile.
-	Faults []Fault `yaml:"faults,omitempty"`
-	Settle Settle  `yaml:"settle"`
-	// Exercises lists the IDs of the checks that this scenario must put to the
-	// test. One that was not has the verdict unknown.
-	Exercises []string `yaml:"exercises,omitempty"`
+	// Workload is the list of steps that the users do, one after another.
+	Workload []Step `yaml:"workload" bounds:"1..1000" required:"true"`
+	// Faults is the list of faults that act during the workload.
+	Faults []Fault `yaml:"faults,omitempty" bounds:"0..100"`
+	// Settle is the bounds on settling after the workload and the faults.
+	Settle Settle `yaml:"settle"`
+	// Exercises is the list of IDs of the checks that this scenario must exercise. A
+	// check in this list that the run did not exercise has the verdict unknown.
+	Exercises []string `yaml:"exercises,omitempty" enum:"checks"`
 
-	source *source // where it was read; nil when it was not
+	source *source // the file; nil if the scenario was not read from one
 }
 
-// Cluster is the control plane that a scenario needs.
+// Cluster is the control plane and the nodes of a scenario.
 type Cluster struct {
-	Nodes int `yaml:"nodes"`
-	// PodStartDelay is how long a pod takes from its node to Ready.
-	PodStartDelay time.Duration `yaml:"podStartDelay"`
-	// PodStopDelay is how long a pod takes to go once it is deleted.
-	PodStopDelay time.Duration `yaml:"podStopDelay,omitempty"`
+	// Nodes is the number of nodes.
+	Nodes int `yaml:"nodes" bounds:"1..50"`
+	// PodStartDelay is the time from the binding of a pod to its condition Ready.
+	PodStartDelay time.Duration `yaml:"podStartDelay" bounds:"0s..1m"`
+	// PodStopDelay is the time from the deletion of a pod to its removal.
+	PodStopDelay time.Duration `yaml:"podStopDelay,omitempty" bounds:"0s..1m"`
 }
 
-// Subject is how the controllers under test are run.
+// Subject is the configuration of the controllers under test.
 type Subject struct {
-	// Replicas is the number of instances; one of them leads.
-	Replicas int `yaml:"replicas"`
-	// QPS and Burst bound the requests of one instance.
-	QPS   int `yaml:"qps"`
-	Burst int `yaml:"burst"`
+	// Replicas is the number of instances, of which one is the leader.
+	Replicas int `yaml:"replicas" bounds:"1..5"`
+	// QPS is the sustained rate of requests of one instance, per second.
+	QPS int `yaml:"qps" bounds:"1..10000"`
+	// Burst is the number of requests that one instance may send above that rate. It
+	// is at least qps.
+	Burst int `yaml:"burst" bounds:"1..20000"`
 	// Concurrency is the number of workers of each controller.
-	Concurrency int `yaml:"concurrency"`
-	// LeaseDuration is how long a leader that has gone silent is waited for before
-	// another replica takes over. A leader tries to renew its lease for two thirds
-	// of it before it gives up.
-	LeaseDuration time.Duration `yaml:"leaseDuration"`
+	Concurrency int `yaml:"concurrency" bounds:"1..100"`
+	// LeaseDuration is the time after which another instance takes over the lease of
+	// a silent leader. The leader tries to renew its lease for two thirds of it.
+	LeaseDuration time.Duration `yaml:"leaseDuration" bounds:"3s..5m"`
 }
 
-// Fault is one thing that goes wrong.
+// Fault is one fault of a scenario. In YAML the name of its type is the key of its
+// parameters.
 type Fault struct {
-	// Name is the kind of fault, as the catalogue of package faults has it.
+	// Name is the name of the type in the catalog of package faults.
 	Name   string
 	Params Params
-	// When, if set, is the moment at which it begins to act. It is waited for until
-	// the workload has ended and the subject has nothing left to do.
-	When *Trigger
-	// Until, if set, is the moment at which it ends, if For has not ended it before.
-	Until *Trigger
-	// Times is how often at most it acts, each time that its moment comes; 0 is once.
-	Times int
-	// From is when it begins to act: since its moment came, or else since the
-	// workload began. Without a moment, and with no For, it does not begin if the
-	// workload has ended by then.
-	From time.Duration
-	// For is how long it acts; 0 means until the workload has ended. A fault that
-	// acts for longer than the workload is given its time.
-	For time.Duration
+	// When is the trigger on which the fault begins. The fault waits for it until the
+	// workload has ended and the subject has settled.
+	When *Trigger `yaml:"when,omitempty"`
+	// Until is the trigger on which the fault ends, unless it has ended by then.
+	Until *Trigger `yaml:"until,omitempty"`
+	// Times is the greatest number of times that the fault begins, each time on its
+	// trigger. 0 is once. It needs when.
+	Times int `yaml:"times,omitempty" bounds:"0..1000000"`
+	// From is the time from the trigger, or else from the beginning of the workload,
+	// to the beginning of the fault. A fault without when and for does not begin after
+	// the end of the workload.
+	From time.Duration `yaml:"from,omitempty" bounds:"0s..10m"`
+	// For is how long the fault lasts, also beyond the end of the workload. By default
+	// it lasts until the workload has ended.
+	For time.Duration `yaml:"for,omitempty" bounds:"1ms..10m"`
 }
 
-// Errorf returns an error about the fault as a whole, placed at its name. Args
-// may be wrapped with %w.
+// Errorf returns an error about the fault as a whole, with the position of its
+// name. Args may be wrapped with %w.
 func (f Fault) Errorf(format string, args ...any) error {
 	return f.Params.Errorf("", format, args...)
 }
 
-// Settle bounds what comes after the chaos.
+// Settle is the bounds on settling.
 type Settle struct {
-	// Within is how long the subject may take to converge once the workload has
-	// ended and every fault is healed.
-	Within time.Duration `yaml:"within"`
-	// Quiet is how long it must then write nothing.
-	Quiet time.Duration `yaml:"quiet"`
+	// Within is the time in which the subject must converge after the end of the
+	// workload and of every fault.
+	Within time.Duration `yaml:"within" bounds:"1s..10m"`
+	// Quiet is the time after that in which the subject must write nothing.
+	Quiet time.Duration `yaml:"quiet" bounds:"100ms..1m"`
 }
 
-// Errorf returns an error about the field at path, such as "exercises[1]" or
-// "faults[0].from", placed at that field or at the nearest one around it that
-// the file has. Args may be wrapped with %w.
+// Errorf returns an error about the field at a path, such as "exercises[1]" or
+// "faults[0].from". Its position is that of the field, or of the nearest enclosing
+// field in the file. Args may be wrapped with %w.
 func (s *Scenario) Errorf(path, format string, args ...any) error {
 	return s.source.errorAt(s.source.find(path), path, format, args...)
 }

@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// source is a file that was read, kept to place errors in it. A nil source
-// stands for a value that was made in Go.
+// source is the file of a scenario, for the positions of errors. It is nil for a
+// scenario that was not read from a file.
 type source struct {
 	file string
 	root *node
+	// warnings are those of [Scenario.Warnings].
+	warnings []string
 }
 
-// errorAt returns an error: file, line and column as far as they are known, the
-// field's path if it has one, and the message.
+// errorAt returns an error with the file, the line and column if they are known, the
+// path of the field if it has one, and the message.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {
@@ -30,8 +32,7 @@ func (src *source) errorAt(at position, path, format string, args ...any) error 
 	return fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...)
 }
 
-// find returns the place of the field at path, or of the nearest one around it:
-// where its value begins.
+// find returns the position of the value at path, or of the nearest enclosing value.
 func (src *source) find(path string) position {
 	if src == nil || src.root == nil {
 		return position{}
@@ -49,8 +50,8 @@ func (src *source) has(path string) bool {
 	return ok
 }
 
-// walk returns the value at path below n, or the nearest one around it, and
-// whether it is the one at path.
+// walk returns the value at path below n, or the nearest enclosing value. It also
+// reports whether the value is the one at path.
 func walk(n *node, path string) (*node, bool) {
 	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	for _, step := range steps {

@@ -7,49 +7,52 @@ import (
 	"time"
 )
 
-// Step is one operation of a user, or a wait, or an operation and the wait that
-// follows it. In YAML the operation stands beside after and await, under its
-// name in the table of operations.
+// Step is an operation of a user, or an await, or both. In YAML the name of the
+// operation is a key beside after and await.
 type Step struct {
-	// After is how long the user waits first, since the step before ended.
-	After time.Duration
-	// Operation is what the user does; nil in a step that only waits.
+	// After is the time from the end of the previous step to the operation.
+	After time.Duration `yaml:"after,omitempty" bounds:"0s..5m"`
+	// Operation is the operation; nil in a step that only waits.
 	Operation Operation
-	// Await, if set, is what the user waits for before the next step. Beside an
-	// operation it may leave out kind and name: it is then about the same object.
-	Await *Await
+	// Await is the condition that the user waits for before the next step. Beside an
+	// operation it may omit kind and name, which are then those of the operation.
+	Await *Await `yaml:"await,omitempty"`
 }
 
 // Target is an object of the workload, or all the objects of one create.
 type Target struct {
-	Kind Kind   `yaml:"kind"`
-	Name string `yaml:"name"`
+	// Kind is the kind of the object.
+	Kind Kind `yaml:"kind" required:"true"`
+	// Name is the name of the object, or of the create.
+	Name string `yaml:"name" format:"name" required:"true"`
 }
 
 func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 
-// Await waits for what a create made.
+// Await waits for a condition of an object of the workload.
 type Await struct {
 	Target
-	Until Until `yaml:"until"`
-	// Within bounds the wait. An await that is not met ends the workload.
-	Within time.Duration `yaml:"within"`
+	// Until is the condition.
+	Until Until `yaml:"until" required:"true"`
+	// Within is the greatest time of the wait. A longer wait fails and ends the
+	// workload.
+	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 }
 
-// Until is what an await waits for.
+// Until is a condition that a step waits for.
 type Until string
 
-// What can be waited for.
+// The conditions.
 const (
-	Scaled    Until = "scaled"    // status.replicas is spec.replicas, of the latest generation
-	Ready     Until = "ready"     // scaled, and every replica ready; of a pod, its own readiness
-	Available Until = "available" // scaled, and every replica available
-	Complete  Until = "complete"  // available, and every replica is of the latest template
-	Served    Until = "served"    // of a Service: its Endpoints has addresses, and all are ready
-	Gone      Until = "gone"      // the object does not exist
+	Scaled    Until = "scaled"    // The field status.replicas equals spec.replicas, and status.observedGeneration is current.
+	Ready     Until = "ready"     // The object is scaled and every replica is ready; a pod is ready itself.
+	Available Until = "available" // The object is scaled and every replica is available.
+	Complete  Until = "complete"  // The Deployment is available and every replica has the latest template.
+	Served    Until = "served"    // The Endpoints of the Service has addresses, and all of them are ready.
+	Gone      Until = "gone"      // The object does not exist.
 )
 
-// Target is what the step acts on; a step that only waits acts on nothing.
+// Target returns the object of the operation. A step that only waits has none.
 func (s *Step) Target() (Target, bool) {
 	if s.Operation == nil {
 		return Target{}, false
@@ -57,7 +60,7 @@ func (s *Step) Target() (Target, bool) {
 	return *s.Operation.target(), true
 }
 
-// String is the step in words, such as "scale ReplicaSet web to 5".
+// String returns the step in words, such as "scale ReplicaSet web to 5".
 func (s Step) String() string {
 	var words []string
 	if s.Operation != nil {
@@ -124,9 +127,8 @@ func (s Step) encodeNode() *node {
 	return &node{value: fields}
 }
 
-// complete fills in what follows from other fields: the one kind that an
-// operation has to do with, and that an await which names nothing waits for what
-// its step acts on.
+// complete sets the fields that follow from others: the kind of an operation that
+// has only one, and the object of an await without kind and name.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {

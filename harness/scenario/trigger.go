@@ -6,63 +6,91 @@ import (
 	"strings"
 )
 
-// Trigger is what a fault waits for: the one of its fields beside After that is
-// set, and, if After is, that one first. What was before After came does not
-// count.
+// Trigger is the condition on which a fault begins or ends. Exactly one field
+// beside after is set.
 type Trigger struct {
+	// Request waits for a request of the subject.
 	Request *RequestTrigger `yaml:"request,omitempty"`
-	Event   *EventTrigger   `yaml:"event,omitempty"`
-	State   *StateTrigger   `yaml:"truth,omitempty"`
-	Fault   *FaultTrigger   `yaml:"fault,omitempty"`
-	Step    *StepTrigger    `yaml:"step,omitempty"`
-	After   *Trigger        `yaml:"after,omitempty"`
+	// Event waits for a watch event that the API server sends to the subject.
+	Event *EventTrigger `yaml:"event,omitempty"`
+	// State waits until a number of objects are in a state.
+	State *StateTrigger `yaml:"state,omitempty"`
+	// Fault waits for another fault of the scenario.
+	Fault *FaultTrigger `yaml:"fault,omitempty"`
+	// Step waits for a step of the workload.
+	Step *StepTrigger `yaml:"step,omitempty"`
+	// After is a trigger that must match first. Requests, events and states before
+	// that match do not count. At most five triggers follow one another.
+	After *Trigger `yaml:"after,omitempty"`
 }
 
-// RequestTrigger is the subject's nth request of a kind.
+// RequestTrigger matches the nth request of the subject that has all the given
+// properties.
 type RequestTrigger struct {
-	// Verb is one of [Verbs], or AnyWrite.
-	Verb string `yaml:"verb"`
-	// Resource is one of [Resources]; "" is any.
-	Resource    string `yaml:"resource,omitempty"`
-	Subresource string `yaml:"subresource,omitempty"` // "" is none, of a write any
-	Name        string `yaml:"name,omitempty"`        // a glob
-	Owner       string `yaml:"owner,omitempty"`       // globs of kind and name, such as ReplicaSet/web-*
-	Phase       Phase  `yaml:"phase"`
-	Nth         int    `yaml:"nth"` // from 1
+	// Verb is the verb of the request. "write" matches every verb that changes an
+	// object, except on leases and events.
+	Verb string `yaml:"verb" enum:"requestVerbs"`
+	// Resource is the resource of the request; by default any resource.
+	Resource string `yaml:"resource,omitempty" enum:"resources"`
+	// Subresource is the subresource of the request, such as status. By default the
+	// verb write matches any subresource, and other verbs match none.
+	Subresource string `yaml:"subresource,omitempty"`
+	// Name is a glob for the name of the object; by default any name.
+	Name string `yaml:"name,omitempty" format:"glob"`
+	// Owner is a pair of globs for the kind and the name of the owner, such as
+	// ReplicaSet/web-*. By default the object has any owner or none.
+	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
+	// Phase is the phase of the request in which the trigger matches.
+	Phase Phase `yaml:"phase"`
+	// Nth counts matching requests from 1.
+	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// AnyWrite stands for every verb by which the subject changes what it manages;
-// leases and events are not counted.
+// AnyWrite stands for every verb by which the subject changes objects. Requests
+// for leases and events do not count.
 const AnyWrite = "write"
 
-// Phase is a moment in the life of a request.
+// Phase is a phase of a request.
 type Phase string
 
 // The phases of a request.
 const (
-	Sent      Phase = "sent"      // before it reaches the API server
-	Committed Phase = "committed" // the API server has done it, and the subject is not yet told
+	Sent      Phase = "sent"      // The proxy has the request; the API server does not have it yet.
+	Committed Phase = "committed" // The API server has committed the request; the subject does not have the response yet.
 )
 
-// EventTrigger is the nth watch event of a kind, before it is handed to the subject.
+// EventTrigger matches the nth watch event that has all the given properties,
+// before the subject receives it.
 type EventTrigger struct {
-	Resource string `yaml:"resource"` // one of [Resources]
-	// Type is ADDED, MODIFIED or DELETED; "" is any of them.
-	Type  string `yaml:"type,omitempty"`
-	Name  string `yaml:"name,omitempty"`  // a glob
-	Owner string `yaml:"owner,omitempty"` // as of a RequestMoment
-	Nth   int    `yaml:"nth"`             // from 1
+	// Resource is the resource of the watch.
+	Resource string `yaml:"resource" enum:"resources" required:"true"`
+	// Type is the type of the event; by default any type.
+	Type string `yaml:"type,omitempty" enum:"eventTypes"`
+	// Name is a glob for the name of the object; by default any name.
+	Name string `yaml:"name,omitempty" format:"glob"`
+	// Owner is a pair of globs for the kind and the name of the owner, such as
+	// ReplicaSet/web-*. By default the object has any owner or none.
+	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
+	// Nth counts matching events from 1.
+	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// StateTrigger is when so many objects of a kind are in a state, whatever the
-// subject knows of it, and fewer or more were before.
+// StateTrigger matches as soon as the number of objects in a state is within
+// bounds. It reads the committed state, not the subject's cache.
 type StateTrigger struct {
-	Resource string      `yaml:"resource"` // one of those with states
-	Name     string      `yaml:"name,omitempty"`
-	Owner    string      `yaml:"owner,omitempty"`
-	Is       ObjectState `yaml:"is"`
-	AtLeast  int         `yaml:"atLeast"`
-	AtMost   *int        `yaml:"atMost,omitempty"` // nil is any number
+	// Resource is the resource of the objects.
+	Resource string `yaml:"resource" enum:"stateResources" required:"true"`
+	// Name is a glob for the names of the objects; by default any name.
+	Name string `yaml:"name,omitempty" format:"glob"`
+	// Owner is a pair of globs for the kind and the name of the owner, such as
+	// ReplicaSet/web-*. By default the objects have any owner or none.
+	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
+	// Is is the state of the objects. Each resource has its own states.
+	Is ObjectState `yaml:"is"`
+	// AtLeast is the least number of objects in the state. 0 needs atMost.
+	AtLeast int `yaml:"atLeast" bounds:"0..20000"`
+	// AtMost is the greatest number of objects in the state; by default any number.
+	AtMost *int `yaml:"atMost,omitempty" bounds:"0..20000"`
 }
 
 // ObjectState is a state of an object.
@@ -70,16 +98,16 @@ type ObjectState string
 
 // The states.
 const (
-	Present     ObjectState = "present" // it exists
-	Terminating ObjectState = "terminating"
-	PodReady    ObjectState = "ready"
-	PodPending  ObjectState = "pending"
-	PodFailed   ObjectState = "failed"
-	Progressing ObjectState = "progressing" // of a Deployment: not complete
-	Completed   ObjectState = "complete"    // every replica is of the latest template and available
+	Present     ObjectState = "present"     // The object exists.
+	Terminating ObjectState = "terminating" // The object has a deletionTimestamp.
+	PodReady    ObjectState = "ready"       // The pod has the condition Ready and is not terminating.
+	PodPending  ObjectState = "pending"     // The pod has the phase Pending.
+	PodFailed   ObjectState = "failed"      // The pod has the phase Failed.
+	Progressing ObjectState = "progressing" // The Deployment is not complete.
+	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// states are those of the objects that a run observes.
+// states are those of the resources that a run observes.
 var states = map[string][]ObjectState{
 	"pods":                   {Present, Terminating, PodReady, PodPending, PodFailed},
 	"replicasets.apps":       {Present, Terminating},
@@ -89,25 +117,29 @@ var states = map[string][]ObjectState{
 	"endpoints":              {Present, Terminating},
 }
 
-// FaultTrigger is the nth time that another fault does something.
+// FaultTrigger matches when another fault fires for the nth time.
 type FaultTrigger struct {
-	Index int `yaml:"index"` // its place in the scenario, from 0
-	Nth   int `yaml:"nth"`
+	// Index is the position of the other fault in the scenario, from 0.
+	Index int `yaml:"index" bounds:"0..99"`
+	// Nth counts the firings of the other fault from 1.
+	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// StepTrigger is the beginning or the end of a step of the workload.
+// StepTrigger matches when a step of the workload begins or ends.
 type StepTrigger struct {
-	Index int  `yaml:"index"` // its place in the scenario, from 0
-	At    Edge `yaml:"at"`
+	// Index is the position of the step in the workload, from 0.
+	Index int `yaml:"index" bounds:"0..999"`
+	// At is the end of the step at which the trigger matches.
+	At Edge `yaml:"at"`
 }
 
-// Edge is one of the two ends of a step.
+// Edge is the beginning or the end of a step.
 type Edge string
 
 // The edges.
 const (
-	Begun Edge = "begun"
-	Done  Edge = "done"
+	Begun Edge = "begun" // The user begins the operation.
+	Done  Edge = "done"  // The step has ended, including its await.
 )
 
 func (r *RequestTrigger) setDefaults() { *r = RequestTrigger{Verb: AnyWrite, Phase: Sent, Nth: 1} }
@@ -116,23 +148,23 @@ func (t *StateTrigger) setDefaults()   { *t = StateTrigger{Is: Present, AtLeast:
 func (f *FaultTrigger) setDefaults()   { *f = FaultTrigger{Nth: 1} }
 func (s *StepTrigger) setDefaults()    { *s = StepTrigger{At: Done} }
 
-// String is the moment in words, such as "create 3 of pods is sent".
-func (m Trigger) String() string {
+// String returns the trigger in words, such as "create 3 of pods is sent".
+func (t Trigger) String() string {
 	words := ""
 	switch {
-	case m.Request != nil:
-		words = fmt.Sprintf("%s %d%s is %s", m.Request.Verb, m.Request.Nth, of(m.Request.Resource, m.Request.Subresource, m.Request.Name, m.Request.Owner), m.Request.Phase)
-	case m.Event != nil:
-		words = fmt.Sprintf("%s event %d%s arrives", m.Event.Type, m.Event.Nth, of(m.Event.Resource, "", m.Event.Name, m.Event.Owner))
-	case m.State != nil:
-		words = fmt.Sprintf("%s%s are %s", m.State.count(), of(m.State.Resource, "", m.State.Name, m.State.Owner), m.State.Is)
-	case m.Fault != nil:
-		words = fmt.Sprintf("fault %d fires for time %d", m.Fault.Index, m.Fault.Nth)
-	case m.Step != nil:
-		words = fmt.Sprintf("step %d is %s", m.Step.Index, m.Step.At)
+	case t.Request != nil:
+		words = fmt.Sprintf("%s %d%s is %s", t.Request.Verb, t.Request.Nth, of(t.Request.Resource, t.Request.Subresource, t.Request.Name, t.Request.Owner), t.Request.Phase)
+	case t.Event != nil:
+		words = fmt.Sprintf("%s event %d%s arrives", t.Event.Type, t.Event.Nth, of(t.Event.Resource, "", t.Event.Name, t.Event.Owner))
+	case t.State != nil:
+		words = fmt.Sprintf("%s%s are %s", t.State.count(), of(t.State.Resource, "", t.State.Name, t.State.Owner), t.State.Is)
+	case t.Fault != nil:
+		words = fmt.Sprintf("fault %d fires for time %d", t.Fault.Index, t.Fault.Nth)
+	case t.Step != nil:
+		words = fmt.Sprintf("step %d is %s", t.Step.Index, t.Step.At)
 	}
-	if m.After != nil {
-		words += ", after " + m.After.String()
+	if t.After != nil {
+		words += ", after " + t.After.String()
 	}
 	return strings.TrimSpace(words)
 }
@@ -147,7 +179,7 @@ func (t *StateTrigger) count() string {
 	return fmt.Sprintf("%d to %d", t.AtLeast, *t.AtMost)
 }
 
-// of says in words what objects are meant.
+// of returns the properties of the matched objects in words.
 func of(resource, subresource, name, owner string) string {
 	words := ""
 	if resource != "" {
@@ -165,79 +197,77 @@ func of(resource, subresource, name, owner string) string {
 	return words
 }
 
-const (
-	nthMax    = 1_000_000
-	afterDeep = 5 // how many moments may follow one another
-)
+const afterDepthMax = 5 // triggers that follow one another
 
-// moment checks what the fault at a place in the scenario waits for.
-func (v *validator) moment(path string, m *Trigger, fault, deep int) {
-	if m == nil {
+// trigger checks a trigger of the fault at an index. Depth counts the triggers up
+// to this one.
+func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
+	if t == nil {
 		return
 	}
 	set := 0
-	for _, given := range []bool{m.Request != nil, m.Event != nil, m.State != nil, m.Fault != nil, m.Step != nil} {
+	for _, given := range []bool{t.Request != nil, t.Event != nil, t.State != nil, t.Fault != nil, t.Step != nil} {
 		if given {
 			set++
 		}
 	}
-	v.check(set == 1, path, "found %d moments; expected one of request, event, truth, fault, step", set)
+	v.check(set == 1, path, "found %d triggers; expected one of request, event, state, fault, step", set)
 	switch {
-	case m.Request != nil:
-		v.requestMoment(path+".request", m.Request)
-	case m.Event != nil:
-		v.eventMoment(path+".event", m.Event)
-	case m.State != nil:
-		v.truthMoment(path+".truth", m.State)
-	case m.Fault != nil:
-		v.number(path+".fault.index", m.Fault.Index, 0, len(v.scenario.Faults)-1)
-		v.check(m.Fault.Index != fault, path+".fault.index", "found the fault itself; expected another one")
-		v.number(path+".fault.nth", m.Fault.Nth, 1, nthMax)
-	case m.Step != nil:
-		v.number(path+".step.index", m.Step.Index, 0, len(v.scenario.Workload)-1)
-		oneOf(v, path+".step.at", m.Step.At, Begun, Done)
+	case t.Request != nil:
+		v.requestTrigger(path+".request", t.Request)
+	case t.Event != nil:
+		v.eventTrigger(path+".event", t.Event)
+	case t.State != nil:
+		v.stateTrigger(path+".state", t.State)
+	case t.Fault != nil:
+		v.number(path+".fault.index", t.Fault.Index, 0, len(v.scenario.Faults)-1)
+		v.check(t.Fault.Index != fault, path+".fault.index", "found the fault itself; expected another one")
+		v.bounded(path+".fault", t.Fault)
+	case t.Step != nil:
+		v.number(path+".step.index", t.Step.Index, 0, len(v.scenario.Workload)-1)
+		oneOf(v, path+".step.at", t.Step.At, Begun, Done)
 	}
-	v.check(deep <= afterDeep, path, "found more than %d moments one after another", afterDeep)
+	v.check(depth <= afterDepthMax, path, "found more than %d triggers one after another; expected at most %d", afterDepthMax, afterDepthMax)
 	if v.err == nil {
-		v.moment(path+".after", m.After, fault, deep+1)
+		v.trigger(path+".after", t.After, fault, depth+1)
 	}
 }
 
-func (v *validator) requestMoment(path string, r *RequestTrigger) {
-	oneOf(v, path+".verb", r.Verb, append([]string{AnyWrite}, Verbs...)...)
+func (v *validator) requestTrigger(path string, r *RequestTrigger) {
+	oneOf(v, path+".verb", r.Verb, enums["requestVerbs"]...)
 	if r.Resource != "" {
 		oneOf(v, path+".resource", r.Resource, Resources...)
 	}
 	v.globs(path, r.Name, r.Owner)
 	oneOf(v, path+".phase", r.Phase, Sent, Committed)
-	v.number(path+".nth", r.Nth, 1, nthMax)
+	v.bounded(path, r)
 }
 
-func (v *validator) eventMoment(path string, e *EventTrigger) {
+func (v *validator) eventTrigger(path string, e *EventTrigger) {
 	oneOf(v, path+".resource", e.Resource, Resources...)
 	if e.Type != "" {
-		oneOf(v, path+".type", e.Type, "ADDED", "MODIFIED", "DELETED")
+		oneOf(v, path+".type", e.Type, enums["eventTypes"]...)
 	}
 	v.globs(path, e.Name, e.Owner)
-	v.number(path+".nth", e.Nth, 1, nthMax)
+	v.bounded(path, e)
 }
 
-func (v *validator) truthMoment(path string, t *StateTrigger) {
+func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	oneOf(v, path+".resource", t.Resource, sortedKeys(states)...)
 	if v.err != nil {
 		return
 	}
 	oneOf(v, path+".is", t.Is, states[t.Resource]...)
 	v.globs(path, t.Name, t.Owner)
-	v.number(path+".atLeast", t.AtLeast, 0, replicasMax)
+	v.bounded(path, t)
 	if t.AtMost != nil {
 		v.number(path+".atMost", *t.AtMost, t.AtLeast, replicasMax)
 	} else {
-		v.check(t.AtLeast > 0, path+".atLeast", "found 0 without atMost, which is always so; expected 1 or more")
+		v.check(t.AtLeast > 0, path+".atLeast", "found 0 without atMost, which always matches; expected 1 or more")
 	}
 }
 
-// globs checks the globs of a name and of an owner.
+// globs checks the globs for the name of an object and for its owner.
 func (v *validator) globs(at, name, owner string) {
 	_, err := path.Match(name, "")
 	v.check(err == nil, at+".name", "bad glob %q; expected a name with *, ? and [a-z] in it", name)

@@ -8,19 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// SubjectsMax is how many replicas a subject may have.
+// SubjectsMax is the greatest number of replicas of a subject.
 const SubjectsMax = 5
 
-// Bounds of what a scenario may ask for. They keep a typing error from becoming
-// a run that never ends or a machine that goes down.
+// Bounds that are not in the tags of fields. All bounds keep a typing error from
+// becoming a run that does not end, or a machine without memory.
 const (
-	nodesMax           = 50
-	qpsMax             = 10_000
-	burstMax           = 20_000
-	concurrencyMax     = 100
 	stepsMax           = 1000
 	faultsMax          = 100
-	countMax           = 100
 	replicasMax        = 20_000
 	minReadySecondsMax = 600
 	revisionMax        = 1_000_000
@@ -30,21 +25,12 @@ const (
 
 	progressDeadlineSecondsMax = 3600
 
-	// leaseDurationMin leaves a busy machine the time to renew a lease.
-	leaseDurationMin = 3 * time.Second
-	leaseDurationMax = 5 * time.Minute
-
-	podDelayMax  = time.Minute
-	afterMax     = 5 * time.Minute
-	withinMin    = time.Second
-	withinMax    = 10 * time.Minute
-	quietMin     = 100 * time.Millisecond
-	quietMax     = time.Minute
+	timesMax     = 1_000_000
 	faultTimeMin = time.Millisecond
 	faultTimeMax = 10 * time.Minute
 )
 
-// validator collects the first thing that is wrong with a scenario.
+// validator keeps the first error of a scenario.
 type validator struct {
 	scenario *Scenario
 	err      error
@@ -55,28 +41,19 @@ type validator struct {
 func (s *Scenario) validate() error {
 	v := &validator{scenario: s}
 	v.name("name", s.Name)
-	v.check(s.Description != "", "description", "expected a sentence or two on what is done and what a broken controller would do")
+	v.check(s.Description != "", "description", "found nothing; expected one or two sentences: what the run does, and what a broken controller would do")
 	v.check(len(s.Description) <= descriptionMax, "description",
 		"found %d bytes; expected at most %d", len(s.Description), descriptionMax)
 
-	v.number("cluster.nodes", s.Cluster.Nodes, 1, nodesMax)
-	v.duration("cluster.podStartDelay", s.Cluster.PodStartDelay, 0, podDelayMax)
-	v.duration("cluster.podStopDelay", s.Cluster.PodStopDelay, 0, podDelayMax)
-
-	v.number("subject.replicas", s.Subject.Replicas, 1, SubjectsMax)
-	v.number("subject.qps", s.Subject.QPS, 1, qpsMax)
-	v.number("subject.burst", s.Subject.Burst, 1, burstMax)
+	v.bounded("cluster", &s.Cluster)
+	v.bounded("subject", &s.Subject)
 	v.check(s.Subject.Burst >= s.Subject.QPS, "subject.burst",
 		"found %d; expected at least subject.qps, which is %d", s.Subject.Burst, s.Subject.QPS)
-	v.number("subject.concurrency", s.Subject.Concurrency, 1, concurrencyMax)
-
-	v.duration("subject.leaseDuration", s.Subject.LeaseDuration, leaseDurationMin, leaseDurationMax)
 
 	v.workload(s.Workload)
 	v.faults(s.Faults)
 
-	v.duration("settle.within", s.Settle.Within, withinMin, withinMax)
-	v.duration("settle.quiet", s.Settle.Quiet, quietMin, quietMax)
+	v.bounded("settle", &s.Settle)
 	for i, check := range s.Exercises {
 		path := fmt.Sprintf("exercises[%d]", i)
 		v.check(check != "", path, "found nothing; expected the ID of a check")
@@ -85,7 +62,7 @@ func (s *Scenario) validate() error {
 	return v.err
 }
 
-// check records an error at path unless ok, if it is the first.
+// check records an error at path, if ok is false and no error came before.
 func (v *validator) check(ok bool, path, format string, args ...any) {
 	if !ok && v.err == nil {
 		v.err = v.scenario.Errorf(path, format, args...)
@@ -100,14 +77,14 @@ func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
 }
 
-// name demands a DNS label, the narrowest of the rules that names follow.
+// name requires a DNS label, the narrowest of the rules for names.
 func (v *validator) name(path, found string) {
 	v.check(found != "", path, "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Label(found)) == 0, path,
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf demands one of the known words.
+// oneOf requires one of the known values.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", list(known, "or"))
@@ -123,38 +100,38 @@ func (v *validator) faults(faults []Fault) {
 		if fault.For != 0 || fault.Params.source.has(path+".for") {
 			v.duration(path+".for", fault.For, faultTimeMin, faultTimeMax)
 		}
-		v.moment(path+".when", fault.When, i, 1)
-		v.moment(path+".until", fault.Until, i, 1)
-		v.number(path+".times", fault.Times, 0, nthMax)
-		v.check(fault.Times == 0 || fault.When != nil, path+".times", "goes with when: expected a moment that can come again")
+		v.trigger(path+".when", fault.When, i, 1)
+		v.trigger(path+".until", fault.Until, i, 1)
+		v.number(path+".times", fault.Times, 0, timesMax)
+		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; expected a trigger on which the fault begins again")
 	}
 }
 
-// labels demands what the API demands of labels.
+// labels requires valid label keys and values.
 func (v *validator) labels(path string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
 		v.labelKey(join(path, key), key)
 		v.check(len(validation.IsValidLabelValue(labels[key])) == 0, join(path, key),
-			"found %.80q; expected a label's value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit", labels[key])
+			"found %.80q; expected a label value: at most 63 of A-Z, a-z, 0-9, -, _ and ., beginning and ending with a letter or digit", labels[key])
 	}
 }
 
 func (v *validator) labelKey(path, key string) {
 	v.check(len(validation.IsQualifiedName(key)) == 0, path,
-		"found the key %.80q; expected a label's key, such as app or example.com/app", key)
+		"found the key %.80q; expected a label key, such as app or example.com/app", key)
 }
 
-// removed demands keys to remove that the field does not set.
+// removed requires valid keys that the other field does not set.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)
 		v.labelKey(at, key)
 		_, both := set[key]
-		v.check(!both, at, "found %s, which %s set; expected it in one of them", key, field)
+		v.check(!both, at, "found %s, which %s sets; expected it in one of them", key, field)
 	}
 }
 
-// version demands what can stand in a name, so that versions read well.
+// version requires a DNS label, because reports show versions beside names.
 func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// object is what the workload has made so far.
+// object is an object that the workload has created.
 type object struct {
-	step    int // that made it
-	deleted int // the step that deleted it, or -1
+	step    int // index of the step that creates it
+	deleted int // index of the step that deletes it, or -1
 }
 
-// workload checks each step, and that it acts on what is there by then.
+// workload checks each step, and that its objects exist when it begins.
 func (v *validator) workload(steps []Step) {
 	v.steps("workload", steps)
 	objects := map[Target]*object{}
@@ -21,21 +21,21 @@ func (v *validator) workload(steps []Step) {
 		step, path := &steps[i], fmt.Sprintf("workload[%d]", i)
 		v.step(path, step)
 		if v.err != nil {
-			return // what follows relies on a well-formed step
+			return // presence needs a valid step
 		}
 		v.presence(path, i, step, objects)
 	}
 }
 
-// steps checks that there are some, and not too many.
+// steps checks the number of steps.
 func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) > 0, path, "found no step; expected at least one")
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
 }
 
-// step checks that the step does something, and that by itself it makes sense.
+// step checks a step by itself.
 func (v *validator) step(path string, step *Step) {
-	v.duration(path+".after", step.After, 0, afterMax)
+	v.bounded(path, step)
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
 	if step.Operation != nil {
 		row := operationOf(step.Operation)
@@ -46,7 +46,7 @@ func (v *validator) step(path string, step *Step) {
 	if step.Await != nil {
 		v.target(path+".await", &step.Await.Target, allKinds)
 		oneOf(v, path+".await.until", step.Await.Until, step.Await.Kind.row().untils...)
-		v.duration(path+".await.within", step.Await.Within, withinMin, withinMax)
+		v.bounded(path+".await", step.Await)
 	}
 }
 
@@ -55,20 +55,20 @@ func (v *validator) target(path string, target *Target, known []Kind) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks that the step's objects are there, or not, as it needs, and
-// keeps count of them.
+// presence checks that the objects of a step exist, or do not, as its operation
+// requires, and records the effect of the operation.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)
 		at, known := join(path, row.name)+".name", objects[target]
 		switch row.effect {
-		case makes:
+		case creates:
 			v.check(known == nil || known.deleted >= 0, at,
 				"%s exists already; expected a name that workload[%d] has not used", target, stepOf(known))
 			objects[target] = &object{step: i, deleted: -1}
-		case uses:
+		case updates:
 			v.exists(at, target, known)
-		case ends:
+		case deletes:
 			if v.exists(at, target, known) {
 				known.deleted = i
 			}
@@ -90,7 +90,7 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no step before this one deletes %s", target)
 }
 
-// exists demands that the target has been created and not deleted.
+// exists requires that an earlier step creates the target and none deletes it.
 func (v *validator) exists(path string, target Target, known *object) bool {
 	v.check(known != nil, path, "no step before this one creates %s", target)
 	v.check(known == nil || known.deleted < 0, path, "%s is deleted by workload[%d]", target, deletionOf(known))

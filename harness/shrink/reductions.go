@@ -7,27 +7,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// reduction is a way to make a scenario smaller, in parts.
+// reduction makes a scenario smaller, by parts.
 type reduction struct {
 	name string
-	// parts is how many there are, counted from 0.
+	// parts returns the number of parts.
 	parts func(*scenario.Scenario) int
-	// apply reduces those from a place up to another, and reports whether that
-	// changes anything.
+	// apply reduces the parts from an index up to another, and reports whether the
+	// scenario changes.
 	apply func(s *scenario.Scenario, from, to int) bool
 }
 
-// reductions are tried in this order: what takes away most comes first.
+// reductions is the list of reductions in their order. The largest come first.
 var reductions = []reduction{
 	{"faults", func(s *scenario.Scenario) int { return len(s.Faults) }, dropFaults},
 	{"objects", func(s *scenario.Scenario) int { return len(objects(s)) }, dropObjects},
 	{"steps", func(s *scenario.Scenario) int { return len(s.Workload) }, dropSteps},
 	{"awaits", func(s *scenario.Scenario) int { return len(s.Workload) }, dropAwaits},
-	{"stage", func(*scenario.Scenario) int { return len(stage) }, simplifyStage},
+	{"environment", func(*scenario.Scenario) int { return len(environment) }, simplifyEnvironment},
 	{"replicas", func(s *scenario.Scenario) int { return len(s.Workload) }, eachStep(halveReplicas)},
-	{"pauses", func(s *scenario.Scenario) int { return len(s.Workload) }, eachStep(func(step *scenario.Step) bool { return down(&step.After, 0) })},
-	{"beginnings", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return down(&f.From, 0) })},
-	{"times", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return down(&f.For, time.Second) })},
+	{"delays", func(s *scenario.Scenario) int { return len(s.Workload) }, eachStep(func(step *scenario.Step) bool { return halveTime(&step.After, 0) })},
+	{"fault begins", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.From, 0) })},
+	{"fault durations", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.For, time.Second) })},
 }
 
 func dropFaults(s *scenario.Scenario, from, to int) bool {
@@ -35,7 +35,7 @@ func dropFaults(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// objects are what the steps are about, each once.
+// objects returns the objects of the steps, each once.
 func objects(s *scenario.Scenario) []scenario.Target {
 	var all []scenario.Target
 	for _, step := range s.Workload {
@@ -46,7 +46,7 @@ func objects(s *scenario.Scenario) []scenario.Target {
 	return all
 }
 
-// dropObjects leaves out everything that is about some objects.
+// dropObjects removes all steps of some objects.
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -56,21 +56,21 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps leaves out steps. The pauses before them stay, so that what follows
-// still meets the faults that it met.
+// dropSteps removes steps. It keeps the delays before them, so that later steps happen
+// at the same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
-	var paused time.Duration
+	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
-		paused += step.After
+		delay += step.After
 	}
 	if to < len(s.Workload) {
-		s.Workload[to].After += paused
+		s.Workload[to].After += delay
 	}
 	s.Workload = slices.Delete(s.Workload, from, to)
 	return true
 }
 
-// dropAwaits leaves out waits beside an operation; one that stands alone is a step.
+// dropAwaits removes awaits beside an operation. An await alone is a step.
 func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for i := range s.Workload[from:to] {
@@ -81,23 +81,23 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// stage is what a scenario asks for that is not of its workload or faults, with
-// what is simplest.
-var stage = []func(*scenario.Scenario) bool{
+// environment reduces the sections cluster, subject and exercises to their simplest
+// values.
+var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.PodStartDelay, 0) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.PodStopDelay, 0) },
 	func(s *scenario.Scenario) bool {
 		had := len(s.Exercises) > 0
-		s.Exercises = nil // what it put to the test when it was large
+		s.Exercises = nil // the smaller scenario may exercise fewer checks
 		return had
 	},
 }
 
-func simplifyStage(s *scenario.Scenario, from, to int) bool {
+func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	changed := false
-	for _, simplify := range stage[from:to] {
+	for _, simplify := range environment[from:to] {
 		changed = simplify(s) || changed
 	}
 	return changed
@@ -117,7 +117,7 @@ func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, 
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }
 }
 
-// each changes all of some, and reports whether one changed.
+// each applies a change to all items, and reports whether one of them changed.
 func each[T any](all []T, change func(*T) bool) bool {
 	changed := false
 	for i := range all {
@@ -126,7 +126,7 @@ func each[T any](all []T, change func(*T) bool) bool {
 	return changed
 }
 
-// halveReplicas brings the replicas or the pods of a step down, to no less than 1.
+// halveReplicas halves the replicas or the pods of a step, to at least 1.
 func halveReplicas(step *scenario.Step) bool {
 	switch op := step.Operation.(type) {
 	case *scenario.Create:
@@ -147,15 +147,15 @@ func halve(n *int) bool {
 	return true
 }
 
-// grain is the smallest time that is worth halving.
-const grain = 50 * time.Millisecond
+// timeUnit is the unit of reduced times.
+const timeUnit = 50 * time.Millisecond
 
-// down halves a time, and ends at the least.
-func down(d *time.Duration, least time.Duration) bool {
+// halveTime halves a time, to at least the least value.
+func halveTime(d *time.Duration, least time.Duration) bool {
 	if *d <= least {
 		return false
 	}
-	half := (*d / 2).Truncate(grain)
+	half := (*d / 2).Truncate(timeUnit)
 	*d = max(half, least)
 	return true
 }

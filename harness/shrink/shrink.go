@@ -1,25 +1,24 @@
-// Package shrink makes a scenario that fails smaller for as long as it fails: it
-// leaves out faults, objects and steps, and brings down what is left, times and
-// numbers. What remains is what the failure needs.
+// Package shrink makes a failing scenario smaller while it still fails. It removes
+// faults, objects and steps, and reduces times and numbers. The result has only what
+// the failure needs.
 //
-// The procedure is a pure function of the scenario and of what fails, so that one
-// that was broken off can be gone through again from a record of the answers.
-// Whether a scenario fails is up to the caller; see [Prober] for runs that fail now
-// and then.
+// The procedure is a pure function of the scenario and of the results of its runs.
+// Therefore a canceled procedure can continue from a journal of the results. The caller
+// determines whether a scenario fails; see [Prober] for failures that do not occur in
+// every run.
 package shrink
 
 import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Fails reports whether a scenario fails in the way that is looked for. An error
-// ends the shrinking.
+// Fails reports whether a scenario has the failure of the original. An error ends the
+// shrinking.
 type Fails func(*scenario.Scenario) (bool, error)
 
-// Shrink returns the smallest scenario that it comes to from one that fails, by
-// reductions that each leave it failing. Leaving out any single fault or step more
-// does not fail any more, or is no scenario. With an error it returns the smallest
-// so far.
+// Shrink returns the smallest failing scenario that reductions of a failing scenario
+// give. Without any single one of its faults or steps, the result passes or is not
+// valid. With an error, Shrink returns the smallest failing scenario so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
 	for {
@@ -36,8 +35,8 @@ func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	}
 }
 
-// reduce goes through the parts that a reduction can take away or bring down, in
-// chunks of half of them, a quarter and so on to single ones.
+// reduce applies a reduction to chunks of its parts: half of them, a quarter, and so on
+// to single ones.
 func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenario, error) {
 	for size := max(1, (r.parts(best)+1)/2); ; size /= 2 {
 		for at := 0; at < r.parts(best); {
@@ -51,7 +50,7 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 				return best, err
 			}
 			if failing {
-				best = smaller // what stands at this place now may go, too
+				best = smaller // try the parts that moved to this index
 			} else {
 				at += size
 			}
@@ -62,8 +61,8 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 	}
 }
 
-// without is a scenario with the parts from and up to a place reduced; nil if that
-// changes nothing or makes no sense.
+// without returns a scenario with the parts of a range reduced. It returns nil if that
+// changes nothing or is not valid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

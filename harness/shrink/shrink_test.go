@@ -65,8 +65,8 @@ func drawNeed(t *rapid.T, s *scenario.Scenario) need {
 	return n
 }
 
-// TestShrink: whatever the failure needs stays, nothing that can go alone does, and
-// the same failure is shrunk to the same scenario.
+// TestShrink: the result keeps all that the failure needs and has no part that can be
+// removed alone. The same failure gives the same result.
 func TestShrink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
@@ -100,8 +100,8 @@ func TestShrink(t *testing.T) {
 	})
 }
 
-// TestShrinkBrokenOff: an error leaves the smallest that was found by then.
-func TestShrinkBrokenOff(t *testing.T) {
+// TestShrinkError: with an error, Shrink returns the smallest scenario so far.
+func TestShrinkError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
 		left := rapid.IntRange(0, 20).Draw(t, "answers")
@@ -147,7 +147,7 @@ func TestProber(t *testing.T) {
 	}{
 		{name: "always", every: 1, wantRuns: 2, wantConfidence: 0.96},
 		{name: "one of three", every: 3, wantRuns: 6, wantConfidence: 0.95},
-		{name: "never", every: 1000, wantErr: "it did not fail in 3 runs"},
+		{name: "never", every: 1000, wantErr: "the original scenario failed in 0 of 3 runs; expected at least 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			original := small(t, "original")
@@ -187,13 +187,13 @@ func TestProber(t *testing.T) {
 }
 
 func TestProberBadJournal(t *testing.T) {
-	if err := new(Prober).Resume(strings.NewReader("{}\nnonsense\n")); err == nil || !strings.HasPrefix(err.Error(), "expected a journal of runs: ") {
+	if err := new(Prober).Resume(strings.NewReader("{}\nnonsense\n")); err == nil || !strings.HasPrefix(err.Error(), "reading the journal of runs: ") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestProberInterrupted: what was broken off says nothing.
-func TestProberInterrupted(t *testing.T) {
+// TestProberCanceled: a canceled run has no result.
+func TestProberCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var journal strings.Builder
 	p := Prober{Journal: &journal, Run: func(context.Context, *scenario.Scenario) (bool, error) {

@@ -1,6 +1,6 @@
-// Package sweep plans series of runs that leave nothing out: a scenario once for
-// every write of the subject, with something going wrong at just that one. It
-// takes histories and scenarios and gives scenarios; it runs nothing.
+// Package sweep plans one run of a scenario for every write of the subject, with a
+// fault at exactly that write. It reads histories and returns scenarios; it runs
+// nothing.
 package sweep
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Write is a write of the subject, told by its meaning: it is the Nth of its kind,
-// counted from 1.
+// Write is the Nth write of the subject with a verb, resource and subresource, counted
+// from 1.
 type Write struct {
 	Verb, Resource, Subresource string
 	Nth                         int
@@ -31,7 +31,7 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s of %s number %d", w.Verb, resource, w.Nth)
 }
 
-// Writes are the writes of the subject in a history, in their order.
+// Writes returns the writes of the subject in a history, in order.
 func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 	var all []Write
 	counts := map[Write]int{}
@@ -49,33 +49,32 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 	return all, nil
 }
 
-// restWithin bounds the wait for the workload's end.
-const restWithin = time.Minute
+// settleWithin is the time limit of the awaits that WithoutFaults adds.
+const settleWithin = time.Minute
 
-// WithoutFaults is a scenario in which nothing goes wrong, and whose workload is not
-// over before everything has come to rest: what goes wrong while there is work
-// can then go wrong at any of it.
+// WithoutFaults returns the scenario without faults. Its workload ends only after all
+// objects have settled, because a fault begins only during the workload.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
 	for _, target := range calm.ExistingObjects() {
-		if until, ok := atRest(calm, target); ok {
+		if until, ok := settled(calm, target); ok {
 			calm.Workload = append(calm.Workload, scenario.Step{
-				Await: &scenario.Await{Target: target, Until: until, Within: restWithin},
+				Await: &scenario.Await{Target: target, Until: until, Within: settleWithin},
 			})
 		}
 	}
 	return calm
 }
 
-// atRest is what is waited for of an object in the end.
-func atRest(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
+// settled returns the condition of a settled object.
+func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	switch target.Kind {
 	case scenario.ReplicaSet, scenario.ReplicationController:
 		return scenario.Available, true
 	case scenario.Deployment:
 		if slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) }) {
-			return scenario.Available, true // what it has been given last may have to wait
+			return scenario.Available, true // its last pod template may not be rolled out
 		}
 		return scenario.Complete, true
 	}
@@ -92,21 +91,21 @@ func pauses(step scenario.Step, target scenario.Target) bool {
 	return false
 }
 
-// Disturbance is something that can go wrong at a write.
+// Disturbance is a fault at a write.
 type Disturbance struct {
 	Name        string
 	Description string
-	// fault is what goes wrong at the kth write of all, counted from 1.
-	fault func(k int, w Write) (scenario.Fault, error)
+	// faultAt returns the fault for the kth write of all, counted from 1.
+	faultAt func(k int, w Write) (scenario.Fault, error)
 }
 
-// Disturbances is the table of all.
+// Disturbances is the table of disturbances.
 var Disturbances = []Disturbance{
 	{
 		Name:        "crash",
-		Description: "the subject is killed before it learns that the write has done its work",
-		fault: func(k int, _ Write) (scenario.Fault, error) {
-			fault, err := made("crash", &processes.CrashParams{Downtime: downtime})
+		Description: "the subject is killed after the API server has committed the write and before it receives the response",
+		faultAt: func(k int, _ Write) (scenario.Fault, error) {
+			fault, err := newFault("crash", &processes.CrashParams{Downtime: downtime})
 			fault.When = &scenario.Trigger{Request: &scenario.RequestTrigger{Verb: scenario.AnyWrite, Phase: scenario.Committed, Nth: k}}
 			fault.For = downtime
 			return fault, err
@@ -114,9 +113,9 @@ var Disturbances = []Disturbance{
 	},
 	{
 		Name:        "lost",
-		Description: "the write does its work, and the subject is not told",
-		fault: func(_ int, w Write) (scenario.Fault, error) {
-			return made("response-lost", &requests.LostParams{
+		Description: "the API server commits the write and the response is lost",
+		faultAt: func(_ int, w Write) (scenario.Fault, error) {
+			return newFault("response-lost", &requests.LostParams{
 				Match: requests.Match{Verb: w.Verb, Resource: w.Resource, Subresource: w.Subresource, Nth: &w.Nth},
 				How:   "reset", Breaks: "request",
 			})
@@ -124,29 +123,30 @@ var Disturbances = []Disturbance{
 	},
 }
 
-// downtime is for how long a subject is gone that has crashed.
+// downtime is the time from the crash of the subject to its restart.
 const downtime = 200 * time.Millisecond
 
-func made(name string, params any) (scenario.Fault, error) {
+func newFault(name string, params any) (scenario.Fault, error) {
 	p, err := scenario.MakeParams(name, params)
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// At is an undisturbed scenario with the mishap at its kth write, counted from 1.
+// At returns a scenario without faults with the disturbance at its kth write, counted
+// from 1.
 func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
-	fault, err := m.fault(k, write)
+	fault, err := m.faultAt(k, write)
 	if err != nil {
 		return nil, err
 	}
 	s.Name = fmt.Sprintf("%.40s-%s-%d", s.Name, m.Name, k)
 	s.Description = fmt.Sprintf("%.600s At write %d, the %s, %s.", s.Description, k, write, m.Description)
 	s.Faults = []scenario.Fault{fault}
-	_, err = s.Marshal() // which refuses what makes no sense
+	_, err = s.Marshal() // validates the scenario
 	return s, err
 }
 
-// Find returns the mishap of that name. Its error names those that there are.
+// Find returns the disturbance of a name. Its error lists all disturbances.
 func Find(name string) (Disturbance, error) {
 	var names []string
 	for _, m := range Disturbances {
@@ -155,5 +155,5 @@ func Find(name string) (Disturbance, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Disturbance{}, fmt.Errorf("mishap %q: expected %s", name, strings.Join(names, " or "))
+	return Disturbance{}, fmt.Errorf("found disturbance %q; expected %s", name, strings.Join(names, " or "))
 }

@@ -54,9 +54,9 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestUndisturbed: the workload of every scenario ends with everything at rest, and
-// what is there no more is not waited for.
-func TestUndisturbed(t *testing.T) {
+// TestWithoutFaults: the workload of every scenario ends when all objects have settled.
+// It does not wait for deleted objects.
+func TestWithoutFaults(t *testing.T) {
 	s := parse(t, `
 name: some
 description: some things come and go
@@ -89,17 +89,17 @@ exercises: [converged]
 	}
 }
 
-// TestAt: each mishap at each kind of write, in every scenario that gauntlet brings
-// along, is a scenario that can be run, and that has the one fault.
+// TestAt: each disturbance at each write of each library scenario gives a valid scenario
+// with one fault.
 func TestAt(t *testing.T) {
 	writes := []sweep.Write{{"create", "pods", "", 7}, {"update", "deployments.apps", "status", 2}, {"delete", "endpoints", "", 1}}
 	for _, s := range library.All() {
 		calm := sweep.WithoutFaults(s)
-		for _, mishap := range sweep.Disturbances {
+		for _, disturbance := range sweep.Disturbances {
 			for k, write := range writes {
-				disturbed, err := mishap.At(calm, k+1, write)
+				disturbed, err := disturbance.At(calm, k+1, write)
 				if err != nil {
-					t.Fatalf("%s at %s: %v", mishap.Name, write, err)
+					t.Fatalf("%s at %s: %v", disturbance.Name, write, err)
 				}
 				if err := run.Validate(disturbed); err != nil || len(disturbed.Faults) != 1 {
 					t.Errorf("%s: %d faults, error %v", disturbed.Name, len(disturbed.Faults), err)
@@ -121,7 +121,7 @@ func TestAt(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	if _, err := sweep.Find("luck"); err == nil || !strings.HasPrefix(err.Error(), `mishap "luck": expected `) {
+	if _, err := sweep.Find("luck"); err == nil || !strings.HasPrefix(err.Error(), `found disturbance "luck"; expected `) {
 		t.Errorf("error %v", err)
 	}
 }

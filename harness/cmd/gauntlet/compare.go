@@ -109,7 +109,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	for i := range f.pairs {
 		var both [2][]run.Options
 		for side, name := range f.subjects {
-			scenarios, err := loadScenarios(names)
+			scenarios, err := loadScenarios(names, cmd.ErrOrStderr())
 			if err != nil {
 				return nil, err
 			}

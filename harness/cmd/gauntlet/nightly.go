@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -62,7 +63,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		if generates {
 			return f.attemptsOfSeed(cmd, f.generated, seed)
 		}
-		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return loadScenarios(names) }, seed)
+		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return loadScenarios(names, io.Discard) }, seed)
 	}
 	if _, err := round(first); err != nil {
 		return exitPass, err // nothing is written yet

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -218,7 +219,7 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	case len(names) == 0 && slices.Contains(run.Providers(), f.provider):
 		return f.supportedScenarios(cmd), nil
 	}
-	return loadScenarios(names)
+	return loadScenarios(names, cmd.ErrOrStderr())
 }
 
 // supportedScenarios returns the built-in scenarios that the provider supports. It
@@ -235,13 +236,13 @@ func (f *runFlags) supportedScenarios(cmd *cobra.Command) []*scenario.Scenario {
 
 // loadScenarios returns the scenarios with the given names or file paths, and all
 // built-in ones if names is empty.
-func loadScenarios(names []string) ([]*scenario.Scenario, error) {
+func loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
 	if len(names) == 0 {
 		return library.All(), nil
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {
-		s, err := loadScenario(name)
+		s, err := loadScenario(name, warnings)
 		if err != nil {
 			return nil, err
 		}
@@ -250,11 +251,19 @@ func loadScenarios(names []string) ([]*scenario.Scenario, error) {
 	return all, nil
 }
 
-func loadScenario(name string) (*scenario.Scenario, error) {
-	if s, ok := library.Find(name); ok {
-		return s, nil
+// loadScenario returns the built-in scenario with the given name, or reads the YAML file
+// with that path. It prints a warning for each old name in it.
+func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
+	s, ok := library.Find(name)
+	var err error
+	if !ok {
+		s, err = scenario.Load(name)
 	}
-	s, err := scenario.Load(name)
+	if err == nil {
+		for _, warning := range s.Warnings() {
+			fmt.Fprintln(warnings, "warning:", warning)
+		}
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		var known []string
 		for _, s := range library.All() {

@@ -67,7 +67,7 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 		}
 		disturbances = append(disturbances, m)
 	}
-	s, err := loadScenario(name)
+	s, err := loadScenario(name, cmd.ErrOrStderr())
 	if err != nil {
 		return exitPass, err
 	}

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// Where Deployments are dealt with.
+// The source files of the Deployment controller.
 const (
 	deploymentSync        = "controllers/deployment/sync.go"
 	deploymentSets        = "controllers/deployment/sets.go"
@@ -23,21 +23,21 @@ const (
 var deployments = []mutant.Mutant{
 	{
 		ID: "D1", Base: mutant.Ours,
-		Description: "A hash that is taken is tried again for ever.",
+		Description: "After a hash collision the controller retries with the same hash for ever.",
 		Edits:       []mutant.Edit{edit(deploymentSets, `r.createFailed, r.hashCollision = true, true`, `r.createFailed = true`)},
 		Scenarios:   []string{"admission"},
 		Checks:      []string{"rollout-complete"},
 	},
 	{
 		ID: "D3", Base: mutant.Ours,
-		Description: "Its own ReplicaSet, made by a create whose answer was lost, is a collision.",
+		Description: "The controller treats its own ReplicaSet, whose create response was lost, as a hash collision.",
 		Edits:       []mutant.Edit{edit(deploymentSets, `if !metav1.IsControlledBy(created, d) || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {`, `if created != nil || !templatehash.Equal(&d.Spec.Template, &created.Spec.Template) {`)},
 		Scenarios:   []string{"lost-replicaset"},
 		Checks:      []string{"revisions"},
 	},
 	{
 		ID: "D5", Base: mutant.Ours,
-		Description: "A new leader does not wait until it has seen which ReplicaSets there are.",
+		Description: "A new leader does not wait until its ReplicaSet cache has synced.",
 		Edits: []mutant.Edit{edit(deploymentEngine, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 `, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
@@ -49,14 +49,14 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D7", Base: mutant.Ours,
-		Description: "A Deployment of strategy Recreate waits for old pods that have failed to be deleted.",
+		Description: "A Deployment with the strategy Recreate waits until its failed old pods are deleted.",
 		Edits:       []mutant.Edit{edit(deploymentRecreate, `	return !anyRunning(pods)`, `	return len(pods) == 0`)},
 		Scenarios:   []string{"evicted", "rollout"},
 		Checks:      []string{"rollout-complete"},
 	},
 	{
 		ID: "D8", Base: mutant.Ours,
-		Description: "A rollback that the cache does not show yet is done again.",
+		Description: "The controller repeats a rollback that its cache does not have yet.",
 		Edits: []mutant.Edit{
 			edit(deploymentRollback, `if c.deferWrite(ctx, r, "rollback") {`, `if ctx == nil && c.deferWrite(ctx, r, "rollback") {`),
 			edit(deploymentRollback, `	plan := planRollback(d, r.sets, requested)
@@ -69,21 +69,21 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "own-rollback-ignored", Base: mutant.Ours,
-		Description: "A rollback that is asked for is not done, and the wish is cleared.",
+		Description: "The controller removes the rollback annotation and does not roll back.",
 		Edits:       []mutant.Edit{edit(deploymentRollback, `	plan := planRollback(d, r.sets, requested)`, `	plan := planRollback(d, nil, requested)`)},
 		Scenarios:   []string{"rollbacks"},
 		Checks:      []string{"rollback"},
 	},
 	{
 		ID: "own-wish-stays", Base: mutant.Ours,
-		Description: "The wish to roll back stays when it has been fulfilled.",
+		Description: "The controller does not remove the rollback annotation after the rollback.",
 		Edits:       []mutant.Edit{edit(deploymentAnnotations, `if value, has := deployment[key]; has && key != appsv1.DeprecatedRollbackTo {`, `if value, has := deployment[key]; has {`)},
 		Scenarios:   []string{"rollbacks"},
 		Checks:      []string{"rollback"},
 	},
 	{
 		ID: "D10", Base: mutant.Ours,
-		Description: "The deadline of a rollout runs since the end of the one before.",
+		Description: "The controller measures the progress deadline from the end of the previous rollout.",
 		Edits: []mutant.Edit{
 			edit(deploymentProgress, `if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {`, `if c == nil || c.Reason == reasonProgressDeadlineExceeded {`),
 			edit(deploymentSets, "		r.setProgressing(corev1.ConditionTrue, reasonNewReplicaSetCreated, \"Created new replica set %q\", set.Name)\n", ""),
@@ -93,14 +93,14 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D11", Base: mutant.Ours,
-		Description: "That a rollout has missed its deadline is not told.",
+		Description: "The controller does not report that a rollout exceeded its progress deadline.",
 		Edits:       []mutant.Edit{edit(deploymentProgress, `case running && wait <= 0:`, `case running && wait <= 0 && r == nil:`)},
 		Scenarios:   []string{"deadlines"},
 		Checks:      []string{"deployment-status"},
 	},
 	{
 		ID: "D14", Base: mutant.Ours,
-		Description: "Where neither surge nor unavailability is allowed, nothing is.",
+		Description: "A Deployment whose maxSurge and maxUnavailable both round to 0 never replaces a pod.",
 		Edits: []mutant.Edit{edit(deploymentLimits, `		l.maxUnavailable = 1
 `, "")},
 		Scenarios: []string{"rollout"},
@@ -108,7 +108,7 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D15", Base: mutant.Ours,
-		Description: "Old pods that are not available are not scaled down before new ones are.",
+		Description: "The controller does not scale unavailable old pods down first.",
 		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range rs.sizes {
 		left[i] = s.replicas
 		if i != rs.newIndex {
@@ -127,35 +127,35 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D16", Base: mutant.Ours,
-		Description: "Old pods are scaled down as if every new one were available.",
+		Description: "The controller scales old ReplicaSets down as if every new pod were available.",
 		Edits:       []mutant.Edit{edit(deploymentRolling, `budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)`, `budget := rs.total() - l.minAvailable() - min(0, newSize.replicas)`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-unavailable"},
 	},
 	{
 		ID: "D17", Base: mutant.Ours,
-		Description: "ReplicaSets do not say for which size of the Deployment they were sized last.",
+		Description: "The controller does not write the desired-replicas annotation of ReplicaSets.",
 		Edits:       []mutant.Edit{edit(deploymentSets, `sized.Annotations = withReplicasAnnotations(set.Annotations, r.limits)`, `sized.Annotations = set.Annotations`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-surge", "rollout-complete"},
 	},
 	{
 		ID: "D19", Base: mutant.Ours,
-		Description: "No old ReplicaSet is ever deleted.",
+		Description: "The controller never deletes an old ReplicaSet.",
 		Edits:       []mutant.Edit{edit(deploymentHistory, `if limit == nil || *limit == math.MaxInt32 {`, `if limit == nil || *limit < math.MaxInt32 {`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"rollout-complete"},
 	},
 	{
 		ID: "own-newest-deleted", Base: mutant.Ours,
-		Description: "Of the history the newest revisions are deleted, and the oldest kept.",
+		Description: "The controller deletes the newest old ReplicaSets and keeps the oldest.",
 		Edits:       []mutant.Edit{edit(deploymentHistory, `cmp.Compare(revisionA, revisionB)`, `cmp.Compare(revisionB, revisionA)`)},
 		Scenarios:   []string{"history", "rollout"},
 		Checks:      []string{"revision-history-limit"},
 	},
 	{
 		ID: "own-history-early", Base: mutant.Ours,
-		Description: "History is deleted while a rollout is under way.",
+		Description: "The controller deletes old ReplicaSets during a rollout.",
 		Edits: []mutant.Edit{edit(deploymentSync, `	if !complete(r.deployment, r.limits, &r.deployment.Status) {
 		return nil
 	}
@@ -165,14 +165,14 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D20", Base: mutant.Ours,
-		Description: "The status counts fewer than no unavailable replicas.",
+		Description: "The status has a negative number of unavailable replicas.",
 		Edits:       []mutant.Edit{edit(deploymentStatus, `max(0, wanted-status.AvailableReplicas)`, `wanted - status.AvailableReplicas`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"deployment-status"},
 	},
 	{
 		ID: "D21", Base: mutant.Ours,
-		Description: "A sync that fails is tried again for a fifth of a second.",
+		Description: "The controller retries a failed sync for only 200 ms.",
 		Edits: []mutant.Edit{edit(workLoop, `		l.queue.AddRateLimited(key)
 `, `		if l.queue.NumRequeues(key) > 5 {
 			l.queue.Forget(key)
@@ -185,7 +185,7 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D22", Base: mutant.Ours,
-		Description: "While a Deployment of strategy Recreate has no new ReplicaSet, its name is read all the same.",
+		Description: "The controller reads the name of the new ReplicaSet of a Recreate Deployment before that ReplicaSet exists.",
 		Edits: []mutant.Edit{edit(deploymentProgress, `	if set := r.newSet(); set != nil {
 		return fmt.Sprintf("ReplicaSet %q", set.Name)
 	}
@@ -197,7 +197,7 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D24", Base: mutant.Ours,
-		Description: "A change of minReadySeconds does not reach the ReplicaSet.",
+		Description: "The controller does not copy a changed minReadySeconds to the ReplicaSet.",
 		Edits: []mutant.Edit{
 			edit(deploymentNewSet, ` && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {`, ` {`),
 			edit(deploymentNewSet, `	adjusted.Spec.MinReadySeconds = d.Spec.MinReadySeconds
@@ -208,7 +208,7 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "D25", Base: mutant.Ours,
-		Description: "A ReplicaSet is made under another name each time, and never found again by it.",
+		Description: "The controller creates ReplicaSets with generateName, so a retry does not get AlreadyExists.",
 		Edits: []mutant.Edit{edit(deploymentNewSet, `			Name:            replicaSetName(d.Name, hash),
 `, `			GenerateName:    replicaSetName(d.Name, hash) + "-",
 `)},
@@ -217,35 +217,35 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "own-surge-down", Base: mutant.Ours,
-		Description: "maxSurge rounds down.",
+		Description: "The controller rounds maxSurge down.",
 		Edits:       []mutant.Edit{edit(deploymentLimits, `resolveIntOrPercent(rolling.MaxSurge, l.replicas, true)`, `resolveIntOrPercent(rolling.MaxSurge, l.replicas, false)`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-unavailable"},
 	},
 	{
 		ID: "own-unavailable-up", Base: mutant.Ours,
-		Description: "maxUnavailable rounds up.",
+		Description: "The controller rounds maxUnavailable up.",
 		Edits:       []mutant.Edit{edit(deploymentLimits, `resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, false)`, `resolveIntOrPercent(rolling.MaxUnavailable, l.replicas, true)`)},
 		Scenarios:   []string{"rounding", "rollout"},
 		Checks:      []string{"max-unavailable"},
 	},
 	{
 		ID: "own-no-surge-limit", Base: mutant.Ours,
-		Description: "The new ReplicaSet grows to its full size at once.",
+		Description: "The controller scales the new ReplicaSet to its full size at once.",
 		Edits:       []mutant.Edit{edit(deploymentRolling, `room := max(0, l.maxReplicas()-rs.total())`, `room := max(l.replicas, l.maxReplicas()-rs.total())`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"max-surge"},
 	},
 	{
 		ID: "own-recreate-overlaps", Base: mutant.Ours,
-		Description: "A Deployment of strategy Recreate does not wait for its old pods to end.",
+		Description: "A Deployment with the strategy Recreate does not wait until its old pods are gone.",
 		Edits:       []mutant.Edit{edit(deploymentSync, `if !oldPodsStopped(r.oldSets(), pods) {`, `if len(pods) < 0 && !oldPodsStopped(r.oldSets(), pods) {`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"recreate"},
 	},
 	{
 		ID: "own-paused-rolls", Base: mutant.Ours,
-		Description: "A Deployment that is paused is rolled out all the same.",
+		Description: "The controller rolls out a paused Deployment.",
 		Edits: []mutant.Edit{edit(deploymentSync, `	case d.Spec.Paused:
 `, `	case d.Spec.Paused && len(r.sets) == 0:
 `)},
@@ -254,63 +254,63 @@ var deployments = []mutant.Mutant{
 	},
 	{
 		ID: "own-not-proportional", Base: mutant.Ours,
-		Description: "What a scale changes while a rollout is under way, the newest ReplicaSet gets alone.",
+		Description: "A scale during a rollout changes only the newest ReplicaSet.",
 		Edits:       []mutant.Edit{edit(deploymentScale, `gain := clampToward(proportionalSize(s, most, reported)-s.replicas, missing)`, `gain := clampToward((proportionalSize(s, most, reported)-s.replicas)*min(0, n), missing)`)},
 		Scenarios:   []string{"proportions", "rollout"},
 		Checks:      []string{"proportional-scaling"},
 	},
 	{
 		ID: "own-revision-falls", Base: mutant.Ours,
-		Description: "The revision of a ReplicaSet may fall.",
+		Description: "The controller may decrease the revision of a ReplicaSet.",
 		Edits:       []mutant.Edit{edit(deploymentAnnotations, `if had && before >= revision {`, `if had && before == revision {`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"revisions"},
 	},
 	{
 		ID: "own-revision-kept", Base: mutant.Ours,
-		Description: "A ReplicaSet that is taken up again keeps its old revision.",
+		Description: "A ReplicaSet keeps its old revision when a rollout uses it again.",
 		Edits:       []mutant.Edit{edit(deploymentAnnotations, `if had && before >= revision {`, `if had {`)},
 		Scenarios:   []string{"history", "rollout"},
 		Checks:      []string{"revisions", "rollout-complete"},
 	},
 	{
 		ID: "own-always-available", Base: mutant.Ours,
-		Description: "The condition Available is always true.",
+		Description: "The condition Available of a Deployment is always true.",
 		Edits:       []mutant.Edit{edit(deploymentStatus, `availableCondition(int(status.AvailableReplicas) >= r.limits.minAvailable())`, `availableCondition(int(status.AvailableReplicas) >= min(0, r.limits.minAvailable()))`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"deployment-status"},
 	},
 	{
 		ID: "own-generation-ahead-of-sync", Base: mutant.Ours,
-		Description: "The status claims to have observed a generation before it is acted on.",
+		Description: "The controller sets observedGeneration before it has handled the generation.",
 		Edits:       []mutant.Edit{edit(deploymentStatus, `ObservedGeneration:  r.deployment.Generation,`, `ObservedGeneration:  r.deployment.Generation + 1,`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"deployment-status"},
 	},
 	{
 		ID: "own-resume-untold", Base: mutant.Ours,
-		Description: "That a Deployment is paused is not told in its conditions.",
+		Description: "The controller does not set the condition of a paused Deployment.",
 		Edits:       []mutant.Edit{edit(deploymentProgress, `case paused && !reported:`, `case paused && !reported && r == nil:`)},
 		Scenarios:   []string{"paused", "rollout"},
 		Checks:      []string{"rollout-complete"},
 	},
 	{
 		ID: "own-rewrites-deployment", Base: mutant.Ours,
-		Description: "The status of a Deployment is written whether it says anything new or not.",
+		Description: "The controller updates a Deployment status that has not changed.",
 		Edits:       []mutant.Edit{edit("controllers/deployment/updatestatus.go", `if equality.Semantic.DeepEqual(r.deployment.Status, status) &&`, `if equality.Semantic.DeepEqual(r.deployment.Status, status) && ctx == nil &&`)},
 		Scenarios:   []string{"rollout"},
 		Checks:      []string{"needless-writes"},
 	},
 	{
 		ID: "own-inherits-nothing", Base: mutant.Ours,
-		Description: "ReplicaSets do not get the annotations of their Deployment.",
+		Description: "The controller does not copy the annotations of a Deployment to its ReplicaSets.",
 		Edits:       []mutant.Edit{edit(deploymentAnnotations, `return withEntries(annotations, inheritable(deployment))`, `return withEntries(annotations, inheritable(nil))`)},
 		Scenarios:   []string{"annotated"},
 		Checks:      []string{"rollout-complete", "matches-template"},
 	},
 	{
 		ID: "own-hash-unlabelled", Base: mutant.Ours,
-		Description: "The pods of a Deployment's ReplicaSet have no pod-template-hash.",
+		Description: "The pods of a Deployment's ReplicaSet have no label pod-template-hash.",
 		Edits: []mutant.Edit{
 			edit(deploymentNewSet, `	template.Labels = withEntries(template.Labels, map[string]string{templatehash.Label: hash})
 `, ""),

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// Where Endpoints are dealt with.
+// The source files of the Endpoints controller.
 const (
 	endpointsSync     = "controllers/endpoints/sync.go"
 	endpointsPlan     = "controllers/endpoints/plan.go"
@@ -16,14 +16,14 @@ const (
 var endpoints = []mutant.Mutant{
 	{
 		ID: "E1", Base: mutant.Ours,
-		Description: "A cached Endpoints that is older than the last write is trusted: it may equal what is to be.",
+		Description: "The controller compares with cached Endpoints that are older than its last write.",
 		Edits:       []mutant.Edit{edit(endpointsSync, `if stale := c.staleReason(key); stale != "" {`, `if stale := ""; stale != "" {`)},
 		Scenarios:   []string{"flap"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "E3", Base: mutant.Ours,
-		Description: "The record of a leader election is deleted like any Endpoints without a Service.",
+		Description: "The controller deletes leader-election records as orphaned Endpoints.",
 		Edits: []mutant.Edit{edit(endpointsSync, `	return present
 `, `	return present && e.Name == ""
 `)},
@@ -32,7 +32,7 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "E4", Base: mutant.Ours,
-		Description: "Endpoints that somebody deletes are not made anew.",
+		Description: "The controller does not create deleted Endpoints again.",
 		Edits: []mutant.Edit{edit(endpointsHandlers, `		c.writes.ForgetKey(key) // no later sync drops them
 		return
 	}
@@ -45,28 +45,28 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "E6", Base: mutant.Ours,
-		Description: "A Service of type ExternalName gets Endpoints.",
+		Description: "The controller creates Endpoints for a Service of type ExternalName.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `return service.Spec.Type != corev1.ServiceTypeExternalName && len`, `return len`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"orphan-endpoints", "endpoints-exact"},
 	},
 	{
 		ID: "E8", Base: mutant.Ours,
-		Description: "A headless Service without ports has no addresses.",
+		Description: "The controller omits the addresses of a headless Service without ports.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `if len(ports) == 0 && !publishesWithoutPorts(service) {`, `if len(ports) == 0 {`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "E10", Base: mutant.Ours,
-		Description: "Endpoints are written whether they say anything new or not.",
+		Description: "The controller updates Endpoints that have not changed.",
 		Edits:       []mutant.Edit{edit(endpointsPlan, `if current != nil &&`, `if current != nil && service == nil &&`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"needless-writes"},
 	},
 	{
 		ID: "E10-churn", Base: mutant.Ours,
-		Description: "A write of Endpoints wakes the controller, which writes them again, with another time.",
+		Description: "The controller enqueues a Service after each update of its Endpoints, and updates them again with another time.",
 		Edits: []mutant.Edit{
 			edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.endpointsObserved(object) },`, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`),
 			edit(endpointsPlan, `if current != nil &&`, `if current != nil && service == nil &&`),
@@ -77,12 +77,12 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "E14", Base: mutant.Ours,
-		Description:        "A Service without ipFamilies is a crash.",
-		UnobservableReason: "the API server gives every Service its families, and stores none without",
+		Description:        "The controller panics on a Service without ipFamilies.",
+		UnobservableReason: "the API server sets ipFamilies on every Service",
 	},
 	{
 		ID: "E15", Base: mutant.Ours,
-		Description: "A write of Endpoints that failed is tried again at once.",
+		Description: "The controller retries a failed write of Endpoints without back-off.",
 		Edits: []mutant.Edit{
 			edit(endpointsSync, `			c.failedWrites.Store(key, nil)
 			return err
@@ -95,63 +95,63 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "own-terminating-addresses", Base: mutant.Ours,
-		Description: "Pods that are being deleted stay among the addresses.",
+		Description: "The controller keeps the addresses of terminating pods.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `(pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses)`, `(pod.DeletionTimestamp != nil && service == nil)`)},
 		Scenarios:   []string{"orphaned-pods"},
 		Checks:      []string{"addresses"},
 	},
 	{
 		ID: "own-terminal-addresses", Base: mutant.Ours,
-		Description: "Pods that have come to their end stay among the addresses.",
+		Description: "The controller keeps the addresses of pods that have succeeded or failed.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `if podutil.Terminal(pod) || (pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses) {`, `if pod.DeletionTimestamp != nil && !service.Spec.PublishNotReadyAddresses {`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-readiness-lost", Base: mutant.Ours,
-		Description: "That a pod becomes ready, or ceases to be, wakes nobody.",
+		Description: "The controller does not enqueue a Service when the readiness of a pod changes.",
 		Edits:       []mutant.Edit{edit(endpointsHandlers, "		ready:       ready,\n", "		ready:       ready || true,\n")},
 		Scenarios:   []string{"recovery"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-not-ready-served", Base: mutant.Ours,
-		Description: "Pods that are not ready are listed as ready.",
+		Description: "The controller lists unready pods among the ready addresses.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `ready: ready || service.Spec.PublishNotReadyAddresses`, `ready: ready || service != nil`)},
 		Scenarios:   []string{"flap", "recovery"},
 		Checks:      []string{"addresses"},
 	},
 	{
 		ID: "own-relabel-left", Base: mutant.Ours,
-		Description: "A pod that is relabelled wakes the Services that it joins, and none that it leaves.",
+		Description: "When the labels of a pod change, the controller enqueues only the Services that select its new labels.",
 		Edits:       []mutant.Edit{edit(endpointsHandlers, `slices.Concat(left, joined)`, `joined`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-service-update-missed", Base: mutant.Ours,
-		Description: "That a Service is changed wakes nobody.",
+		Description: "The controller does not enqueue a Service when it changes.",
 		Edits:       []mutant.Edit{edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`, `UpdateFunc: func(_, _ any) {},`)},
 		Scenarios:   []string{"calm-services"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-no-truncation", Base: mutant.Ours,
-		Description: "Endpoints hold any number of addresses.",
+		Description: "The controller does not truncate Endpoints.",
 		Edits:       []mutant.Edit{edit(endpointsAPI, `Capacity = 1000`, `Capacity = 100000`)},
 		Scenarios:   []string{"burst"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-truncation-untold", Base: mutant.Ours,
-		Description: "That addresses were left out is not told in an annotation.",
+		Description: "The controller truncates Endpoints and does not set the over-capacity annotation.",
 		Edits:       []mutant.Edit{edit(endpointsTruncate, `return pack(unpack(fitting)), true`, `return pack(unpack(fitting)), false`)},
 		Scenarios:   []string{"burst"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-not-ready-kept", Base: mutant.Ours,
-		Description: "Of too many addresses the ready ones are left out first.",
+		Description: "The controller truncates the ready addresses before the unready ones.",
 		Edits: []mutant.Edit{edit(endpointsTruncate, `	ready = shares(ready, capacity)
 	notReady = shares(notReady, capacity-sum(ready))
 `, `	notReady = shares(notReady, capacity)
@@ -162,28 +162,28 @@ var endpoints = []mutant.Mutant{
 	},
 	{
 		ID: "own-any-port", Base: mutant.Ours,
-		Description: "The first port of a pod is taken, whatever it is called.",
+		Description: "The controller uses the first container port instead of the named one.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `return p.Name == wanted.TargetPort.StrVal && p.Protocol == wanted.Protocol`, `return p.Protocol == wanted.Protocol`)},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact", "addresses"},
 	},
 	{
 		ID: "own-labels-lost", Base: mutant.Ours,
-		Description: "Endpoints do not get the labels of their Service.",
+		Description: "The controller does not copy the labels of a Service to its Endpoints.",
 		Edits:       []mutant.Edit{edit(endpointsPlan, "	maps.Copy(labels, service.Labels)\n", "")},
 		Scenarios:   []string{"endpoints"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
 		ID: "own-publish-ignored", Base: mutant.Ours,
-		Description: "That a Service publishes what is not ready is not looked at.",
+		Description: "The controller ignores publishNotReadyAddresses.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `ready: ready || service.Spec.PublishNotReadyAddresses`, `ready: ready`)},
 		Scenarios:   []string{"unready-peers"},
 		Checks:      []string{"addresses"},
 	},
 	{
 		ID: "own-no-leftovers", Base: mutant.Ours,
-		Description: "Nobody looks, at the start, for Endpoints whose Service is gone.",
+		Description: "The controller does not look for orphaned Endpoints at its start.",
 		Edits:       []mutant.Edit{edit(endpointsHandlers, `if key, ok := c.keyOf(object); ok && isInInitialList {`, `if key, ok := c.keyOf(object); ok && isInInitialList && key == "" {`)},
 		Scenarios:   []string{"orphan-endpoints"},
 		Checks:      []string{"orphan-endpoints"},

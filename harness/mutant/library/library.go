@@ -1,6 +1,6 @@
-// Package library holds the mutants that come with gauntlet, and the scenarios that
-// no unbroken controller needs but that show one of them. The edits are of sources
-// that change: a test applies all of them to the tree, so that none rots.
+// Package library has the mutants of gauntlet, and scenarios that only serve to detect
+// them. The edits apply to source files that change. Therefore a test applies all of
+// them to the tree.
 package library
 
 import (
@@ -14,7 +14,7 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// All are the mutants, in the order in which tables show them.
+// All returns the mutants, in the order of the table.
 func All() []mutant.Mutant { return slices.Clone(all()) }
 
 var all = sync.OnceValue(func() []mutant.Mutant {
@@ -27,12 +27,15 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 	return mutants
 })
 
-// text is that of a scenario; of one that is not there, a test tells.
+// text returns the YAML of a scenario without its description, so that the fingerprint
+// of a mutant does not depend on prose. It returns "" for an unknown scenario, which a
+// test reports.
 func text(name string) string {
 	s, err := Scenario(name)
 	if err != nil {
 		return ""
 	}
+	s.Description = "A scenario of the mutants."
 	written, err := s.Marshal()
 	if err != nil {
 		return ""
@@ -40,7 +43,7 @@ func text(name string) string {
 	return string(written)
 }
 
-// IDs are those of all mutants.
+// IDs returns the IDs of all mutants.
 func IDs() []string {
 	var ids []string
 	for _, m := range All() {
@@ -52,8 +55,8 @@ func IDs() []string {
 //go:embed scenarios/*.yaml
 var own embed.FS
 
-// Scenario is the scenario of that name, of this library or of the one that every
-// controller is run through. It is the caller's to change.
+// Scenario returns the scenario of a name, of the scenario library or of this package.
+// The caller may change it.
 func Scenario(name string) (*scenario.Scenario, error) {
 	if s, ok := scenarios.Find(name); ok {
 		return s, nil
@@ -61,12 +64,12 @@ func Scenario(name string) (*scenario.Scenario, error) {
 	file := "scenarios/" + name + ".yaml"
 	data, err := own.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("scenario %q: expected one of gauntlet's or of the mutants' library", name)
+		return nil, fmt.Errorf("found scenario %q; expected one of the scenario library or of the mutants' scenarios", name)
 	}
 	return scenario.Parse("library/"+file, data)
 }
 
-// edit is a mutant's edit.
+// edit returns an edit of a file.
 func edit(file, before, after string) mutant.Edit {
 	return mutant.Edit{File: file, Old: before, New: after}
 }

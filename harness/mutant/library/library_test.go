@@ -26,7 +26,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
-// tree is the top of this project, as these tests see it.
+// tree is the root directory of this project.
 var tree = filepath.Join("..", "..", "..")
 
 func TestAllAreComplete(t *testing.T) {
@@ -42,16 +42,16 @@ func TestAllAreComplete(t *testing.T) {
 	}
 }
 
-// problemsOf says what a mutant lacks.
+// problemsOf returns the errors of a mutant.
 func problemsOf(m mutant.Mutant) []string {
 	var problems []string
 	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.OpenReason == "")
 	none := len(m.Edits) == 0 && len(m.Scenarios) == 0 && len(m.Checks) == 0
 	switch {
 	case m.UnobservableReason == "" && !tried:
-		problems = append(problems, "expected edits, scenarios, and checks or why none catches it")
+		problems = append(problems, "expected edits, scenarios, and checks or OpenReason")
 	case m.UnobservableReason != "" && !(none && m.OpenReason == ""):
-		problems = append(problems, "expected nothing but a reason of one that nobody can observe")
+		problems = append(problems, "expected only UnobservableReason for an unobservable mutant")
 	}
 	if !strings.HasSuffix(m.Description, ".") || strings.ContainsAny(m.Description+m.OpenReason+m.UnobservableReason, "|\n") {
 		problems = append(problems, "expected a sentence that fits a table")
@@ -75,7 +75,7 @@ func problemsOf(m mutant.Mutant) []string {
 
 func TestProblems(t *testing.T) {
 	whole := mutant.Mutant{ID: "x", Description: "It is.", Edits: []mutant.Edit{edit("a", "b", "c")}, Scenarios: []string{"burst"}, Checks: []string{"no-writes-when-settled"}}
-	for name, spoil := range map[string]func(*mutant.Mutant){
+	for name, change := range map[string]func(*mutant.Mutant){
 		"no edits":         func(m *mutant.Mutant) { m.Edits = nil },
 		"no sentence":      func(m *mutant.Mutant) { m.Description = "It is" },
 		"edits and unseen": func(m *mutant.Mutant) { m.UnobservableReason = "nobody looks" },
@@ -84,7 +84,7 @@ func TestProblems(t *testing.T) {
 		"no such scenario": func(m *mutant.Mutant) { m.Scenarios = []string{"brust"} },
 	} {
 		m := whole
-		if spoil(&m); len(problemsOf(m)) != 1 {
+		if change(&m); len(problemsOf(m)) != 1 {
 			t.Errorf("%s: found %q; expected one problem", name, problemsOf(m))
 		}
 	}
@@ -93,7 +93,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestScenariosAreUsed: each file is the scenario of that name, and some mutant's.
+// TestScenariosAreUsed: each file has the name of its scenario, and a mutant uses it.
 func TestScenariosAreUsed(t *testing.T) {
 	files, err := fs.Glob(own, "scenarios/*.yaml")
 	if err != nil {
@@ -115,8 +115,7 @@ func TestScenariosAreUsed(t *testing.T) {
 	}
 }
 
-// TestTableIsOfAll: the table that is kept is that of these mutants, and of what was
-// found of them.
+// TestTableIsOfAll: TABLE.md has the current mutants and outcomes.
 func TestTableIsOfAll(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "outcomes.json"))
 	if err != nil {
@@ -130,13 +129,13 @@ func TestTableIsOfAll(t *testing.T) {
 	if err := mutant.Table(&want, All(), outcomes); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := os.ReadFile(filepath.Join("..", "TABLE.md")); err != nil || string(kept) != want.String() {
-		t.Errorf("TABLE.md is of other mutants or outcomes (%v); expected `make mutants-table` to have written it", err)
+	if found, err := os.ReadFile(filepath.Join("..", "TABLE.md")); err != nil || string(found) != want.String() {
+		t.Errorf("TABLE.md has other mutants or outcomes (error %v); run make mutants-table", err)
 	}
 }
 
-// TestEditsOfOurs: every edit fits the tree as it is, and leaves what is gofmt-clean
-// and compiles.
+// TestEditsOfOurs: every edit fits the tree, and its result is gofmt-clean and
+// compiles.
 func TestEditsOfOurs(t *testing.T) {
 	compiler := newCompiler(t)
 	for _, m := range All() {
@@ -165,8 +164,8 @@ func TestEditsOfOurs(t *testing.T) {
 	}
 }
 
-// TestEditsOfUpstream: every edit fits the module that harness/upstream pins, if it
-// has been downloaded.
+// TestEditsOfUpstream: every edit fits the module that harness/upstream pins, if the
+// module cache has it.
 func TestEditsOfUpstream(t *testing.T) {
 	source, err := mutant.UpstreamSource(t.Context(), tree)
 	if err != nil {
@@ -182,8 +181,8 @@ func TestEditsOfUpstream(t *testing.T) {
 	}
 }
 
-// compiler type-checks packages of controllers/ with some files replaced. What they
-// import it takes as the go command has compiled it.
+// compiler type-checks packages of controllers/ with some files replaced. It reads their
+// imports from the export data of the go command.
 type compiler struct {
 	files   *token.FileSet
 	imports types.Importer
@@ -212,8 +211,8 @@ func newCompiler(t *testing.T) *compiler {
 	return &compiler{files, importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 }
 
-// check type-checks the package in a directory of the tree, where edited has what
-// takes the place of some files. Nothing that others import may change.
+// check type-checks the package in a directory of the tree with the edited files. The
+// edits must not change the API of the package.
 func (c *compiler) check(dir string, edited map[string]string) error {
 	names, err := filepath.Glob(filepath.Join(tree, dir, "*.go"))
 	if err != nil {

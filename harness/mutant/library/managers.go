@@ -2,14 +2,14 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// election is where a leader is elected.
+// election is the source file of the leader election.
 const election = "controllers/manager/election.go"
 
-// managers are the mutants of what runs the controllers.
+// managers are the mutants of the controller manager.
 var managers = []mutant.Mutant{
 	{
 		ID: "own-no-lease", Base: mutant.Ours,
-		Description: "Every replica works, whether it leads or not.",
+		Description: "Every replica runs its controllers, also without the lease.",
 		Edits: []mutant.Edit{edit(election, `	select {
 	case <-ctx.Done():
 	case leading := <-elected:
@@ -24,14 +24,14 @@ var managers = []mutant.Mutant{
 	},
 	{
 		ID: "own-lease-lost", Base: mutant.Ours,
-		Description: "A leader that has lost its lease goes on.",
+		Description: "A leader continues after it has lost its lease.",
 		Edits:       []mutant.Edit{edit(election, `workErr := work(leading, ctx.Done())`, `workErr := work(context.WithoutCancel(leading), ctx.Done())`)},
 		Scenarios:   []string{"two-leaders"},
 		Checks:      []string{"lease-holder-writes"},
 	},
 	{
 		ID: "own-lease-kept", Base: mutant.Ours,
-		Description: "A leader that is asked to end keeps its lease.",
+		Description: "A leader does not release its lease when it is terminated.",
 		Edits:       []mutant.Edit{edit(election, `if err := release(releasing, lock); err != nil {`, `if err := release(releasing, lock); err != nil && lock == nil {`), edit(election, `	if record.HolderIdentity != lock.Identity() {`, `	if record.HolderIdentity != "" {`)},
 		Scenarios:   []string{"handover"},
 		Checks:      []string{"converged"},

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// Where ReplicaSets and ReplicationControllers are dealt with.
+// The source files of the ReplicaSet and ReplicationController controllers.
 const (
 	replicaSync     = "controllers/replicaset/sync.go"
 	replicaStatus   = "controllers/replicaset/status.go"
@@ -18,12 +18,12 @@ const (
 	workLoop        = "controllers/internal/workloop/workloop.go"
 )
 
-// replicas are the mutants of ReplicaSets and ReplicationControllers, which share
-// their engine.
+// replicas are the mutants of the ReplicaSet and ReplicationController controllers,
+// which share their implementation.
 var replicas = []mutant.Mutant{
 	{
 		ID: "R1", Base: mutant.Ours,
-		Description: "Pods are listed, which takes its time, before expectations are looked at.",
+		Description: "The controller lists pods before it checks its expectations, so the list may be older.",
 		Edits: []mutant.Edit{
 			edit(replicaSync, `	unobserved := stale != "" && c.expectations.Unmet(id)
 	satisfied := c.expectations.Satisfied(id)
@@ -51,7 +51,7 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R2", Base: mutant.Ours,
-		Description: "Deletions are awaited by number: a graceful one counts when it begins and when it ends.",
+		Description: "The controller counts deletions instead of pods: a graceful deletion counts twice.",
 		Edits: []mutant.Edit{edit(expectations, `		delete(e.deleted, child)
 		e.observe(child)
 `, `		for other := range e.deleted {
@@ -65,33 +65,33 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R4", Base: mutant.Ours,
-		Description:        "Expectations never expire.",
-		UnobservableReason: "it shows after five minutes in which news is missing for good, which no watch of an API server keeps back for so long",
+		Description:        "The expectations of the controller never expire.",
+		UnobservableReason: "it has an effect only if an event is missing for more than five minutes, and no watch of an API server is delayed for so long",
 	},
 	{
 		ID: "R7", Base: mutant.Ours,
-		Description: "All creates of a sync go out at once.",
+		Description: "A sync sends all its creates at once, without slow start.",
 		Edits:       []mutant.Edit{edit(slowStart, `for size := 1; started`, `for size := n; started`)},
 		Scenarios:   []string{"api-errors", "everything"},
 		Checks:      []string{"slow-start"},
 	},
 	{
 		ID: "R8", Base: mutant.Ours,
-		Description: "A key whose sync failed is tried again at once.",
+		Description: "The controller retries a failed sync without back-off.",
 		Edits:       []mutant.Edit{edit(workLoop, `l.queue.AddRateLimited(key)`, `l.queue.Add(key)`)},
 		Scenarios:   []string{"api-errors"},
 		Checks:      []string{"back-off"},
 	},
 	{
 		ID: "R10", Base: mutant.Ours,
-		Description: "Orphans are adopted by what the cache has of the owner.",
+		Description: "The controller adopts orphaned pods by the cached owner, without a read from the API server.",
 		Edits:       []mutant.Edit{edit(claim, `checked, checkErr = true, c.checkLive(ctx)`, `checked = true`)},
 		Scenarios:   []string{"watch-delay-owners"},
 		Checks:      []string{"ownership"},
 	},
 	{
 		ID: "R11", Base: mutant.Ours,
-		Description: "Every pod that the selector matches is taken for the owner's, whoever controls it.",
+		Description: "The controller counts every pod that matches the selector, also pods of another controller.",
 		Edits: []mutant.Edit{
 			edit(replicaSync, `	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
@@ -112,7 +112,7 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R13", Base: mutant.Ours,
-		Description: "On a scale-down nobody looks at how long a pod has been ready, how often it restarted or how old it is.",
+		Description: "Scale-down ignores the ready time, the restart count and the age of pods.",
 		Edits: []mutant.Edit{edit(replicaRank, `		cmp.Compare(r.readyAge, other.readyAge),
 		cmp.Compare(r.restarts, other.restarts),
 		cmp.Compare(r.sidecars, other.sidecars),
@@ -123,17 +123,17 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R15", Base: mutant.Ours,
-		Description: "That a pod has lost its owner is no event.",
+		Description: "The controller ignores the update that removes the owner reference of a pod.",
 		Edits: []mutant.Edit{
 			edit(replicaHandlers, `if controllerRefChanged && oldRef != nil {`, `if controllerRefChanged && oldRef != nil && ref != nil {`),
 			edit(replicaHandlers, `if controllerRefChanged || !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`, `if !equality.Semantic.DeepEqual(old.Labels, pod.Labels) {`),
 		},
-		Scenarios: []string{"stripped"},
+		Scenarios: []string{"owner-removed"},
 		Checks:    []string{"converged"},
 	},
 	{
 		ID: "R16", Base: mutant.Ours,
-		Description: "A create that failed is still waited for.",
+		Description: "The controller keeps the expectation of a failed create.",
 		Edits: []mutant.Edit{edit(replicaSync, `		} else if !podcontrol.NamespaceTerminating(err) {
 			c.expectations.CreationsFailed(id, 1)
 		}
@@ -144,7 +144,7 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R16-skipped", Base: mutant.Ours,
-		Description: "Creates that slow start did not come to are waited for.",
+		Description: "The controller keeps expectations for creates that slow start skipped.",
 		Edits: []mutant.Edit{edit(replicaSync, `	c.expectations.CreationsFailed(id, n-started)
 `, `	_ = started
 `)},
@@ -153,38 +153,38 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R17", Base: mutant.Ours,
-		Description: "That a pod to be deleted is gone already is a failure.",
+		Description: "The controller treats the error NotFound of a pod delete as a failure.",
 		Edits:       []mutant.Edit{edit(replicaSync, `if !apierrors.IsNotFound(err) {`, `if err != nil || apierrors.IsNotFound(err) {`)},
 		Scenarios:   []string{"gone", "everything"},
 		Checks:      []string{"status"},
 	},
 	{
 		ID: "R19", Base: mutant.Ours,
-		Description: "A pod is replaced when it is gone, not when it begins to go.",
+		Description: "The controller replaces a pod when it is gone, not when its deletion begins.",
 		Edits:       []mutant.Edit{edit(podFacts, `return pod.DeletionTimestamp == nil && !Terminal(pod)`, `return !Terminal(pod)`)},
 		Scenarios:   []string{"orphaned-pods", "pod-churn", "everything"},
 		Checks:      []string{"expectations"},
 	},
 	{
 		ID: "R21", Base: mutant.Ours,
-		Description: "A terminating namespace is a failure like any other.",
+		Description: "The controller retries creates that a terminating namespace rejects.",
 		Edits:       []mutant.Edit{edit(podControl, `return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)`, `return err != nil && apierrors.HasStatusCause(nil, corev1.NamespaceTerminatingCause)`)},
 		Scenarios:   []string{"last-days", "namespace-end"},
 		Checks:      []string{"terminating-namespace"},
 	},
 	{
 		ID: "R23", Base: mutant.Ours,
-		Description:        "A list that lags is trusted after a restart.",
-		UnobservableReason: "client-go lists so, upstream's controllers do as well, and no promise forbids it",
+		Description:        "After a restart the controller trusts a stale list.",
+		UnobservableReason: "client-go and the upstream controllers list in this way, and no guarantee forbids it",
 	},
 	{
 		ID: "R24", Base: mutant.Ours,
-		Description:        "A ReplicaSet is acted on before the caches show what was last written for it.",
-		UnobservableReason: "expectations guard it for five minutes, and no watch of an API server lags for so long",
+		Description:        "The controller syncs a ReplicaSet before its cache has its last writes.",
+		UnobservableReason: "expectations prevent it for five minutes, and no watch of an API server is delayed for so long",
 	},
 	{
 		ID: "R25", Base: mutant.Ours,
-		Description: "The queue is made when caches have been filled, and handlers need it before.",
+		Description: "The controller creates its work queue after the caches have synced, although event handlers use it before.",
 		Edits: []mutant.Edit{
 			edit(replicaEngine, `	c.loop = workloop.New(traits.Queue, c.sync)
 `, ""),
@@ -199,14 +199,14 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R26", Base: mutant.Ours,
-		Description: "Pods that are too many are deleted when the owner has changed, and not when it has not.",
+		Description: "The controller deletes surplus pods only after a change of the owner.",
 		Edits:       []mutant.Edit{edit(replicaSync, `case step.deletes > 0:`, `case step.deletes > 0 && owner.Object.GetGeneration() != owner.Status.ObservedGeneration:`)},
 		Scenarios:   []string{"surplus"},
 		Checks:      []string{"converged"},
 	},
 	{
 		ID: "R28", Base: mutant.Ours,
-		Description: "A new leader does not wait until it has seen which pods there are.",
+		Description: "A new leader does not wait until its pod cache has synced.",
 		Edits: []mutant.Edit{edit(replicaEngine, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	return c, err
 `, `	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
@@ -218,14 +218,14 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "R29", Base: mutant.Ours,
-		Description: "An owner that is being deleted has its pods replaced.",
+		Description: "The controller replaces the pods of an owner that is being deleted.",
 		Edits:       []mutant.Edit{edit(replicaSync, `if satisfied && !owner.Terminating() {`, `if satisfied {`)},
 		Scenarios:   []string{"foreground"},
 		Checks:      []string{"not-above-desired", "expectations"},
 	},
 	{
 		ID: "own-no-expectations", Base: mutant.Ours,
-		Description: "Nothing is waited for that was asked for before.",
+		Description: "The controller has no expectations: a sync does not wait for the events of earlier writes.",
 		Edits: []mutant.Edit{
 			edit(replicaSync, `unobserved := stale != "" && c.expectations.Unmet(id)`, `unobserved := false`),
 			edit(replicaSync, `satisfied := c.expectations.Satisfied(id)`, `satisfied := c.expectations.Satisfied(id) || id.Key != ""`),
@@ -235,63 +235,63 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "own-burst", Base: mutant.Ours,
-		Description: "One sync creates up to 5000 pods.",
+		Description: "A sync creates up to 5000 pods, above the burst limit of 500.",
 		Edits:       []mutant.Edit{edit(replicaPlan, `const Burst = 500`, `const Burst = 5000`)},
 		Scenarios:   []string{"burst"},
 		Checks:      []string{"burst-limit"},
 	},
 	{
 		ID: "own-failed-counts", Base: mutant.Ours,
-		Description: "Pods that have failed count as replicas.",
+		Description: "The controller counts failed pods as replicas.",
 		Edits:       []mutant.Edit{edit(podFacts, `return pod.DeletionTimestamp == nil && !Terminal(pod)`, `return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded`)},
 		Scenarios:   []string{"pod-churn"},
 		Checks:      []string{"converged"},
 	},
 	{
 		ID: "own-no-release", Base: mutant.Ours,
-		Description: "Pods that the selector no longer matches are not released.",
+		Description: "The controller does not release pods that no longer match the selector.",
 		Edits:       []mutant.Edit{edit(claim, `			if err := c.release(ctx, child); err != nil {`, `			if err := c.release(ctx, child); err != nil && ctx == nil {`), edit(claim, `	err := c.patch(ctx, child, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}})`, `	var err error`)},
 		Scenarios:   []string{"orphaned-pods"},
 		Checks:      []string{"adopt-and-release"},
 	},
 	{
 		ID: "own-unassigned-last", Base: mutant.Ours,
-		Description: "Pods without a node go last on a scale-down.",
+		Description: "Scale-down deletes unassigned pods last.",
 		Edits:       []mutant.Edit{edit(replicaRank, `cmp.Compare(r.assigned, other.assigned)`, `cmp.Compare(other.assigned, r.assigned)`)},
 		Scenarios:   []string{"no-room"},
 		Checks:      []string{"scale-down-order"},
 	},
 	{
 		ID: "own-ready-first", Base: mutant.Ours,
-		Description: "Ready pods go first on a scale-down.",
+		Description: "Scale-down deletes ready pods first.",
 		Edits:       []mutant.Edit{edit(replicaRank, `cmp.Compare(r.ready, other.ready)`, `cmp.Compare(other.ready, r.ready)`)},
 		Scenarios:   []string{"victims"},
 		Checks:      []string{"scale-down-order"},
 	},
 	{
 		ID: "own-restarts-last", Base: mutant.Ours,
-		Description: "Pods that restarted often go last on a scale-down.",
+		Description: "Scale-down deletes pods with many restarts last.",
 		Edits:       []mutant.Edit{edit(replicaRank, `cmp.Compare(r.restarts, other.restarts)`, `cmp.Compare(other.restarts, r.restarts)`)},
 		Scenarios:   []string{"restarted"},
 		Checks:      []string{"scale-down-order"},
 	},
 	{
 		ID: "own-cost-ignored", Base: mutant.Ours,
-		Description: "The annotation pod-deletion-cost is not looked at.",
+		Description: "Scale-down ignores the annotation pod-deletion-cost.",
 		Edits:       []mutant.Edit{edit(replicaRank, "		cmp.Compare(r.cost, other.cost),\n", "")},
 		Scenarios:   []string{"cheap"},
 		Checks:      []string{"scale-down-order"},
 	},
 	{
 		ID: "own-min-ready-ignored", Base: mutant.Ours,
-		Description: "A pod is available as soon as it is ready.",
+		Description: "The controller counts a pod as available as soon as it is ready.",
 		Edits:       []mutant.Edit{edit(podFacts, `case minReady <= 0:`, `case minReady <= 0 || ready:`)},
 		Scenarios:   []string{"min-ready"},
 		Checks:      []string{"status"},
 	},
 	{
 		ID: "own-never-available", Base: mutant.Ours,
-		Description: "Nobody looks again when the next pod becomes available.",
+		Description: "The controller does not sync again when minReadySeconds of the next pod has passed.",
 		Edits: []mutant.Edit{edit(replicaSync, `	if wait, ok := nextAvailable(pods.active, owner.MinReady, result.now); ok {
 		c.loop.AddAfter(key, wait)
 	}
@@ -308,35 +308,35 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "own-rewrites-status", Base: mutant.Ours,
-		Description: "The status is written whether it says anything new or not.",
+		Description: "The controller updates a status that has not changed.",
 		Edits:       []mutant.Edit{edit(replicaStatus, `if equality.Semantic.DeepEqual(base.Status, status) {`, `if equality.Semantic.DeepEqual(base.Status, status) && ctx == nil {`)},
 		Scenarios:   []string{"watch-delay-pods"},
 		Checks:      []string{"needless-writes"},
 	},
 	{
 		ID: "own-generation-ahead", Base: mutant.Ours,
-		Description: "The status claims to have observed a generation that is not there yet.",
+		Description: "The status has an observedGeneration that does not exist yet.",
 		Edits:       []mutant.Edit{edit(replicaStatus, `ObservedGeneration: result.owner.Object.GetGeneration(),`, `ObservedGeneration: result.owner.Object.GetGeneration() + 1,`)},
 		Scenarios:   []string{"watch-delay-pods"},
 		Checks:      []string{"status"},
 	},
 	{
 		ID: "own-failure-stays", Base: mutant.Ours,
-		Description: "The condition ReplicaFailure stays when creates succeed again.",
+		Description: "The condition ReplicaFailure remains after creates succeed again.",
 		Edits:       []mutant.Edit{edit(replicaStatus, `case result.failure == nil && at >= 0:`, `case result.failure == nil && at >= 0 && result.now.IsZero():`)},
 		Scenarios:   []string{"api-errors"},
 		Checks:      []string{"converged"},
 	},
 	{
 		ID: "own-no-failure", Base: mutant.Ours,
-		Description: "Failing creates are not told in a condition.",
+		Description: "The controller does not set the condition ReplicaFailure.",
 		Edits:       []mutant.Edit{edit(replicaStatus, `case result.failure != nil && at < 0:`, `case result.failure != nil && at < 0 && result.now.IsZero():`)},
 		Scenarios:   []string{"api-errors"},
 		Checks:      []string{"status"},
 	},
 	{
 		ID: "own-no-annotations", Base: mutant.Ours,
-		Description: "Pods are made without the annotations of the template.",
+		Description: "The controller creates pods without the annotations of the template.",
 		Edits: []mutant.Edit{edit(podControl, `			Annotations:     template.Annotations,
 `, "")},
 		Scenarios: []string{"rollout"},
@@ -344,7 +344,7 @@ var replicas = []mutant.Mutant{
 	},
 	{
 		ID: "own-give-up", Base: mutant.Ours,
-		Description: "A sync that fails is not tried again.",
+		Description: "The controller does not retry a failed sync.",
 		Edits:       []mutant.Edit{edit(workLoop, `l.queue.AddRateLimited(key)`, `l.queue.Forget(key)`)},
 		Scenarios:   []string{"outage"},
 		Checks:      []string{"converged"},

@@ -1,8 +1,8 @@
 // Package library holds the chaos scenarios that come with gauntlet: one YAML
 // file each, embedded. They are written so that a correct controller converges
-// soon after the faults have healed: a key that has failed for a time T may wait
-// for about T again before its next retry, so lasting errors are short, and what
-// errs for longer errs a few times only.
+// soon after the faults have healed. A work queue key that has failed for a time T
+// may wait for about T again before its next retry. Therefore lasting errors are
+// short, and faults that last longer fail a few requests only.
 package library
 
 import (
@@ -15,8 +15,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns the scenarios, by name. They are the caller's to change. A file
-// that is no scenario is a mistake in this package, which its tests find.
+// All returns the scenarios, sorted by name. The caller may change them. All panics
+// if a file is not a valid scenario, which the tests of this package exclude.
 func All() []*scenario.Scenario {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -29,9 +29,15 @@ func All() []*scenario.Scenario {
 	return all
 }
 
-// Find returns the scenario of that name, if there is one. A file is named as its
-// scenario, which a test sees to.
+// Find returns the scenario of that name, if there is one. A name of an earlier
+// release finds the renamed scenario, which then has a warning. A test checks
+// that each file has the name of its scenario.
 func Find(name string) (*scenario.Scenario, bool) {
+	if renamed, ok := scenario.RenamedScenario(name); ok {
+		s := load(renamed + ".yaml")
+		s.Warn(scenario.RenameWarning(name, renamed))
+		return s, true
+	}
 	file := name + ".yaml"
 	if _, err := fs.Stat(files, file); err != nil {
 		return nil, false

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -35,9 +37,9 @@ func TestFilesAreNamedAfterScenarios(t *testing.T) {
 	}
 }
 
-// TestScenariosAreShort: the chaos of each takes five seconds at most, so that
-// the whole library takes about a minute, and every fault ends by itself, or at a
-// moment: a workload that is done at once must not heal what has not yet fired.
+// TestScenariosAreShort: the faults of each scenario end within five seconds, so the
+// whole library takes about a minute. Every fault ends by itself or on a trigger,
+// because the end of a short workload must not heal a fault before it fires.
 func TestScenariosAreShort(t *testing.T) {
 	const chaosMax = 5 * time.Second
 	for _, s := range All() {
@@ -46,7 +48,7 @@ func TestScenariosAreShort(t *testing.T) {
 			users += step.After
 		}
 		if users > chaosMax {
-			t.Errorf("%s: its users take %s; expected at most %s", s.Name, users, chaosMax)
+			t.Errorf("%s: the steps of its users take %s; expected at most %s", s.Name, users, chaosMax)
 		}
 		if len(s.Faults) == 0 || len(s.Exercises) == 0 {
 			t.Errorf("%s: has %d faults and exercises %d checks; expected some", s.Name, len(s.Faults), len(s.Exercises))
@@ -59,8 +61,8 @@ func TestScenariosAreShort(t *testing.T) {
 	}
 }
 
-// TestBothKinds: the engine serves two kinds, and only scenarios with one owner
-// may leave the other out.
+// TestBothKinds: a scenario with several owners has ReplicaSets and
+// ReplicationControllers, because one implementation serves both kinds.
 func TestBothKinds(t *testing.T) {
 	for _, s := range All() {
 		kinds := map[scenario.Kind]int{}
@@ -85,10 +87,25 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestAllIsFresh: changing what All returned changes nothing for the next.
+// TestFindOldNames: each old name finds its scenario, with a warning.
+func TestFindOldNames(t *testing.T) {
+	for old, name := range map[string]string{"moments": "triggers", "obstacles": "admission", "strays": "orphaned-pods"} {
+		s, ok := Find(old)
+		if !ok || s.Name != name {
+			t.Errorf("Find(%s) = %v, %v", old, s, ok)
+			continue
+		}
+		want := []string{scenario.RenameWarning(old, name)}
+		if diff := cmp.Diff(want, s.Warnings()); diff != "" {
+			t.Errorf("warnings of %s (-want +got):\n%s", old, diff)
+		}
+	}
+}
+
+// TestAllIsFresh: a change of a returned scenario does not affect later calls.
 func TestAllIsFresh(t *testing.T) {
 	All()[0].Seed = 7
 	if got := All()[0].Seed; got != 0 {
-		t.Errorf("seed %d of another caller's scenario", got)
+		t.Errorf("found seed %d of another caller's scenario; expected 0", got)
 	}
 }

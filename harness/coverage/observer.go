@@ -1,0 +1,161 @@
+package coverage
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/trigger"
+)
+
+// observer counts the effects of faults in one history.
+type observer struct {
+	table *Table
+	// requests are the open requests and watches. faulty has those on which a fault
+	// acted, with the effects.
+	requests   map[uint64]*history.Request
+	faulty     map[uint64][]Cell
+	active     map[string]bool       // replicas that have written since their start
+	incomplete map[history.Ref]Phase // objects that are rolling out or scaling
+}
+
+func newObserver(t *Table) *observer {
+	return &observer{
+		table: t, requests: map[uint64]*history.Request{}, faulty: map[uint64][]Cell{},
+		active: map[string]bool{}, incomplete: map[history.Ref]Phase{},
+	}
+}
+
+func (w *observer) observe(r *history.Record) {
+	switch {
+	case r.Request != nil:
+		w.requests[r.Request.ID] = r.Request
+		if r.Request.IsWrite() {
+			w.active[r.Request.Subject] = true
+		}
+	case r.Response != nil:
+		w.answer(r.Response)
+	case r.WatchClosed != nil:
+		delete(w.requests, r.WatchClosed.ID)
+	case r.Process != nil && r.Process.Event == history.ProcessStarted:
+		delete(w.active, r.Process.Name)
+	case r.Commit != nil:
+		w.commit(r.Commit)
+	case r.Fault != nil && r.Fault.Event == history.FaultFired:
+		w.fire(r.Fault)
+	}
+}
+
+// fire counts the effect of a fault. If the fault acts on a request, its response
+// determines the outcome.
+func (w *observer) fire(fault *history.Fault) {
+	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}
+	if fault.Object != nil {
+		cell.Resource = fault.Object.Resource
+	}
+	request := w.requests[fault.Request]
+	if request == nil {
+		w.table.cells[cell]++
+		return
+	}
+	cell.Verb, cell.Resource, cell.Phase = request.Verb, request.Resource, w.phase(request.Subject)
+	if request.Subresource != "" {
+		cell.Resource += "/" + request.Subresource
+	}
+	if request.Verb == "watch" {
+		w.table.cells[cell]++
+		return
+	}
+	w.faulty[request.ID] = append(w.faulty[request.ID], cell)
+}
+
+// answer counts the outcome of a request on which a fault acted. A watch remains open.
+func (w *observer) answer(response *history.Response) {
+	for _, cell := range w.faulty[response.ID] {
+		if response.Fault == cell.Fault {
+			cell.Outcome = outcome(response)
+		}
+		w.table.cells[cell]++
+	}
+	delete(w.faulty, response.ID)
+	if request := w.requests[response.ID]; request != nil && (request.Verb != "watch" || !response.OK()) {
+		delete(w.requests, response.ID)
+	}
+}
+
+// finish counts requests without a response.
+func (w *observer) finish() {
+	for _, cells := range w.faulty {
+		for _, cell := range cells {
+			cell.Outcome = "never answered"
+			w.table.cells[cell]++
+		}
+	}
+}
+
+// outcome returns the response of the subject, and whether the request was committed.
+func outcome(r *history.Response) string {
+	switch {
+	case !r.Reached && r.Code == 0:
+		return "broken off"
+	case !r.Reached:
+		return fmt.Sprintf("refused, %d", r.Code)
+	case r.Code == 0:
+		return "done, no answer"
+	case r.Code != r.ServerCode:
+		return fmt.Sprintf("done, answered %d", r.Code)
+	}
+	return "passed"
+}
+
+// commit records a committed version of an object.
+func (w *observer) commit(t *history.Commit) {
+	ref := t.Object.Ref
+	ref.Version = 0
+	delete(w.incomplete, ref)
+	if t.Type == history.Deleted {
+		return
+	}
+	switch ref.Resource {
+	case "deployments.apps":
+		if trigger.Is(scenario.Progressing, &t.Object) {
+			w.incomplete[ref] = Rollout
+		}
+	case "replicasets.apps", "replicationcontrollers":
+		if scaling(&t.Object) {
+			w.incomplete[ref] = Scale
+		}
+	}
+}
+
+// scaling reports whether status.replicas differs from spec.replicas.
+func scaling(o *history.Object) bool {
+	var body struct {
+		Spec   struct{ Replicas *int }
+		Status struct{ Replicas int }
+	}
+	if json.Unmarshal(o.Body, &body) != nil {
+		return false
+	}
+	desired := 1
+	if body.Spec.Replicas != nil {
+		desired = *body.Spec.Replicas
+	}
+	return body.Status.Replicas != desired
+}
+
+// phase returns the phase of a replica; "" stands for all replicas.
+func (w *observer) phase(subject string) Phase {
+	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
+		return StartUp
+	}
+	now := Steady
+	for _, phase := range w.incomplete {
+		if phase == Rollout {
+			return Rollout
+		}
+		now = phase
+	}
+	return now
+}

@@ -1,0 +1,283 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// userOperation is an operation that a user may do. It adds one or two steps, or none
+// if no object fits.
+type userOperation struct {
+	weight int
+	do     func(*users)
+}
+
+var userOperations = []userOperation{
+	{8, (*users).scale},
+	{7, (*users).rollOut},
+	{2, (*users).pauseOrResume},
+	{1, (*users).rollBack},
+	{2, (*users).addOwner},
+	{2, (*users).addService},
+	{1, (*users).reselect},
+	{1, (*users).addPods},
+	{1, (*users).relabelPods},
+	{1, (*users).touch},
+	{2, (*users).configure},
+	{1, (*users).republish},
+	{1, (*users).remove},
+	{1, (*users).replace},
+}
+
+// addOwner creates a ReplicaSet, ReplicationController or Deployment with unique
+// labels. Two owners with one selector are not drawn.
+func (u *users) addOwner() {
+	room := u.room()
+	if len(u.free) == 0 || room < 2 {
+		return
+	}
+	name := u.free[0]
+	u.free = u.free[1:]
+	kind := faults.Pick(u.Rand, scenario.Deployment, scenario.Deployment, scenario.ReplicaSet, scenario.ReplicationController)
+	u.createObject(u.owner(scenario.Target{Kind: kind, Name: name}, room))
+	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
+}
+
+// owner draws an owner whose replicas are within the room.
+func (u *users) owner(target scenario.Target, room int) *scenario.Create {
+	replicas := 1 + u.IntN(max(1, room/2))
+	labels := map[string]string{"app": target.Name}
+	create := &scenario.Create{Target: target, Replicas: &replicas, Labels: labels, Selector: labels}
+	if u.IntN(5) == 0 {
+		create.MinReadySeconds = 1
+	}
+	if target.Kind != scenario.Deployment {
+		return create
+	}
+	create.Version = "v1"
+	create.Strategy = scenario.RollingUpdate
+	if u.IntN(4) == 0 {
+		create.Strategy = scenario.Recreate
+	} else if u.IntN(3) > 0 {
+		u.bounds(create)
+	}
+	if u.IntN(4) == 0 {
+		limit := u.IntN(3)
+		create.RevisionHistoryLimit = &limit
+	}
+	return create
+}
+
+// bounds draws maxSurge and maxUnavailable, of which at least one is above 0.
+func (u *users) bounds(create *scenario.Create) {
+	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
+	switch u.IntN(4) {
+	case 0:
+		create.MaxSurge = scenario.Number(0)
+	case 1:
+		create.MaxUnavailable = scenario.Number(0)
+	}
+}
+
+// share draws a number or a percentage of an owner's pods.
+func (u *users) share() *scenario.IntOrString {
+	if u.IntN(2) == 0 {
+		return scenario.Number(1 + u.IntN(4))
+	}
+	return scenario.Percent(faults.Pick(u.Rand, 1, 10, 25, 34, 50, 100))
+}
+
+func (u *users) scale() {
+	o := u.pick(owner)
+	replicas := u.newReplicas(o)
+	o.replicas = replicas
+	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
+}
+
+// newReplicas draws another number of replicas, sometimes 0.
+func (u *users) newReplicas(o *object) int {
+	if scalesUpOnly(o.create) {
+		return o.replicas + u.IntN(max(1, u.room()/2))
+	}
+	if u.IntN(10) == 0 {
+		return 0
+	}
+	return u.IntN(max(1, (o.replicas+u.room())*2/3) + 1)
+}
+
+// rollOut changes a Deployment to a new version or to an earlier one, and sometimes
+// scales it by the same update.
+func (u *users) rollOut() {
+	o := u.pick(deployment)
+	if o == nil {
+		return
+	}
+	version := o.versions + 1
+	if o.versions > 1 && u.IntN(4) == 0 {
+		version = 1 + u.IntN(o.versions-1)
+	}
+	o.versions = max(o.versions, version)
+	rollout := &scenario.Rollout{Target: o.Target, Version: fmt.Sprintf("v%d", version)}
+	if u.IntN(6) == 0 {
+		replicas := u.newReplicas(o)
+		o.replicas, rollout.Replicas = replicas, &replicas
+	}
+	u.await(u.step(rollout), o)
+}
+
+func (u *users) pauseOrResume() {
+	o := u.pick(deployment)
+	if o == nil {
+		return
+	}
+	if o.paused = !o.paused; o.paused {
+		u.step(&scenario.Pause{Target: o.Target})
+	} else {
+		u.step(&scenario.Resume{Target: o.Target})
+	}
+}
+
+func (u *users) rollBack() {
+	if o := u.pick(func(o *object) bool { return deployment(o) && o.versions > 1 && !o.paused }); o != nil {
+		u.step(&scenario.Rollback{Target: o.Target})
+	}
+}
+
+// addService creates a Service for an owner without one.
+func (u *users) addService() {
+	o := u.pick(func(o *object) bool {
+		return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
+	})
+	if o == nil {
+		return
+	}
+	u.createObject(&scenario.Create{
+		Target:                   scenario.Target{Kind: scenario.Service, Name: o.Name},
+		Selector:                 map[string]string{"app": o.Name},
+		Ports:                    firstPorts,
+		Headless:                 u.IntN(4) == 0,
+		PublishNotReadyAddresses: u.IntN(6) == 0,
+	})
+}
+
+// reselect changes the selector of a Service to another owner's pods.
+func (u *users) reselect() {
+	if s, o := u.pick(service), u.pick(owner); s != nil {
+		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
+	}
+}
+
+// configure changes fields of the spec of an owner.
+func (u *users) configure() {
+	o := u.pick(owner)
+	u.await(u.step(u.configuration(o)), o)
+}
+
+// configuration draws a configure of an owner. maxSurge is always above 0; see
+// [scalesUpOnly].
+func (u *users) configuration(o *object) *scenario.Configure {
+	configure := &scenario.Configure{Target: o.Target}
+	what := 0
+	if deployment(o) {
+		what = u.IntN(4)
+	}
+	switch {
+	case what == 1 && !scalesUpOnly(o.create):
+		configure.Strategy = faults.Pick(u.Rand, scenario.RollingUpdate, scenario.RollingUpdate, scenario.Recreate)
+		if configure.Strategy == scenario.RollingUpdate {
+			configure.MaxSurge, configure.MaxUnavailable = u.share(), u.share()
+		}
+	case what == 2:
+		configure.RevisionHistoryLimit = ptr.To(u.IntN(3))
+	case what == 3:
+		configure.ProgressDeadlineSeconds = ptr.To(60 + u.IntN(600))
+	default:
+		configure.MinReadySeconds = ptr.To(u.IntN(3))
+	}
+	return configure
+}
+
+// republish changes the ports or the type of a Service.
+func (u *users) republish() {
+	if s := u.pick(service); s != nil {
+		u.step(u.publication(s))
+	}
+}
+
+// publication draws a publish of a Service. A headless Service remains headless.
+func (u *users) publication(s *object) *scenario.Publish {
+	publish := &scenario.Publish{Target: s.Target}
+	switch what := u.IntN(4); {
+	case what == 0:
+		publish.PublishNotReadyAddresses = ptr.To(u.IntN(2) == 0)
+	case what == 1 && !s.create.Headless:
+		publish.Type = faults.Pick(u.Rand, scenario.NodePort, scenario.ExternalName, scenario.ClusterIP)
+		if publish.Type == scenario.ExternalName {
+			publish.ExternalName = s.Name + ".example.com"
+		}
+	default:
+		publish.Ports = faults.Pick(u.Rand, morePorts...)
+	}
+	return publish
+}
+
+// morePorts are the ports that replace [firstPorts].
+var morePorts = [][]scenario.Port{
+	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
+	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},
+	{firstPorts[0], {Name: "metrics", Port: 9090, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
+	{{Name: "nothing", Port: 53, TargetPort: scenario.PortName("dns"), Protocol: scenario.UDP}},
+	firstPorts,
+}
+
+var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
+
+// addPods creates pods that an owner may adopt, or must not change.
+func (u *users) addPods() {
+	o := u.pick(plain)
+	if o == nil {
+		return
+	}
+	u.createObject(&scenario.Create{
+		Target:     scenario.Target{Kind: scenario.Pod, Name: fmt.Sprintf("orphan%d", len(u.steps))},
+		Count:      1 + u.IntN(3),
+		Labels:     map[string]string{"app": o.Name},
+		Controller: faults.Pick(u.Rand, scenario.NoController, scenario.NoController, scenario.ForeignController),
+	})
+}
+
+// relabelPods changes the labels of pods, so that an owner releases or adopts them.
+func (u *users) relabelPods() {
+	if p, o := u.pick(pods), u.pick(plain); p != nil && o != nil {
+		u.step(&scenario.Label{Target: p.Target, Labels: map[string]string{"app": faults.Pick(u.Rand, o.Name, "nobody")}})
+	}
+}
+
+// touch changes a label that no selector has.
+func (u *users) touch() { u.enqueue(u.pick(owner)) }
+
+func (u *users) enqueue(o *object) {
+	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
+}
+
+// remove deletes an object, but not the last owner.
+func (u *users) remove() {
+	last := len(u.existing(owner)) == 1
+	if o := u.pick(func(o *object) bool { return !pods(o) && !(owner(o) && last) }); o != nil {
+		u.deleteObject(o)
+	}
+}
+
+// replace deletes an owner and creates another one with its name. A new Deployment
+// may find the ReplicaSets of the deleted one.
+func (u *users) replace() {
+	o := u.pick(owner)
+	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}
+	u.createObject(u.owner(o.Target, max(2, u.room())))
+}

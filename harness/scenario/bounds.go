@@ -1,0 +1,88 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds are the least and the greatest value of a field, from the field's tag
+// bounds, such as "1..50" or "0s..1m". Durations are in nanoseconds; a list or a
+// map has bounds on its length.
+type Bounds struct{ Min, Max int64 }
+
+// BoundsOf returns the bounds of a field, and whether it has some.
+func BoundsOf(field reflect.StructField) (Bounds, bool) {
+	low, high, ok := strings.Cut(field.Tag.Get("bounds"), "..")
+	if !ok {
+		return Bounds{}, false
+	}
+	return Bounds{parseBound(field, low), parseBound(field, high)}, true
+}
+
+// parseBound panics on a tag that is not a bound: a mistake in this package.
+func parseBound(field reflect.StructField, text string) int64 {
+	if duration, err := time.ParseDuration(text); err == nil && field.Type == durationType {
+		return int64(duration)
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("field %s has the bound %q", field.Name, text))
+	}
+	return number
+}
+
+// boundedField is a field with bounds.
+type boundedField struct {
+	name  string // in YAML
+	index []int
+	Bounds
+}
+
+var boundedFieldsOfTypes sync.Map // of []boundedField, by type
+
+// boundedFields returns the numbers and durations with bounds of a struct.
+func boundedFields(of reflect.Type) []boundedField {
+	if known, ok := boundedFieldsOfTypes.Load(of); ok {
+		return known.([]boundedField)
+	}
+	var fields []boundedField
+	for _, field := range visibleFields(of) {
+		kind := field.Type.Kind()
+		if kind == reflect.Pointer {
+			kind = field.Type.Elem().Kind()
+		}
+		if bounds, ok := BoundsOf(field); ok && (kind == reflect.Int || kind == reflect.Int64) {
+			fields = append(fields, boundedField{fieldTag(field), field.Index, bounds})
+		}
+	}
+	boundedFieldsOfTypes.Store(of, fields)
+	return fields
+}
+
+// bounded checks that the numbers and durations of a struct, which of points to,
+// are within the bounds of their tags. It skips pointers that are nil.
+func (v *validator) bounded(path string, of any) {
+	value := reflect.ValueOf(of).Elem()
+	for _, field := range boundedFields(value.Type()) {
+		found := value.FieldByIndex(field.index)
+		if found.Kind() == reflect.Pointer {
+			if found.IsNil() {
+				continue
+			}
+			found = found.Elem()
+		}
+		v.within(join(path, field.name), found, field.Bounds)
+	}
+}
+
+func (v *validator) within(path string, found reflect.Value, bounds Bounds) {
+	if n := found.Int(); found.Type() == durationType {
+		v.duration(path, time.Duration(n), time.Duration(bounds.Min), time.Duration(bounds.Max))
+	} else {
+		v.number(path, int(n), int(bounds.Min), int(bounds.Max))
+	}
+}

@@ -1,0 +1,45 @@
+package scenario
+
+import "reflect"
+
+// Clone returns a deep copy of the scenario.
+func (s *Scenario) Clone() *Scenario { return clone(reflect.ValueOf(s)).Interface().(*Scenario) }
+
+// clone returns a deep copy of the exported fields. It shares unexported fields,
+// because they belong to values that do not change.
+func clone(from reflect.Value) reflect.Value {
+	into := reflect.New(from.Type()).Elem()
+	into.Set(from)
+	switch from.Kind() {
+	case reflect.Pointer:
+		if !from.IsNil() {
+			into.Set(reflect.New(from.Type().Elem()))
+			into.Elem().Set(clone(from.Elem()))
+		}
+	case reflect.Interface:
+		if !from.IsNil() {
+			into.Set(clone(from.Elem()))
+		}
+	case reflect.Struct:
+		for _, field := range visibleFields(from.Type()) {
+			if field.IsExported() && len(field.Index) == 1 {
+				into.FieldByIndex(field.Index).Set(clone(from.FieldByIndex(field.Index)))
+			}
+		}
+	case reflect.Slice:
+		if !from.IsNil() {
+			into.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
+			for i := range from.Len() {
+				into.Index(i).Set(clone(from.Index(i)))
+			}
+		}
+	case reflect.Map:
+		if !from.IsNil() {
+			into.Set(reflect.MakeMap(from.Type()))
+			for _, key := range from.MapKeys() {
+				into.SetMapIndex(key, clone(from.MapIndex(key)))
+			}
+		}
+	}
+	return into
+}

@@ -1,0 +1,49 @@
+package scenario
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// Number returns a number of pods, or the number of a port.
+func Number(n int) *IntOrString { return &IntOrString{number: n} }
+
+// Percent returns a percentage of the replicas.
+func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "%"} }
+
+// PortName returns the name of a container port.
+func PortName(name string) *IntOrString { return &IntOrString{text: name} }
+
+// MakeParams returns the parameters of a fault from a struct with yaml tags, which
+// Decode reads back. It leaves out fields with a zero value, which get their default.
+func MakeParams(fault string, from any) (Params, error) {
+	value := reflect.Indirect(reflect.ValueOf(from))
+	if value.Kind() != reflect.Struct {
+		return Params{}, fmt.Errorf("making the parameters of %s: expected a struct, found a %T", fault, from)
+	}
+	fields := mapping{}
+	for _, field := range visibleFields(value.Type()) {
+		if name, found := fieldTag(field), value.FieldByIndex(field.Index); name != "" && !found.IsZero() {
+			fields = append(fields, entry{name: name, value: encode(found)})
+		}
+	}
+	return ParseParams(fault, fault, []byte(inline(&node{value: fields})))
+}
+
+// Text returns the value of a parameter as Marshal writes it, or "" if it is not given.
+func (p Params) Text(field string) string {
+	if p.node == nil {
+		return ""
+	}
+	fields, _ := p.node.value.(mapping)
+	switch value := fields.field(field); {
+	case value == nil:
+		return ""
+	default:
+		if text, ok := value.value.(string); ok {
+			return text
+		}
+		return inline(value)
+	}
+}

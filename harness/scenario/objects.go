@@ -1,0 +1,70 @@
+package scenario
+
+import (
+	"slices"
+	"strconv"
+)
+
+// PodsMax returns the greatest number of pods that the workload requests at one
+// time. It counts a quarter more for Deployments, because they surge.
+func (s *Scenario) PodsMax() int {
+	requested := map[Target]int{}
+	most := 0
+	for i := range s.Workload {
+		switch op := s.Workload[i].Operation.(type) {
+		case *Create:
+			requested[op.Target] = op.pods()
+		case *Scale:
+			requested[op.Target] = *op.Replicas
+		case *Rollout:
+			if op.Replicas != nil {
+				requested[op.Target] = *op.Replicas
+			}
+		case *Select:
+			if op.Kind == ReplicationController { // pods that it no longer selects remain
+				requested[Target{Kind: Pod, Name: op.Name + " before step " + strconv.Itoa(i)}] = requested[op.Target]
+			}
+		case *Delete:
+			delete(requested, op.Target)
+		}
+		sum := 0
+		for target, pods := range requested {
+			if target.Kind == Deployment {
+				pods += (pods + 3) / 4
+			}
+			sum += pods
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// pods returns the number of pods that the created object requests.
+func (c *Create) pods() int {
+	switch {
+	case c.Replicas != nil:
+		return *c.Replicas
+	case c.Kind == Pod:
+		return c.Count
+	}
+	return 0
+}
+
+// ExistingObjects returns the objects that exist when the workload deletes, in the
+// order of their creation.
+func (s *Scenario) ExistingObjects() []Target {
+	var existing []Target
+	for _, step := range s.Workload {
+		target, acts := step.Target()
+		if !acts {
+			continue
+		}
+		switch operationOf(step.Operation).effect {
+		case creates:
+			existing = append(existing, target)
+		case deletes:
+			existing = slices.DeleteFunc(existing, func(other Target) bool { return other == target })
+		}
+	}
+	return existing
+}

@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// comments are the doc comments of a package's source: of types by name, of fields
+// as Type.Field and of constants as Type=value.
+type comments map[string]string
+
+// parseComments reads the comments of the package in a directory.
+func parseComments(directory string) (comments, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	all := comments{}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return nil, fmt.Errorf("reading the comments of %s: %w", path, err)
+		}
+		for _, decl := range file.Decls {
+			if decl, ok := decl.(*ast.GenDecl); ok {
+				all.add(decl)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (c comments) add(decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			c[spec.Name.Name] = sentence(spec.Name.Name, decl.Doc.Text())
+			if of, ok := spec.Type.(*ast.StructType); ok {
+				c.addFields(spec.Name.Name, of)
+			}
+		case *ast.ValueSpec:
+			kind, ok := spec.Type.(*ast.Ident)
+			if !ok || len(spec.Values) != 1 {
+				continue
+			}
+			if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				value, _ := strconv.Unquote(literal.Value)
+				c[kind.Name+"="+value] = sentence("", spec.Comment.Text())
+			}
+		}
+	}
+}
+
+func (c comments) addFields(of string, fields *ast.StructType) {
+	for _, field := range fields.Fields.List {
+		for _, name := range field.Names {
+			c[of+"."+name.Name] = sentence(name.Name, field.Doc.Text())
+		}
+	}
+}
+
+// sentence returns a comment on one line. It omits the identifier that begins it:
+// "Nodes is the number of nodes." becomes "The number of nodes."
+func sentence(identifier, comment string) string {
+	text := strings.Join(strings.Fields(comment), " ")
+	if rest, ok := strings.CutPrefix(text, identifier+" "); ok && identifier != "" {
+		text = strings.TrimPrefix(rest, "is ")
+	}
+	if text == "" {
+		return ""
+	}
+	first := []rune(text)
+	first[0] = unicode.ToUpper(first[0])
+	return string(first)
+}

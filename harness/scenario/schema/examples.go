@@ -1,0 +1,113 @@
+package schema
+
+// The examples of the reference. Tests read all of them.
+
+const scenarioExample = `# yaml-language-server: $schema=https://raw.githubusercontent.com/kube-gauntlet/gauntlet/main/docs/schema/scenario.json
+name: burst-with-errors
+description: >
+  Half of the pod creates of a scale-up fail. A controller that counts a failed create
+  as a pod never reaches the desired number of pods.
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+    await: {until: available}
+  - scale: {kind: ReplicaSet, name: web, replicas: 20}
+faults:
+  - api-error: {verb: create, resource: pods, code: 500, every: 2}
+    when: {step: {index: 1, at: begun}}
+    for: 3s
+exercises: [expectations, converged]`
+
+// OperationExamples has a workload for each operation.
+var OperationExamples = map[string]string{
+	"create": `
+workload:
+  - create: {kind: Deployment, name: web, replicas: 4, version: v1, maxSurge: 50%, maxUnavailable: 0}
+  - create: {kind: Service, name: web, selector: {app: web}}
+  - create: {kind: Pod, name: orphan, count: 3, labels: {app: web}}`,
+	"scale": `
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+  - scale: {kind: ReplicaSet, name: web, replicas: 10}
+    after: 500ms`,
+	"delete": `
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 2}
+  - delete: {kind: ReplicaSet, name: web, propagation: orphan}
+    await: {until: gone}`,
+	"rollout": `
+workload:
+  - create: {kind: Deployment, name: web, replicas: 2, version: v1}
+  - rollout: {name: web, version: v2}
+    await: {until: complete}`,
+	"pause": `
+workload:
+  - create: {kind: Deployment, name: web, replicas: 2}
+  - pause: {name: web}
+  - rollout: {name: web, version: v2}`,
+	"resume": `
+workload:
+  - create: {kind: Deployment, name: web, replicas: 2, paused: true}
+  - resume: {name: web}`,
+	"rollback": `
+workload:
+  - create: {kind: Deployment, name: web, replicas: 2, version: v1}
+    await: {until: complete}
+  - rollout: {name: web, version: v2}
+  - rollback: {name: web, revision: 1}`,
+	"label": `
+workload:
+  - create: {kind: Pod, name: web, labels: {app: web, tier: a}}
+  - label: {kind: Pod, name: web, labels: {app: other}, remove: [tier]}`,
+	"annotate": `
+workload:
+  - create: {kind: Pod, name: web, labels: {app: web}}
+  - annotate: {kind: Pod, name: web, annotations: {controller.kubernetes.io/pod-deletion-cost: "-3"}}`,
+	"select": `
+workload:
+  - create: {kind: Service, name: web, selector: {app: web}}
+  - select: {name: web, selector: {app: other}}`,
+	"configure": `
+workload:
+  - create: {kind: Deployment, name: web, replicas: 2}
+  - configure: {kind: Deployment, name: web, strategy: RollingUpdate, maxSurge: 1, maxUnavailable: 0}`,
+	"publish": `
+workload:
+  - create: {kind: Service, name: web, selector: {app: web}}
+  - publish: {name: web, type: ExternalName, externalName: example.com}`,
+}
+
+// TriggerExamples has a list of faults for each trigger.
+var TriggerExamples = map[string]string{
+	"request": `
+faults:
+  - restart: {how: kill}
+    when: {request: {verb: create, resource: pods, owner: ReplicaSet/web, nth: 3, phase: committed}}
+    for: 2s`,
+	"event": `
+faults:
+  - watch-stall: {resource: pods}
+    when: {event: {resource: pods, type: ADDED, owner: ReplicaSet/web, nth: 3}}
+    for: 2s`,
+	"state": `
+faults:
+  - api-error: {verb: create, resource: pods, code: 500}
+    when: {state: {resource: pods, is: ready, atLeast: 2}}
+    until: {state: {resource: deployments.apps, is: progressing}}`,
+	"fault": `
+faults:
+  - api-error: {verb: create, resource: pods, code: 500}
+    for: 5s
+  - restart: {how: kill}
+    when: {fault: {index: 0, nth: 3}}
+    for: 2s`,
+	"step": `
+faults:
+  - pod-churn: {action: delete, every: 200ms}
+    when: {step: {index: 0, at: done}}
+    for: 2s`,
+	"after": `
+faults:
+  - restart: {how: kill}
+    when: {request: {verb: write}, after: {step: {index: 0, at: begun}}}
+    for: 2s`,
+}

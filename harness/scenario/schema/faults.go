@@ -1,0 +1,139 @@
+package schema
+
+import (
+	"errors"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// fault returns the schema of a fault: one type with its parameters, and the fields
+// that determine when it acts.
+func (g *generator) fault() object {
+	schema := g.structure(faultType)
+	properties := schema["properties"].(object)
+	var one []object
+	for _, of := range catalog.All {
+		properties[of.Name] = g.parameters(of)
+		one = append(one, requires(of.Name))
+	}
+	schema["oneOf"] = one
+	schema["allOf"] = []object{{
+		"if":   object{"properties": object{"times": object{"minimum": 1}}, "required": []string{"times"}},
+		"then": requires("when"),
+	}}
+	return schema
+}
+
+// parameters returns the schema of the parameters of a type of fault. Without a
+// required parameter, the mapping may be missing.
+func (g *generator) parameters(of faults.Type) object {
+	properties, required, types := object{}, []string{}, parameterTypes(of)
+	for _, param := range of.Params {
+		schema := g.parameter(param, types[param.Name])
+		describe(schema, param.Description)
+		properties[param.Name] = schema
+		if param.Default == "" {
+			required = append(required, param.Name)
+		}
+	}
+	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
+	describe(schema, of.Description+" "+of.Healing)
+	if len(required) > 0 {
+		schema["required"] = required
+	} else {
+		schema["type"] = []string{"object", "null"}
+	}
+	return schema
+}
+
+// decodedInto is Params that records the types of the fields that a fault decodes.
+type decodedInto struct{ types map[string]reflect.Type }
+
+var errRecorded = errors.New("recorded")
+
+func (d decodedInto) Decode(into any) error {
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("yaml"), ","); name != "" {
+			d.types[name] = field.Type
+		}
+	}
+	return errRecorded
+}
+
+func (decodedInto) Errorf(string, string, ...any) error { return errRecorded }
+
+func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorded }
+
+func parameterTypes(of faults.Type) map[string]reflect.Type {
+	types := map[string]reflect.Type{}
+	_, _ = of.New(decodedInto{types}) // its error is errRecorded
+	return types
+}
+
+var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
+
+// parameter returns the schema of a parameter of a type, with the bounds that the
+// catalog documents.
+func (g *generator) parameter(param faults.Param, of reflect.Type) object {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	match := numbers.FindStringSubmatch(param.Bounds)
+	values, isEnum := strings.CutPrefix(param.Bounds, "one of ")
+	switch {
+	case isEnum:
+		return g.enum(values, of)
+	case of == durationType:
+		bounds := &scenario.Bounds{}
+		if match != nil {
+			least, _ := time.ParseDuration(match[1])
+			bounds.Min = int64(least)
+		}
+		return g.value(of, bounds)
+	case match != nil && (of.Kind() == reflect.Slice || isInteger(of)):
+		least, _ := strconv.ParseInt(match[1], 10, 64)
+		most, _ := strconv.ParseInt(match[2], 10, 64)
+		return g.value(of, &scenario.Bounds{Min: least, Max: most})
+	}
+	schema := g.value(of, nil)
+	switch {
+	case of.Kind() == reflect.Float64:
+		schema["exclusiveMinimum"], schema["maximum"] = 0, 1 // every number is a probability
+	case param.Name == "owner":
+		schema["pattern"] = formats["ownerGlob"]["pattern"]
+	case strings.HasPrefix(param.Bounds, "a glob"):
+		schema["pattern"] = globPattern
+	}
+	return schema
+}
+
+// enum returns the schema of a list of values such as "a, b, c, with d only".
+func (g *generator) enum(list string, of reflect.Type) object {
+	list, _, _ = strings.Cut(list, ";")
+	var values []any
+	for _, word := range strings.Split(list, ", ") {
+		if strings.Contains(word, " ") {
+			break
+		}
+		if number, err := strconv.Atoi(word); err == nil && isInteger(of) {
+			values = append(values, number)
+		} else {
+			values = append(values, word)
+		}
+	}
+	schema := g.value(of, nil)
+	schema["enum"] = values
+	return schema
+}
+
+func isInteger(of reflect.Type) bool {
+	return slices.Contains([]reflect.Kind{reflect.Int, reflect.Int32, reflect.Int64}, of.Kind())
+}

@@ -1,0 +1,84 @@
+package schema
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func TestReferenceIsCurrent(t *testing.T) {
+	for path, generate := range map[string]func(string) ([]byte, error){
+		"docs/reference/scenario.md": ScenarioReference,
+		"docs/reference/triggers.md": TriggerReference,
+	} {
+		data, err := generate(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, path, data)
+	}
+}
+
+// TestExamples: the reader and the schema accept each example of the reference.
+func TestExamples(t *testing.T) {
+	const header = "name: example\ndescription: An example of the reference.\n"
+	texts := map[string]string{"scenario": scenarioExample}
+	for name, workload := range OperationExamples {
+		texts[name] = header + workload + "\n"
+	}
+	for name, faults := range TriggerExamples {
+		texts["trigger "+name] = header + "workload: [{create: {kind: ReplicaSet, name: web, replicas: 3}}]" + faults + "\n"
+	}
+	schema := compile(t)
+	for name, text := range texts {
+		if err := strictly(name, []byte(text)); err != nil {
+			t.Errorf("the reader rejects the example %s: %v", name, err)
+		}
+		if err := validateData(t, schema, []byte(text)); err != nil {
+			t.Errorf("the schema rejects the example %s: %v", name, err)
+		}
+	}
+}
+
+// TestReferenceIsComplete: each operation and each trigger has an example, and each
+// field, type and value has a comment.
+func TestReferenceIsComplete(t *testing.T) {
+	comments, err := parseComments(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operations, triggers []string
+	types := []reflect.Type{stepType, faultType, awaitType, triggerType, portType, reflect.TypeFor[scenario.Scenario](),
+		reflect.TypeFor[scenario.Cluster](), reflect.TypeFor[scenario.Subject](), reflect.TypeFor[scenario.Settle]()}
+	for _, op := range scenario.Operations() {
+		operations, types = append(operations, op.Name), append(types, op.Type)
+	}
+	for _, field := range scenario.FieldsOf(triggerType) {
+		triggers, types = append(triggers, field.Name), append(types, field.Type.Elem())
+	}
+	slices.Sort(operations)
+	slices.Sort(triggers)
+	if diff := cmp.Diff(operations, slices.Sorted(maps.Keys(OperationExamples))); diff != "" {
+		t.Errorf("examples of operations (-operations +examples):\n%s", diff)
+	}
+	if diff := cmp.Diff(triggers, slices.Sorted(maps.Keys(TriggerExamples))); diff != "" {
+		t.Errorf("examples of triggers (-triggers +examples):\n%s", diff)
+	}
+	for _, of := range types {
+		keys := []string{of.Name()}
+		for _, field := range scenario.FieldsOf(of) {
+			keys = append(keys, field.Struct+"."+field.GoName)
+		}
+		for _, key := range keys {
+			if !strings.HasSuffix(comments[key], ".") {
+				t.Errorf("the comment of %s is %q; expected a sentence", key, comments[key])
+			}
+		}
+	}
+}

@@ -1,0 +1,433 @@
+// Package schema generates the JSON Schema and the reference of the scenario format
+// from the types of package scenario, the catalog of faults and the table of checks.
+// Only the tests of this package and the files under docs use it.
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// object is a JSON object: a schema or a part of one.
+type object = map[string]any
+
+// generator collects the definitions of the schema.
+type generator struct {
+	comments    comments
+	definitions object
+}
+
+// JSONSchema returns the JSON Schema of scenario files. Source is the directory of
+// package scenario, whose comments become the descriptions.
+func JSONSchema(source string) ([]byte, error) {
+	comments, err := parseComments(source)
+	if err != nil {
+		return nil, err
+	}
+	g := &generator{comments: comments, definitions: object{
+		"duration":       object{"type": "string", "pattern": durationPattern(true), "description": durationText},
+		"signedDuration": object{"type": "string", "pattern": durationPattern(false), "description": durationText},
+	}}
+	root := g.structure(reflect.TypeFor[scenario.Scenario]())
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "gauntlet scenario"
+	root["$defs"] = g.definitions
+	data, err := json.MarshalIndent(root, "", "  ")
+	return append(data, '\n'), err
+}
+
+const durationText = "A duration such as 500ms, 8s or 1m30s."
+
+// durationPattern matches what time.ParseDuration reads.
+func durationPattern(positive bool) string {
+	sign := "[+-]?"
+	if positive {
+		sign = `\+?`
+	}
+	return "^" + sign + `(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
+}
+
+// The types with a schema of their own.
+var (
+	stepType     = reflect.TypeFor[scenario.Step]()
+	faultType    = reflect.TypeFor[scenario.Fault]()
+	awaitType    = reflect.TypeFor[scenario.Await]()
+	triggerType  = reflect.TypeFor[scenario.Trigger]()
+	createType   = reflect.TypeFor[scenario.Create]()
+	portType     = reflect.TypeFor[scenario.Port]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
+
+// reference returns a reference to the definition of a struct, which it adds.
+func (g *generator) reference(of reflect.Type) object {
+	name := of.Name()
+	if _, ok := g.definitions[name]; !ok {
+		g.definitions[name] = object{} // a trigger refers to itself
+		switch of {
+		case stepType:
+			g.definitions[name] = g.step()
+		case faultType:
+			g.definitions[name] = g.fault()
+		case triggerType:
+			g.definitions[name] = g.trigger()
+		default:
+			g.definitions[name] = g.structure(of)
+		}
+	}
+	return object{"$ref": "#/$defs/" + name}
+}
+
+// structure returns the schema of a struct.
+func (g *generator) structure(of reflect.Type) object {
+	properties, required := object{}, []string{}
+	for _, field := range scenario.FieldsOf(of) {
+		properties[field.Name] = g.field(field)
+		if field.Required && reflect.ValueOf(field.Default).IsZero() {
+			required = append(required, field.Name)
+		}
+	}
+	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	describe(schema, g.comments[of.Name()])
+	return schema
+}
+
+// field returns the schema of a field of the scenario format.
+func (g *generator) field(field scenario.FieldFormat) object {
+	schema := g.value(field.Type, field.Bounds)
+	maps.Copy(schema, formats[field.Format])
+	if field.Enum != nil {
+		schema["enum"] = field.Enum
+		if text := g.values(field.Type.Name(), field.Enum); text != "" {
+			schema["markdownDescription"] = g.comments[field.Struct+"."+field.GoName] + "\n\n" + text
+		}
+	}
+	if field.Name == "exercises" {
+		schema["items"] = checks()
+		schema["uniqueItems"] = true
+	}
+	if value := defaultOf(field); value != nil {
+		schema["default"] = value
+	}
+	describe(schema, g.comments[field.Struct+"."+field.GoName])
+	return schema
+}
+
+// values returns a list of the values of an enum with their comments, if they have
+// some.
+func (g *generator) values(of string, values []string) string {
+	var lines []string
+	for _, value := range values {
+		if comment := g.comments[of+"="+value]; comment != "" {
+			lines = append(lines, "- `"+value+"`: "+comment)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// defaultOf returns the default of a field in JSON, or nil.
+func defaultOf(field scenario.FieldFormat) any {
+	switch value := reflect.ValueOf(field.Default); {
+	case field.Required || value.Kind() == reflect.Struct:
+		return nil
+	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // the absent field has a meaning of its own
+		return nil
+	case field.Type == durationType:
+		return shortDuration(time.Duration(value.Int()))
+	case value.IsZero() && value.Kind() == reflect.String, value.Kind() == reflect.Pointer, value.Kind() == reflect.Map, value.Kind() == reflect.Slice:
+		return nil
+	}
+	return field.Default
+}
+
+// shortDuration omits the zero units that String has: 1m0s becomes 1m.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// value returns the schema of a Go type.
+func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
+	switch {
+	case of == durationType:
+		if bounds != nil && bounds.Min < 0 {
+			return object{"$ref": "#/$defs/signedDuration"}
+		}
+		return object{"$ref": "#/$defs/duration"}
+	case of == reflect.TypeFor[scenario.IntOrString]():
+		return object{}
+	}
+	switch of.Kind() {
+	case reflect.Pointer:
+		return g.value(of.Elem(), bounds)
+	case reflect.Struct:
+		return g.reference(of)
+	case reflect.Slice:
+		schema := object{"type": "array", "items": g.value(of.Elem(), nil)}
+		if bounds != nil {
+			schema["minItems"], schema["maxItems"] = bounds.Min, bounds.Max
+		}
+		return schema
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": g.value(of.Elem(), nil)}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Uint64:
+		return object{"type": "integer", "minimum": 0, "maximum": uint64(1<<64 - 1)}
+	}
+	schema := object{"type": "integer"}
+	if bounds != nil {
+		schema["minimum"], schema["maximum"] = bounds.Min, bounds.Max
+	}
+	return schema
+}
+
+const (
+	labelValuePattern = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+	domainLabel       = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
+	labelKeyPattern   = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$`
+)
+
+// formats are the constraints of the tag format.
+var formats = map[string]object{
+	"name":        {"pattern": "^" + domainLabel + "$", "maxLength": 63},
+	"domain":      {"pattern": `^` + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
+	"glob":        {"pattern": globPattern},
+	"ownerGlob":   {"pattern": `^[^/]*/[^/]*$`},
+	"labels":      {"propertyNames": object{"pattern": labelKeyPattern}, "additionalProperties": object{"type": "string", "pattern": labelValuePattern, "maxLength": 63}},
+	"annotations": {"propertyNames": object{"pattern": labelKeyPattern}},
+	"labelKeys":   {"items": object{"type": "string", "pattern": labelKeyPattern}},
+	"share": {"anyOf": []object{
+		{"type": "integer", "minimum": 0, "maximum": 20000},
+		{"type": "string", "pattern": "^0*([0-9]{1,2}|100)%$"},
+	}},
+	"port": {"anyOf": []object{
+		{"type": "integer", "minimum": 1, "maximum": 65535},
+		{"type": "string", "maxLength": 15, "allOf": []object{{"pattern": "^[a-z0-9](-?[a-z0-9])*$"}, {"pattern": "[a-z]"}}},
+	}},
+}
+
+// globPattern matches the patterns of path.Match, roughly.
+const globPattern = `^([^\[\\]|\\.|\[\^?[^\]]+\])*$`
+
+// checks returns the schema of a check ID. It accepts the renamed IDs too.
+func checks() object {
+	var ids []string
+	for _, c := range check.All {
+		ids = append(ids, c.ID)
+	}
+	return object{"anyOf": []object{
+		{"type": "string", "enum": ids},
+		{"type": "string", "enum": slices.Sorted(maps.Keys(scenario.RenamedChecks())), "deprecated": true, "description": "An old name, which a later release does not read."},
+	}}
+}
+
+func describe(schema object, text string) {
+	if text != "" {
+		schema["description"] = text
+	}
+}
+
+// step returns the schema of a step: one operation, or an await, or both.
+func (g *generator) step() object {
+	schema := g.structure(stepType)
+	properties := schema["properties"].(object)
+	var operations []object
+	for _, op := range scenario.Operations() {
+		properties[op.Name] = g.operation(op)
+		operations = append(operations, requires(op.Name))
+	}
+	await := g.structure(awaitType)
+	for _, field := range []string{"kind", "name"} { // beside an operation, both or none
+		await["required"] = without(await["required"].([]string), field)
+	}
+	await["dependentRequired"] = object{"kind": []string{"name"}, "name": []string{"kind"}}
+	await["allOf"] = conditionsOfKinds()
+	properties["await"] = await
+	alone := object{"properties": object{"await": requires("kind", "name")}, "required": []string{"await"}, "not": object{"anyOf": operations}}
+	schema["oneOf"] = append(slices.Clone(operations), alone)
+	return schema
+}
+
+func conditionsOfKinds() []object {
+	var rules []object
+	for _, kind := range scenario.Kinds() {
+		rules = append(rules, ifKind(kind.Kind, object{"properties": object{"until": object{"enum": kind.Conditions}}}))
+	}
+	return rules
+}
+
+func ifKind(kind scenario.Kind, then object) object {
+	return object{"if": object{"properties": object{"kind": object{"const": kind}}, "required": []string{"kind"}}, "then": then}
+}
+
+func requires(fields ...string) object { return object{"required": fields} }
+
+func without(words []string, word string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(other string) bool { return other == word })
+}
+
+// operation returns the schema of an operation with the rules between its fields.
+func (g *generator) operation(op scenario.OperationFormat) object {
+	schema := g.structure(op.Type)
+	kind := schema["properties"].(object)["kind"].(object)
+	kind["enum"] = op.Kinds
+	delete(kind, "markdownDescription")
+	if len(op.Kinds) == 1 {
+		kind["default"] = op.Kinds[0]
+		schema["required"] = without(schema["required"].([]string), "kind")
+	}
+	if rules := operationRules[op.Name]; rules != nil {
+		maps.Copy(schema, rules())
+	}
+	return schema
+}
+
+// operationRules are the rules between the fields of operations.
+var operationRules = map[string]func() object{
+	"create":    func() object { return object{"allOf": createRules()} },
+	"configure": func() object { return object{"allOf": configureRules()} },
+	"publish": func() object {
+		return object{
+			"anyOf": []object{requires("type"), requires("externalName"), requires("ports"), requires("publishNotReadyAddresses")},
+			"if":    object{"properties": object{"type": object{"const": "ExternalName"}}, "required": []string{"type"}},
+			"then":  requires("externalName"),
+			"else":  object{"properties": object{"externalName": object{"const": ""}}},
+			"allOf": []object{namedPorts},
+		}
+	},
+	"label": func() object {
+		return object{"anyOf": []object{notEmpty("labels", "minProperties"), notEmpty("remove", "minItems")}}
+	},
+	"annotate": func() object {
+		return object{"anyOf": []object{notEmpty("annotations", "minProperties"), notEmpty("remove", "minItems")}}
+	},
+	"select": func() object {
+		return object{"allOf": []object{ifKind(scenario.ReplicationController, object{"properties": object{"selector": object{"minProperties": 1}}})}}
+	},
+}
+
+func notEmpty(field, keyword string) object {
+	return object{"properties": object{field: object{keyword: 1}}, "required": []string{field}}
+}
+
+// namedPorts requires a name of each of several ports.
+var namedPorts = object{
+	"if":   object{"properties": object{"ports": object{"minItems": 2}}, "required": []string{"ports"}},
+	"then": object{"properties": object{"ports": object{"items": requires("name")}}},
+}
+
+// positiveShare requires that one of the bounds of a rolling update is above 0.
+var positiveShare = object{"not": object{
+	"properties": object{"maxSurge": noShare, "maxUnavailable": noShare},
+	"required":   []string{"maxSurge", "maxUnavailable"},
+}}
+
+var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
+
+// createRules has the fields of each kind. A field that a kind does not have may have
+// its default, because Marshal writes it.
+func createRules() []object {
+	var rules []object
+	for _, kind := range scenario.Kinds() {
+		properties := object{}
+		for _, field := range scenario.FieldsOf(createType) {
+			if field.Name == "kind" || field.Name == "name" || slices.Contains(kind.Create, field.Name) {
+				continue
+			}
+			switch field.Type.Kind() {
+			case reflect.Int, reflect.String, reflect.Bool:
+				properties[field.Name] = object{"const": field.Default}
+			default:
+				properties[field.Name] = false
+			}
+		}
+		then := object{"properties": properties}
+		if kind.HasReplicas {
+			then["required"] = []string{"replicas"}
+		}
+		rules = append(rules, ifKind(kind.Kind, then))
+	}
+	recreate := object{"properties": object{"strategy": object{"const": "Recreate"}}, "required": []string{"strategy"}}
+	external := object{"properties": object{"externalName": object{"minLength": 1}}, "required": []string{"externalName"}}
+	noPorts := object{"properties": object{"ports": object{"maxItems": 0}}, "required": []string{"ports"}}
+	headless := object{"properties": object{"headless": object{"const": true}}, "required": []string{"headless"}}
+	return append(rules, positiveShare, namedPorts,
+		object{"if": recreate, "then": object{"properties": object{"maxSurge": false, "maxUnavailable": false}}},
+		object{"if": external, "then": object{"properties": object{"headless": object{"const": false}}}},
+		object{"if": noPorts, "then": object{"anyOf": []object{headless, external}}},
+	)
+}
+
+func configureRules() []object {
+	rules := []object{positiveShare}
+	for _, kind := range scenario.Kinds() {
+		if kind.Configure == nil {
+			continue
+		}
+		properties, some := object{}, []object{}
+		for _, field := range scenario.FieldsOf(reflect.TypeFor[scenario.Configure]()) {
+			switch {
+			case slices.Contains(kind.Configure, field.Name):
+				some = append(some, requires(field.Name))
+			case field.Name != "kind" && field.Name != "name":
+				properties[field.Name] = false
+			}
+		}
+		rules = append(rules, ifKind(kind.Kind, object{"properties": properties, "anyOf": some}))
+	}
+	rolling := object{"properties": object{"strategy": object{"const": "RollingUpdate"}}, "required": []string{"strategy"}}
+	return append(rules, object{"if": object{"anyOf": []object{requires("maxSurge"), requires("maxUnavailable")}}, "then": rolling})
+}
+
+// trigger returns the schema of a trigger, with the old names of its fields.
+func (g *generator) trigger() object {
+	schema := g.structure(triggerType)
+	properties := schema["properties"].(object)
+	var one []object
+	for _, field := range scenario.FieldsOf(triggerType) {
+		if field.Name != "after" {
+			one = append(one, requires(field.Name))
+		}
+	}
+	for old, name := range scenario.RenamedFields(triggerType) {
+		renamed := maps.Clone(properties[name].(object))
+		renamed["deprecated"], renamed["description"] = true, "The old name of "+name+"."
+		properties[old] = renamed
+		one = append(one, requires(old))
+	}
+	schema["oneOf"] = one
+
+	var rules []object
+	state := g.definitions["StateTrigger"].(object)
+	for _, resource := range scenario.StateResources() {
+		rules = append(rules, object{
+			"if":   object{"properties": object{"resource": object{"const": resource}}, "required": []string{"resource"}},
+			"then": object{"properties": object{"is": object{"enum": scenario.StatesOf(resource)}}},
+		})
+	}
+	state["allOf"] = append(rules, object{
+		"if":   object{"properties": object{"atLeast": object{"const": 0}}, "required": []string{"atLeast"}},
+		"then": requires("atMost"),
+	})
+	return schema
+}
