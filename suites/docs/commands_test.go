@@ -409,7 +409,7 @@ func runBlock(t *testing.T, directory, path string, b *block, status string) {
 
 func TestSplitCommands(t *testing.T) {
 	for line, want := range map[string]string{
-		`make chaos ARGS='burst --subject=upstream'`:     `[[make chaos ARGS=burst --subject=upstream]]`,
+		`make chaos ARGS='burst --subject=upstream'`:      `[[make chaos ARGS=burst --subject=upstream]]`,
 		`bin/gauntlet up >k 2>/dev/null && kubectl get x`: `[[bin/gauntlet up] [kubectl get x]]`,
 		`gauntlet list # all of them`:                     `[[gauntlet list]]`,
 		`gauntlet list checks | head -5`:                  `[[gauntlet list checks] [head -5]]`,
