@@ -34,7 +34,7 @@ type block struct {
 }
 
 var (
-	fence    = regexp.MustCompile("^ *(```+) *([a-z]*) *(.*)$")
+	fence    = regexp.MustCompile("^( *)(```+) *([a-z]*) *(.*)$")
 	heading  = regexp.MustCompile(`^#{1,6} +(.+?) *#*$`)
 	codeSpan = regexp.MustCompile("`[^`]*`")
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
@@ -78,17 +78,17 @@ func readDocuments(t *testing.T) []*document {
 func parseDocument(path, text string) *document {
 	d := &document{path: path, anchors: map[string]bool{}}
 	var open *block
-	var closing string
+	var indent, closing string // of the open block
 	for i, line := range strings.Split(text, "\n") {
 		match := fence.FindStringSubmatch(line)
 		switch {
-		case open != nil && match != nil && match[1] == closing && match[2]+match[3] == "":
+		case open != nil && match != nil && match[2] == closing && match[3]+match[4] == "":
 			d.blocks = append(d.blocks, *open)
 			open = nil
 		case open != nil:
-			open.lines = append(open.lines, strings.TrimPrefix(line, "    "))
+			open.lines = append(open.lines, strings.TrimPrefix(line, indent))
 		case match != nil:
-			open, closing = &block{line: i + 1, language: match[2], info: match[3]}, match[1]
+			open, indent, closing = &block{line: i + 1, language: match[3], info: match[4]}, match[1], match[2]
 		default:
 			d.addProse(line)
 			continue
