@@ -1,0 +1,74 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
+
+// TestLinks requires that every relative link and image names a file of the project, and
+// every fragment an anchor of that file.
+func TestLinks(t *testing.T) {
+	documents := readDocuments(t)
+	byPath := map[string]*document{}
+	for _, d := range documents {
+		byPath[d.path] = d
+	}
+	checked := 0
+	for _, d := range documents {
+		for i, line := range d.prose {
+			for _, match := range link.FindAllStringSubmatch(line, -1) {
+				if problem := problemOfLink(d, match[1], byPath); problem != "" {
+					t.Errorf("%s:%d: link %s: %s", d.path, i+1, match[1], problem)
+				}
+				checked++
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("found no links; expected some")
+	}
+}
+
+// problemOfLink returns why a link leads nowhere, or "".
+func problemOfLink(from *document, target string, byPath map[string]*document) string {
+	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+		return ""
+	}
+	file, fragment, _ := strings.Cut(target, "#")
+	path := from.path
+	if file != "" {
+		path = filepath.ToSlash(filepath.Join(filepath.Dir(from.path), file))
+	}
+	if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+		return "found no file " + path
+	}
+	if fragment == "" {
+		return ""
+	}
+	d := byPath[path]
+	if d == nil {
+		return path + " is no Markdown file of the project"
+	}
+	if !d.anchors[fragment] {
+		return "found no heading with the anchor #" + fragment + " in " + path
+	}
+	return ""
+}
+
+func TestSlugs(t *testing.T) {
+	for title, want := range map[string]string{
+		"A run directory":           "a-run-directory",
+		"`stuck-scaling`: the run":  "stuck-scaling-the-run",
+		"Don't [link](x.md) twice!": "dont-link-twice",
+		"rbac_audit (RBAC)":         "rbac_audit-rbac",
+	} {
+		if got := slugOf(title); got != want {
+			t.Errorf("%q: found the anchor %q, expected %q", title, got, want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// root is the top of the project.
+var root = filepath.Join("..", "..")
+
+// document is one Markdown file.
+type document struct {
+	path   string // from root, with slashes
+	blocks []block
+	// prose is the text with its code blanked out, line by line.
+	prose []string
+	// anchors are the fragments that links may name.
+	anchors map[string]bool
+}
+
+// block is one fenced code block.
+type block struct {
+	line     int // of the opening fence, from 1
+	language string
+	info     string // the words after the language
+	lines    []string
+}
+
+var (
+	fence    = regexp.MustCompile("^( *)(```+) *([a-z]*) *(.*)$")
+	heading  = regexp.MustCompile(`^#{1,6} +(.+?) *#*$`)
+	codeSpan = regexp.MustCompile("`[^`]*`")
+	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	htmlID   = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
+)
+
+// readDocuments returns every Markdown file of the project. What builds and runs leave
+// behind is no part of the project.
+func readDocuments(t *testing.T) []*document {
+	t.Helper()
+	var all []*document
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"bin", "out", "testdata"}, name)) {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || filepath.Ext(name) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		all = append(all, parseDocument(filepath.ToSlash(relative), string(text)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// parseDocument splits a Markdown text into its code blocks and its prose.
+func parseDocument(path, text string) *document {
+	d := &document{path: path, anchors: map[string]bool{}}
+	var open *block
+	var indent, closing string // of the open block
+	for i, line := range strings.Split(text, "\n") {
+		match := fence.FindStringSubmatch(line)
+		switch {
+		case open != nil && match != nil && match[2] == closing && match[3]+match[4] == "":
+			d.blocks = append(d.blocks, *open)
+			open = nil
+		case open != nil:
+			open.lines = append(open.lines, strings.TrimPrefix(line, indent))
+		case match != nil:
+			open, indent, closing = &block{line: i + 1, language: match[3], info: match[4]}, match[1], match[2]
+		default:
+			d.addProse(line)
+			continue
+		}
+		d.prose = append(d.prose, "")
+	}
+	return d
+}
+
+// addProse adds a line outside code blocks, and the anchors that it defines.
+func (d *document) addProse(line string) {
+	if match := heading.FindStringSubmatch(line); match != nil {
+		slug := slugOf(match[1])
+		for n, base := 1, slug; d.anchors[slug]; n++ {
+			slug = base + "-" + strconv.Itoa(n)
+		}
+		d.anchors[slug] = true
+	}
+	for _, match := range htmlID.FindAllStringSubmatch(line, -1) {
+		d.anchors[match[1]] = true
+	}
+	d.prose = append(d.prose, codeSpan.ReplaceAllString(line, "``"))
+}
+
+// slugOf returns the anchor that a Markdown renderer gives a heading.
+func slugOf(title string) string {
+	title = linkText.ReplaceAllString(title, "$1")
+	var slug strings.Builder
+	for _, r := range strings.ToLower(title) {
+		switch {
+		case r == ' ':
+			slug.WriteRune('-')
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			slug.WriteRune(r)
+		}
+	}
+	return slug.String()
+}
