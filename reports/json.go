@@ -62,7 +62,7 @@ type jsonEvidence struct {
 	Records    []int64       `json:"records,omitempty"`
 	KnownIssue string        `json:"knownIssue,omitempty"`
 	// Weakness is the number of the known issue in schema 1. It is only read.
-	Weakness int `json:"weakness,omitempty"`
+	Weakness int `json:"weakness,omitempty"` // schema 1
 }
 
 // JSON writes the runs as JSON, in the format of the package comment.
