@@ -243,8 +243,8 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 	return false, ended
 }
 
-// podEnqueuesService reports whether the last delivery of a pod enqueues its Services,
-// and, if not, whether the pod ended with it.
+// podEnqueuesService reports whether the last delivery of a pod enqueues its Services. If
+// it does not, it reports whether the pod ended with that delivery.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)

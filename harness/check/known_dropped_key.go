@@ -2,15 +2,15 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// maxRetries is how often upstream tries what Deployments and Services ask for, without a
-// success between, before it waits for something else to happen.
+// maxRetries is the number of failed syncs after which upstream drops the key of a
+// Deployment or Service. It then waits for the next event.
 const maxRetries = 16
 
-// droppedKeys is what processes have tried so often without success that they have given it
-// up, until something else happens. Then they begin to count anew.
+// droppedKeys holds the work queue keys that processes dropped after maxRetries failures.
+// The next event for a key resets its count.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys follows calls that are not for pods.
+// newDroppedKeys returns a tracker of the calls that of selects.
 func newDroppedKeys(of func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, of)}
 }
@@ -21,15 +21,15 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 			keys.recordEvent(m, event.workQueueKey)
 		}
 	}
-	// In the try that failed, the status may be written after it.
+	// The sync with the failed call may still write the status.
 	if m.sent != nil && r.Request.Subresource != "status" {
 		keys.recordWork(m, m.sent)
 	}
 	keys.failedAttempts.observe(m, r)
 }
 
-// certainlyEnqueues reports whether what came wakes a Service, or a Deployment for certain: of its
-// ReplicaSets and their pods not all does.
+// certainlyEnqueues reports whether a delivery certainly enqueues a Service or Deployment.
+// Not every event of its ReplicaSets and their pods enqueues a Deployment.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
@@ -39,8 +39,8 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == deploymentResource
 }
 
-// recordWork takes in that a process works on a key. If it does no more of the try that
-// failed, something else has happened.
+// recordWork records that a process sent a call for a key. If the failed sync is too long
+// ago to have sent it, an event must have enqueued the key.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -49,8 +49,8 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether some process has given an item up, and nothing has made it
-// take it up since.
+// explains reports whether some process dropped the key of an object, and no event has
+// enqueued it since.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

@@ -8,14 +8,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Back-off of a work queue of upstream's, of one key (contract ReplicaSet 17).
+// The back-off of one key in the work queue of upstream (contract ReplicaSet 17).
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 1000 * time.Second
 )
 
-// backingOffKeys is what processes have tried for owners of pods without success, as long as no
-// news has come of them since: so they wait for their next try.
+// backingOffKeys holds the failed calls for owners of pods since the last event for the
+// owner. Such a key waits for its next retry.
 type backingOffKeys struct{ *failedAttempts }
 
 func newBackingOffKeys() backingOffKeys {
@@ -31,9 +31,9 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// enqueuesOwner reports whether what came is news to an owner of pods. An orphan of which
-// nothing has changed by which it is claimed wakes nobody, nor does a list that says of
-// the owner's pods what was known.
+// enqueuesOwner reports whether a delivery enqueues an owner of pods. An orphan enqueues no
+// owner unless its labels, controllerRef or phase changed. A list enqueues no owner whose
+// pods are unchanged.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {
@@ -44,16 +44,16 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 		return pod.ControllerRef() != nil || view.podStateSince[pod.UID] == m.seq
 	}
 	for uid := range view.controlled[key.uid] {
-		if known := view.podVersions.byPod[uid]; len(known) == 0 || known[len(known)-1].since == m.processTime {
+		if versions := view.podVersions.byPod[uid]; len(versions) == 0 || versions[len(versions)-1].since == m.processTime {
 			return true
 		}
 	}
-	gone := view.podVersions.removed
-	return len(gone) > 0 && gone[len(gone)-1].since == m.processTime
+	removed := view.podVersions.removed
+	return len(removed) > 0 && removed[len(removed)-1].since == m.processTime
 }
 
-// explains reports whether the next try for an owner is still to come, by the back-off
-// that upstream has, in some process.
+// explains reports whether some process still waits for the next retry for an owner,
+// according to the back-off of upstream.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {
@@ -65,7 +65,7 @@ func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	return false
 }
 
-// backOffAfter is how long a key waits that has failed so often.
+// backOffAfter returns the back-off of a key after the given number of failures.
 func backOffAfter(failures int) time.Duration {
 	wait := firstRetry
 	for n := 1; n < failures && wait < lastRetry; n++ {

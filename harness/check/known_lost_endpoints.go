@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites is the Services of whose Endpoints a write was made that the process
-// was not told of, and none since that it was told of.
+// lostEndpointsWrites holds the Services whose last Endpoints write was committed, but
+// whose response the process did not receive.
 type lostEndpointsWrites map[workQueueKey]bool
 
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {

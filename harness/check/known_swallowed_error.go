@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// abandonedScaleDowns is the Deployments of which the last that was written of any of their
-// ReplicaSets failed to scale one down.
+// abandonedScaleDowns holds the Deployments whose last ReplicaSet write was a scale-down
+// that failed.
 type abandonedScaleDowns map[workQueueKey]bool
 
 func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {

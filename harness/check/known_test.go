@@ -9,9 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// buildStuckScaling tells of a rollout from v1 to v2 that has not got beyond its beginning
-// within a minute, the only pods being those of a ReplicaSet of that size, which was
-// last scaled for so many replicas.
+// buildStuckScaling builds a rollout from v1 to v2 that does not progress. Only the old
+// ReplicaSet has pods; size is its size, and desired its desired-replicas annotation.
 func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.deployment("web", replicas, rollingUpdate(0, 1))
 	h.replicaSetOfSize("web", "v1", size, size, desired)
@@ -20,9 +19,9 @@ func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.settledStatus(replicas)
 }
 
-// buildNamesakeStatus tells of a status that is written onto an owner of the same name as the one that
-// it is of, which the process knows from a live read or was told of, and says that it
-// has so many pods.
+// buildNamesakeStatus builds a status write of a deleted ReplicaSet to a new one with the
+// same name. The process read the new one live, or it was delivered. The status says pods
+// replicas.
 func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	old := deliveredReplicaSet(h, 1)
 	h.running(old, 1)
@@ -42,8 +41,8 @@ func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	})
 }
 
-// buildEarlyLeftovers tells of a process that begins, with Endpoints in view and not their Service,
-// which has been there for some time, and deletes them.
+// buildEarlyLeftovers builds the start of a process that deletes Endpoints. They are in
+// its cache, and their Service, which has existed for some time, is not.
 func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.list(serviceResource)
 	h.commit(history.Added, history.Object{
@@ -57,14 +56,14 @@ func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.wait(time.Minute)
 }
 
-// buildRefusedCreates tells of Endpoints that cannot be made, so often, and never are.
+// buildRefusedCreates builds creates of Endpoints that all fail.
 func buildRefusedCreates(h *historyBuilder, tries int) {
 	h.service("web", nil)
 	h.list(endpointsResource)
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
-// buildFailedWrites tells of an owner for which no pod can be made, and so many tries.
+// buildFailedWrites builds creates of pods for an owner that all fail.
 func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
@@ -72,7 +71,7 @@ func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	h.create(owner).answered(500)
 }
 
-// buildFailedAdoption tells of an orphan that an owner may not adopt, and so many tries.
+// buildFailedAdoption builds attempts to adopt an orphan that all fail.
 func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) {
 	owner := deliveredReplicaSet(h, 1)
 	orphan = h.pod(nil, "web")
@@ -82,7 +81,8 @@ func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) 
 	return orphan
 }
 
-// buildLatePods tells of an owner whose two pods are made, and made again after a time.
+// buildLatePods builds an owner whose two pods are created, and created again after a
+// time.
 func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
@@ -91,29 +91,29 @@ func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	h.createAll(owner, 2)
 }
 
-// endPod says of a pod that has an address that it has failed.
+// endPod commits the failure of a pod that has an address.
 func (h *historyBuilder) endPod(pod *history.Object, ready bool) *history.Object {
 	o := *h.find(pod.Name)
 	o.Body = []byte(strings.Replace(string(h.podBodyWithAddress(&o, ready)), `"Running"`, `"Failed"`, 1))
 	return h.commit(history.Modified, o)
 }
 
-// podBodyWithAddress is the body of a pod that has an address, with another readiness.
+// podBodyWithAddress returns the body of a pod with the given readiness.
 func (h *historyBuilder) podBodyWithAddress(pod *history.Object, ready bool) []byte {
 	readiness := map[bool]string{true: `"status":"True"`, false: `"status":"False"`}
 	return []byte(strings.Replace(string(pod.Body), readiness[!ready], readiness[ready], 1))
 }
 
 func TestKnownIssues(t *testing.T) {
-	settling := func(tell func(h *historyBuilder)) func(h *historyBuilder) {
+	settling := func(build func(h *historyBuilder)) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
-			tell(h)
+			build(h)
 			h.phase(history.PhaseSettle)
 			h.wait(time.Minute)
 		}
 	}
-	// unready tells of Endpoints that say for good that their pod is not ready, after
-	// a write that ended in some way.
+	// unready builds Endpoints that keep listing their pod as not ready, after a write that
+	// ends in the given way.
 	unready := func(ends func(h *historyBuilder, step *requestStep)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -123,8 +123,7 @@ func TestKnownIssues(t *testing.T) {
 			ends(h, h.writeEndpoints("update", "web"))
 		})
 	}
-	// listed tells of a Service whose Endpoints list two pods, as they say, and of what
-	// becomes of the pods.
+	// listed builds a Service whose Endpoints list two pods, and the changes of these pods.
 	listed := func(ready bool, becomes func(h *historyBuilder, a, b *history.Object)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -140,22 +139,22 @@ func TestKnownIssues(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		name string
-		tell func(h *historyBuilder)
-		want *KnownIssue // nil: it is not known for that
-		of   string      // the check
+		name  string
+		build func(h *historyBuilder)
+		want  *KnownIssue // nil if no known issue explains it
+		of    string      // the check
 	}{
-		{"its only pods are as many as it asks for, by another note", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
-		{"its only pods are as many, by the right note", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 4) }), nil, "rollout-complete"},
-		{"its only pods are more, by another note", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 5, 5) }), nil, "rollout-complete"},
-		{"two have pods, by another note, and it is Recreate by now", settling(func(h *historyBuilder) {
+		{"the only active ReplicaSet has the new size and a stale annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
+		{"the only active ReplicaSet has the new size and a current annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 4) }), nil, "rollout-complete"},
+		{"the only active ReplicaSet is larger and has a stale annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 5, 5) }), nil, "rollout-complete"},
+		{"two active ReplicaSets have stale annotations, strategy Recreate", settling(func(h *historyBuilder) {
 			h.deployment("web", 8, fields{"type": "Recreate"})
 			h.replicaSetOfSize("web", "v1", 5, 5, 5)
 			h.replicaSetOfSize("web", "v2", 1, 1, 5)
 			h.rollTo("web", "v2")
 			h.settledStatus(8)
 		}), recreateScaling, "rollout-complete"},
-		{"two have pods, by another note, in a rolling update", settling(func(h *historyBuilder) {
+		{"two active ReplicaSets have stale annotations, strategy RollingUpdate", settling(func(h *historyBuilder) {
 			h.deployment("web", 8, rollingUpdate(1, 0))
 			h.replicaSetOfSize("web", "v1", 5, 5, 5)
 			h.replicaSetOfSize("web", "v2", 1, 1, 5)
@@ -166,7 +165,7 @@ func TestKnownIssues(t *testing.T) {
 			buildStuckScaling(h, 5, 5, 5)
 			h.resize(h.find("web-v1"), 4).answered(500)
 		}), swallowedError, "rollout-complete"},
-		{"the last scale-down failed, of the life before", settling(func(h *historyBuilder) {
+		{"the last scale-down failed, before a restart of the process", settling(func(h *historyBuilder) {
 			buildStuckScaling(h, 5, 5, 5)
 			h.resize(h.find("web-v1"), 4).answered(500)
 			h.restart("subject-0")
@@ -181,12 +180,12 @@ func TestKnownIssues(t *testing.T) {
 			h.resize(h.find("web-v1"), 4).answered(500)
 			h.renumber(h.find("web-v2"), "2").answered(200)
 		}), nil, "rollout-complete"},
-		{"the answer to the last write was lost", unready(func(_ *historyBuilder, step *requestStep) { step.lost() }), lostEndpoints, "endpoints-exact"},
-		{"the answer to the last write was lost, and another process started", unready(func(h *historyBuilder, step *requestStep) {
+		{"the response to the last write was lost", unready(func(_ *historyBuilder, step *requestStep) { step.lost() }), lostEndpoints, "endpoints-exact"},
+		{"the response to the last write was lost, and another process started", unready(func(h *historyBuilder, step *requestStep) {
 			step.lost()
 			h.restart("subject-1")
 		}), lostEndpoints, "endpoints-exact"},
-		{"the answer to the last write was lost, in the life before", unready(func(h *historyBuilder, step *requestStep) {
+		{"the response to the last write was lost, before a restart of the process", unready(func(h *historyBuilder, step *requestStep) {
 			step.lost()
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
@@ -195,24 +194,24 @@ func TestKnownIssues(t *testing.T) {
 			step.lost()
 			h.writeEndpoints("update", "web").answered(200)
 		}), nil, "endpoints-exact"},
-		{"a pod ended, and was told to be ready", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.deliver(h.endPod(a, true)) }), unnoticedEnd, "endpoints-exact"},
+		{"a pod ended, and was delivered as ready", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.deliver(h.endPod(a, true)) }), unnoticedEnd, "endpoints-exact"},
 		{"a pod ended that had been as it was for long", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.wait(time.Hour)
 			h.deliver(h.endPod(a, true))
 		}), unnoticedEnd, "endpoints-exact"},
 		{"a pod ended that was not ready", listed(false, func(h *historyBuilder, a, _ *history.Object) { h.deliver(h.endPod(a, false)) }), unnoticedEnd, "endpoints-exact"},
-		{"both ended, and were told to be ready", listed(true, func(h *historyBuilder, a, b *history.Object) {
+		{"both ended, and were delivered as ready", listed(true, func(h *historyBuilder, a, b *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.wait(3 * time.Second)
 			h.deliver(h.endPod(b, true))
 		}), unnoticedEnd, "endpoints-exact"},
-		{"a pod ended, and was told to be ready no more", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.deliver(h.endPod(a, false)) }), nil, "endpoints-exact"},
-		{"a pod ended, and was told to be ready no more later", listed(true, func(h *historyBuilder, a, _ *history.Object) {
+		{"a pod ended, and was delivered as ready no more", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.deliver(h.endPod(a, false)) }), nil, "endpoints-exact"},
+		{"a pod ended, and was delivered as ready no more later", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.wait(3 * time.Second)
 			h.deliver(h.endPod(a, false))
 		}), nil, "endpoints-exact"},
-		{"a pod ended, and nobody told", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.endPod(a, true) }), nil, "endpoints-exact"},
+		{"a pod ended without a delivery", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.endPod(a, true) }), nil, "endpoints-exact"},
 		{"a pod ended, and was found so in a list", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.endPod(a, true)
 			h.list(podResource)
@@ -238,7 +237,7 @@ func TestKnownIssues(t *testing.T) {
 			h.deliver(h.endPod(a, true))
 			h.restart("subject-1")
 		}), unnoticedEnd, "endpoints-exact"},
-		{"a pod ended, and there was other news of the Service after it", listed(true, func(h *historyBuilder, a, _ *history.Object) {
+		{"a pod ended, and another event for the Service followed", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 		}), nil, "endpoints-exact"},
@@ -256,25 +255,25 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(3 * time.Second)
 			h.writeEndpoints("update", "web").answered(200)
 		}), nil, "endpoints-exact"},
-		{"a pod ended, in the life before", listed(true, func(h *historyBuilder, a, _ *history.Object) {
+		{"a pod ended, before a restart of the process", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
-		{"a status goes to a namesake that was read live", func(h *historyBuilder) { buildNamesakeStatus(h, true, 1) }, namesakeStatus, "status"},
-		{"a status goes to a namesake that it was told of, and is not its own", func(h *historyBuilder) { buildNamesakeStatus(h, false, 2) }, nil, "status"},
+		{"a status goes to a new object with the same name that was read live", func(h *historyBuilder) { buildNamesakeStatus(h, true, 1) }, namesakeStatus, "status"},
+		{"a status goes to a new object with the same name that was delivered, with wrong counts", func(h *historyBuilder) { buildNamesakeStatus(h, false, 2) }, nil, "status"},
 		{"a create for a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicationController has failed 16 times", settling(func(h *historyBuilder) { buildFailedWrites(h, controllers, 16) }), longBackOff, "converged"},
 		{"a create for a ReplicaSet has failed 14 times", settling(func(h *historyBuilder) { buildFailedWrites(h, replicaSets, 14) }), nil, "converged"},
-		{"a create has failed 16 times, and there was news of the owner since", settling(func(h *historyBuilder) {
+		{"a create has failed 16 times, and an event for the owner followed", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.deliver(h.scale("web", 3))
 		}), nil, "converged"},
-		{"a create has failed 16 times, and once more after news of the owner", settling(func(h *historyBuilder) {
+		{"a create has failed 16 times, and once more after an event for the owner", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.deliver(h.scale("web", 3))
 			h.create(h.find("web")).answered(500)
 		}), longBackOff, "converged"},
-		{"a create has failed 16 times, and there was news during the last", settling(func(h *historyBuilder) {
+		{"a create has failed 16 times, and an event arrived during the last", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 15)
 			last := h.create(h.find("web"))
 			h.deliver(h.scale("web", 3))
@@ -289,29 +288,29 @@ func TestKnownIssues(t *testing.T) {
 				step.answered(500)
 			}
 		}), nil, "converged"},
-		{"a create has failed 16 times, and a list of pods says what was known", settling(func(h *historyBuilder) {
+		{"a create has failed 16 times, and a list of pods brings no change", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.wait(3 * time.Second)
 			h.list(podResource)
 		}), longBackOff, "converged"},
-		{"an adoption has failed 16 times, and its pod goes on", settling(func(h *historyBuilder) {
+		{"an adoption has failed 16 times, and its pod changes in other ways", settling(func(h *historyBuilder) {
 			h.podWithAddress(buildFailedAdoption(h, 16), "10.1.0.1", true, nil)
 		}), longBackOff, "converged"},
-		{"an adoption has failed 16 times, and its pod is relabelled", settling(func(h *historyBuilder) {
+		{"an adoption has failed 16 times, and its pod is relabeled", settling(func(h *historyBuilder) {
 			h.deliver(h.relabel(buildFailedAdoption(h, 16), "other"))
 		}), nil, "converged"},
 		{"a create has failed 16 times, and another process started", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.restart("subject-1")
 		}), longBackOff, "converged"},
-		{"a create has failed 16 times, in the life before", settling(func(h *historyBuilder) {
+		{"a create has failed 16 times, before a restart of the process", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.restart("subject-0")
 		}), nil, "converged"},
-		{"a ReplicationController's pods are made again that it was not shown", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
-		{"a ReplicationController's pods are made again too early", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 4*time.Minute) }), nil, "not-above-desired"},
-		{"a ReplicaSet's pods are made again that it was not shown", settling(func(h *historyBuilder) { buildLatePods(h, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
-		{"a ReplicationController's pods are made again that it was shown in the end", settling(func(h *historyBuilder) {
+		{"a ReplicationController's pods are created again before their delivery", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 5*time.Minute) }), latePods, "not-above-desired"},
+		{"a ReplicationController's pods are created again before 5 minutes have passed", settling(func(h *historyBuilder) { buildLatePods(h, controllers, 4*time.Minute) }), nil, "not-above-desired"},
+		{"a ReplicaSet's pods are created again before their delivery", settling(func(h *historyBuilder) { buildLatePods(h, replicaSets, 5*time.Minute) }), nil, "not-above-desired"},
+		{"a ReplicationController's pods are created again after their delivery", settling(func(h *historyBuilder) {
 			owner := h.owner(controllers, "web", "web", 2)
 			h.deliver(owner)
 			pods := h.createAll(owner, 2)
@@ -319,18 +318,18 @@ func TestKnownIssues(t *testing.T) {
 			h.deliver(pods...)
 			h.createAll(owner, 2)
 		}), nil, "not-above-desired"},
-		{"Endpoints are deleted at the start, of a Service that it was not shown", func(h *historyBuilder) { buildEarlyLeftovers(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
+		{"Endpoints are deleted at the start, of a Service that was not delivered", func(h *historyBuilder) { buildEarlyLeftovers(h, 5*time.Second) }, earlyLeftovers, "orphan-endpoints"},
 		{"a write of Endpoints has failed 16 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 16) }), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 15 times", settling(func(h *historyBuilder) { buildRefusedCreates(h, 15) }), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another process started", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.restart("subject-1")
 		}), droppedKey, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, in the life before", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, before a restart of the process", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.restart("subject-0")
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and another process leads by now", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and another process holds the lease", settling(func(h *historyBuilder) {
 			h.holdLease()
 			buildRefusedCreates(h, 16)
 			h.restart("subject-1")
@@ -338,21 +337,21 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(16 * time.Second)
 			h.holdLease()
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and its process is paused, which asks for no lease", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and its process is paused, which does not renew the lease", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.processEvent(history.ProcessPaused)
 			h.restart("subject-1")
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and there was news of the Service since", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and an event for the Service followed", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and once more after news of the Service", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and once more after an event for the Service", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 			h.writeEndpoints("create", "web").answered(500)
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and 16 times more after news of the Service", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and 16 times more after an event for the Service", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
@@ -370,20 +369,20 @@ func TestKnownIssues(t *testing.T) {
 			h.remove(made)
 			h.writeEndpoints("create", "web").answered(500)
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and a list of pods says what was known", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and a list of pods brings no change", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.list(podResource)
 			h.list(endpointsResource)
 		}), droppedKey, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and Services are listed anew", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and Services are listed again", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.list(serviceResource)
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and there is another pod since", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and another pod was created since", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and the machine stands still before the lease is renewed", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and the machine stalls before the lease is renewed", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.holdLease()
 			h.phase(history.PhaseSettle)
@@ -391,14 +390,14 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(10 * time.Second)
 			h.phase(history.PhaseEnd)
 		}), droppedKey, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, and another was made since", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, and another write succeeded since", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
 			h.wait(time.Minute)
 			h.endpoints("web")
 			h.writeEndpoints("update", "web").answered(200)
 			h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 		}), nil, "endpoints-exact"},
-		{"a write of Endpoints has failed 16 times, after 10 repeats of the client's each", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 16 times, each after 10 retries by the client", settling(func(h *historyBuilder) {
 			h.service("web", nil)
 			h.list(endpointsResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() {
@@ -407,19 +406,19 @@ func TestKnownIssues(t *testing.T) {
 				}
 			})
 		}), droppedKey, "endpoints-exact"},
-		{"a write of Endpoints has failed 15 times, and once more with repeats of the client's to come", settling(func(h *historyBuilder) {
+		{"a write of Endpoints has failed 15 times, and once more with client retries to follow", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 15)
 			for range 10 {
 				h.writeEndpoints("create", "web").deferred(429)
 			}
 		}), nil, "endpoints-exact"},
-		{"a create of a ReplicaSet has failed 16 times, and there was news of the Deployment since", settling(func(h *historyBuilder) {
+		{"a create of a ReplicaSet has failed 16 times, and an event for the Deployment followed", settling(func(h *historyBuilder) {
 			d := h.deployment("web", 5, rollingUpdate(1, 0))
 			h.list(replicaSetResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 			h.deliver(h.commit(history.Modified, *d))
 		}), nil, "rollout-complete"},
-		{"a create of a ReplicaSet has failed 16 times, and what the last try said of it was written", settling(func(h *historyBuilder) {
+		{"a create of a ReplicaSet has failed 16 times, and the last sync wrote the status", settling(func(h *historyBuilder) {
 			h.deployment("web", 5, rollingUpdate(1, 0))
 			h.list(replicaSetResource)
 			retry(h, 15, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
@@ -427,7 +426,7 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(5 * time.Second)
 			h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: h.find("web")}).answered(200)
 		}), droppedKey, "rollout-complete"},
-		{"a create of a ReplicaSet has failed 16 times, and the last try went on", settling(func(h *historyBuilder) {
+		{"a create of a ReplicaSet has failed 16 times, and the last sync continued", settling(func(h *historyBuilder) {
 			h.deployment("web", 5, rollingUpdate(1, 0))
 			h.replicaSetOfSize("web", "v1", 5, 5, 5)
 			retry(h, 15, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v2", 1).answered(500) })
@@ -448,7 +447,7 @@ func TestKnownIssues(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHistoryBuilder()
-			c.tell(h)
+			c.build(h)
 			h.end()
 			for _, upstream := range []bool{true, false} {
 				asked := testSettings

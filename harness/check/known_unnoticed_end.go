@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// unnoticedEnds is, by the key of a Service in a work queue, the pods that a process was
-// told have ended, and of which nothing else changed that wakes the Service (contract
-// Endpoints 1); and when. It is what has come since anything else woke the Service.
+// unnoticedEnds holds, by the work queue key of a Service, the pods that ended without
+// enqueueing the Service, with the time of delivery. Nothing else about these pods changed
+// (contract Endpoints 1). The next event for the Service clears its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
@@ -19,7 +19,7 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	case processStarts(r):
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
-		// What was decided before it was told may be sent after.
+		// The process may have decided on this call before the delivery.
 		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {
@@ -37,7 +37,7 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add notes that a pod has ended and nobody woke.
+// add records that a pod ended without enqueueing its Service.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}
@@ -45,8 +45,8 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	ends[key][pod] = m.processTime
 }
 
-// explains reports whether what is pending about a Service is just that some process has
-// not noticed such ends: its Endpoints are what they were to be if those pods ran on.
+// explains reports whether only such pods keep a Service from convergence. Its Endpoints
+// are then correct if those pods are counted as running.
 func (ends unnoticedEnds) explains(m *Model, s *service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]
