@@ -57,7 +57,7 @@ var _ = ginkgo.Describe("chaos", func() {
 			for _, asked := range library.All() {
 				ginkgo.It(fmt.Sprintf("%s keeps its promises through %s on %s", target, asked.Name, provider),
 					labels(provider, target, asked),
-					func(ctx ginkgo.SpecContext) { passes(ctx, provider, target, asked) })
+					func(ctx ginkgo.SpecContext) { expectPass(ctx, provider, target, asked) })
 			}
 		}
 	}
@@ -71,35 +71,35 @@ func labels(provider string, target subject.Target, asked *scenario.Scenario) gi
 	switch {
 	case provider == faults.Simulated:
 		return append(all, "fast")
-	case asked.Cluster.Nodes <= 2 && !slices.ContainsFunc(asked.Faults, lingers):
+	case asked.Cluster.Nodes <= 2 && !slices.ContainsFunc(asked.Faults, slowOnKubelets):
 		return append(all, "slow") // a cluster of containers for each
 	default:
 		return append(all, "slower")
 	}
 }
 
-// lingers reports whether a fault takes its time on real kubelets: parts of the
+// slowOnKubelets reports whether a fault takes its time on real kubelets: parts of the
 // cluster have to come back, or it waits for a moment, which they bring about in
 // their own time.
-func lingers(fault scenario.Fault) bool {
+func slowOnKubelets(fault scenario.Fault) bool {
 	kind, _ := catalog.Find(fault.Name) // all that the library has are there: its own test
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// passes runs a scenario and expects it to pass. Upstream may be excused: which of its
+// expectPass runs a scenario and expects it to pass. Upstream may be excused: which of its
 // known weaknesses a scenario meets is a matter of moments, and its own scenarios, in
 // suites/regression, show each for certain.
-func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
+func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
 	if target == subject.Upstream {
-		ends(ctx, provider, target, asked, check.Pass, check.KnownUpstream)
+		expectVerdict(ctx, provider, target, asked, check.Pass, check.KnownUpstream)
 		return
 	}
-	ends(ctx, provider, target, asked, check.Pass)
+	expectVerdict(ctx, provider, target, asked, check.Pass)
 }
 
-// ends runs a scenario and expects one of some verdicts. The run directory of one that ends in
+// expectVerdict runs a scenario and expects one of some verdicts. The run directory of one that ends in
 // another way stays in out/.
-func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario, want ...check.Verdict) *reports.Run {
+func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario, want ...check.Verdict) *reports.Run {
 	asked.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{
 		Scenario:  asked,
@@ -134,7 +134,7 @@ func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked 
 	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*judged}, false)).To(gomega.Succeed())
 	gomega.Expect(judged.Verdict).To(gomega.BeElementOf(want), judged.Reason)
 	if target == subject.Ours {
-		withinRights(judged.Directory)
+		expectPermissionsGranted(judged.Directory)
 	}
 	gomega.Expect(os.RemoveAll(judged.Directory)).To(gomega.Succeed())
 	return judged

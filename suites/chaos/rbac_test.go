@@ -26,63 +26,63 @@ import (
 
 var savedRuns = flag.String("runs", "", "the directory of saved runs that TestRBACInRuns looks at, from the top of the project; empty is none")
 
-// mayGoUnused are the rights of ours that no scenario needs to make use of, and
+// allowedUnused are the rights of ours that no scenario needs to make use of, and
 // why they are granted all the same.
-var mayGoUnused = map[rbacaudit.Permission]string{
-	"update replicationcontrollers/finalizers": admission,
-	"update replicasets.apps/finalizers":       admission,
-	"update deployments.apps/finalizers":       admission,
-	"list pods":                                listing,
-	"list replicationcontrollers":              listing,
-	"list replicasets.apps":                    listing,
-	"list deployments.apps":                    listing,
-	"list services":                            listing,
-	"list endpoints":                           listing,
+var allowedUnused = map[rbacaudit.Permission]string{
+	"update replicationcontrollers/finalizers": usedByAdmission,
+	"update replicasets.apps/finalizers":       usedByAdmission,
+	"update deployments.apps/finalizers":       usedByAdmission,
+	"list pods":                                usedWithoutWatchList,
+	"list replicationcontrollers":              usedWithoutWatchList,
+	"list replicasets.apps":                    usedWithoutWatchList,
+	"list deployments.apps":                    usedWithoutWatchList,
+	"list services":                            usedWithoutWatchList,
+	"list endpoints":                           usedWithoutWatchList,
 	"get endpoints":                            "asked for when Endpoints have neither a Service nor a place in the cache",
 }
 
 const (
-	admission = "asked for by an admission plugin, where it is on, never by a request"
-	listing   = "asked for where the API server does not stream lists"
+	usedByAdmission = "asked for by an admission plugin, where it is on, never by a request"
+	usedWithoutWatchList   = "asked for where the API server does not stream lists"
 )
 
-// askedEntry is the name of the report entry that says what a run of ours asked for.
-const askedEntry = "rights asked for"
+// requestedEntry is the name of the report entry that says what a run of ours asked for.
+const requestedEntry = "rights asked for"
 
-// withinRights expects of a run of ours that its roles grant whatever it asked
+// expectPermissionsGranted expects of a run of ours that its roles grant whatever it asked
 // for, and reports what that was.
-func withinRights(directory string) {
+func expectPermissionsGranted(directory string) {
 	ginkgo.GinkgoHelper()
-	ginkgo.AddReportEntry(askedEntry, ginkgo.ReportEntryVisibilityNever, askedWithin(directory))
+	ginkgo.AddReportEntry(requestedEntry, ginkgo.ReportEntryVisibilityNever, requestedPermissions(directory))
 }
 
-// askedWithin returns what a run of ours asked for, and expects that its roles
+// requestedPermissions returns what a run of ours asked for, and expects that its roles
 // grant it.
-func askedWithin(directory string) rbacaudit.Requested {
+func requestedPermissions(directory string) rbacaudit.Requested {
 	ginkgo.GinkgoHelper()
 	asked, err := rbacaudit.RequestedIn(history.ReadFile(run.HistoryFile(directory)))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	gomega.Expect(rbacaudit.Without(asked.Permissions, granted())).To(gomega.BeEmpty(), "asked for in %s, and not granted by rbac.yaml", directory)
+	gomega.Expect(rbacaudit.Without(asked.Permissions, grantedPermissions())).To(gomega.BeEmpty(), "asked for in %s, and not granted by rbac.yaml", directory)
 	gomega.Expect(asked.Refused).To(gomega.BeEmpty(), "refused by the API server in %s", directory)
 	return asked
 }
 
 // Whatever rbac.yaml grants, some run made use of.
 var _ = ginkgo.ReportAfterSuite("ours is granted no more than it uses", func(report ginkgo.Report) {
-	used, whole := usedBy(report)
+	used, whole := permissionsUsedIn(report)
 	if !whole {
 		return // of some runs alone nothing follows
 	}
-	noneUnused(used)
+	expectNoUnusedPermissions(used)
 })
 
-// noneUnused expects that rbac.yaml grants nothing beyond what all runs together
+// expectNoUnusedPermissions expects that rbac.yaml grants nothing beyond what all runs together
 // used, but for what may go unused.
-func noneUnused(used []rbacaudit.Permission) {
+func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(rbacaudit.Without(slices.Sorted(maps.Keys(mayGoUnused)), granted())).To(gomega.BeEmpty(), "said to go unused, and not granted by rbac.yaml")
-	unused := rbacaudit.Without(granted(), used)
-	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(mayGoUnused)))).To(gomega.BeEmpty(), "granted by rbac.yaml, and used in no run")
+	gomega.Expect(rbacaudit.Without(slices.Sorted(maps.Keys(allowedUnused)), grantedPermissions())).To(gomega.BeEmpty(), "said to go unused, and not granted by rbac.yaml")
+	unused := rbacaudit.Without(grantedPermissions(), used)
+	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(allowedUnused)))).To(gomega.BeEmpty(), "granted by rbac.yaml, and used in no run")
 }
 
 // TestRBACInRuns expects of saved runs of ours what is expected of the specs':
@@ -96,15 +96,15 @@ func TestRBACInRuns(t *testing.T) {
 	var used []rbacaudit.Permission
 	for _, asked := range library.All() {
 		if run.Supported(asked, faults.Simulated) == nil {
-			used = append(used, askedWithin(lastRunOfOurs(asked.Name)).Permissions...)
+			used = append(used, requestedPermissions(lastRunDirectory(asked.Name)).Permissions...)
 		}
 	}
-	noneUnused(used)
+	expectNoUnusedPermissions(used)
 }
 
-// lastRunOfOurs returns the directory of the last saved run of a scenario on ours.
+// lastRunDirectory returns the directory of the last saved run of a scenario on ours.
 // Names of run directories begin with the time, in digits.
-func lastRunOfOurs(name string) string {
+func lastRunDirectory(name string) string {
 	directories, err := filepath.Glob(filepath.Join(root, *savedRuns, "*-"+name+"-"+subject.Ours.String()+"-seed*"))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	last := ""
@@ -124,24 +124,24 @@ func lastRunOfOurs(name string) string {
 	return last
 }
 
-// usedBy returns what the runs of ours asked for, and whether all of them ran
+// permissionsUsedIn returns what the runs of ours asked for, and whether all of them ran
 // and passed that could.
-func usedBy(report ginkgo.Report) (used []rbacaudit.Permission, whole bool) {
+func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, whole bool) {
 	ours := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
 	ours = slices.DeleteFunc(ours, func(spec types.SpecReport) bool { return !slices.Contains(spec.Labels(), subject.Ours.String()) })
 	for _, spec := range ours {
 		if cannotRun := len(entries[string](spec, unsupportedEntry)) > 0; !cannotRun && spec.State != types.SpecStatePassed {
 			return nil, false
 		}
-		for _, asked := range entries[rbacaudit.Requested](spec, askedEntry) {
+		for _, asked := range entries[rbacaudit.Requested](spec, requestedEntry) {
 			used = append(used, asked.Permissions...)
 		}
 	}
 	return used, len(ours) > 0
 }
 
-// granted returns what rbac.yaml grants.
-func granted() []rbacaudit.Permission {
+// grantedPermissions returns what rbac.yaml grants.
+func grantedPermissions() []rbacaudit.Permission {
 	ginkgo.GinkgoHelper()
 	controllers, lease, err := rbac.Roles("kube-system", "lease")
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())

@@ -13,17 +13,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// regressions is where the scenarios are, from here, that show a weakness of
+// regressionDir is where the scenarios are, from here, that show a weakness of
 // upstream's and that ours does not have it.
-var regressions = filepath.Join("..", "regression")
+var regressionDir = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {
 	for _, w := range check.KnownIssues {
-		path := filepath.Join(regressions, w.Slug+".yaml")
+		path := filepath.Join(regressionDir, w.Slug+".yaml")
 		for _, provider := range strings.Split(*providers, ",") {
 			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, w.Slug, provider),
-				ofRegression(provider, subject.Upstream, w), func(ctx ginkgo.SpecContext) {
-					judged := ends(ctx, provider, subject.Upstream, load(path), check.KnownUpstream)
+				regressionLabels(provider, subject.Upstream, w), func(ctx ginkgo.SpecContext) {
+					judged := expectVerdict(ctx, provider, subject.Upstream, loadScenario(path), check.KnownUpstream)
 					for _, result := range judged.Results {
 						if result.Verdict == check.KnownUpstream {
 							gomega.Expect(result.Check).To(gomega.Equal(w.Check))
@@ -32,25 +32,25 @@ var _ = ginkgo.Describe("regression", func() {
 					}
 				})
 			ginkgo.It(fmt.Sprintf("%s does not have the known issue %s on %s", subject.Ours, w.Slug, provider),
-				ofRegression(provider, subject.Ours, w), func(ctx ginkgo.SpecContext) {
-					passes(ctx, provider, subject.Ours, load(path))
+				regressionLabels(provider, subject.Ours, w), func(ctx ginkgo.SpecContext) {
+					expectPass(ctx, provider, subject.Ours, loadScenario(path))
 				})
 		}
 	}
 
 	ginkgo.It("has no scenario that is none of a weakness", ginkgo.Label("fast"), func() {
-		found, err := filepath.Glob(filepath.Join(regressions, "*.yaml"))
+		found, err := filepath.Glob(filepath.Join(regressionDir, "*.yaml"))
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var want []string
 		for _, w := range check.KnownIssues {
-			want = append(want, filepath.Join(regressions, w.Slug+".yaml"))
+			want = append(want, filepath.Join(regressionDir, w.Slug+".yaml"))
 		}
 		gomega.Expect(found).To(gomega.ConsistOf(want))
 	})
 })
 
-// ofRegression labels a regression's spec.
-func ofRegression(provider string, target subject.Target, w *check.KnownIssue) ginkgo.Labels {
+// regressionLabels labels a regression's spec.
+func regressionLabels(provider string, target subject.Target, w *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
 	if provider != "embedded" || w.Slow {
 		speed = "slower"
@@ -58,7 +58,7 @@ func ofRegression(provider string, target subject.Target, w *check.KnownIssue) g
 	return ginkgo.Labels{target.String(), provider, "regression", speed}
 }
 
-func load(path string) *scenario.Scenario {
+func loadScenario(path string) *scenario.Scenario {
 	ginkgo.GinkgoHelper()
 	asked, err := scenario.Load(path)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())

@@ -58,16 +58,16 @@ func TestConformance(t *testing.T) {
 	ginkgo.RunSpecs(t, "conformance")
 }
 
-// worlds are those of this process, by subject. A subject's is made for the first
+// environments are those of this process, by subject. A subject's is made for the first
 // of its specs.
-var worlds = map[string]*testenv.Env{}
+var environments = map[string]*testenv.Env{}
 
-// startWithin bounds the start of a world.
-const startWithin = 3 * time.Minute
+// startTimeout bounds the start of a world.
+const startTimeout = 3 * time.Minute
 
-func worldOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
+func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	ginkgo.GinkgoHelper()
-	if w := worlds[target]; w != nil {
+	if w := environments[target]; w != nil {
 		return w
 	}
 	parsed, err := subject.ParseTarget(target)
@@ -86,53 +86,53 @@ func worldOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 		Seed:      uint64(ginkgo.GinkgoRandomSeed()),
 	})
 	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "starting a world for %s", target)
-	worlds[target] = w
+	environments[target] = w
 	return w
 }
 
 // Every namespace goes for good, and then the worlds.
 var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
-	for _, w := range worlds {
-		gone := w.Gone(ctx)
+	for _, w := range environments {
+		gone := w.WaitNamespacesGone(ctx)
 		gomega.Expect(w.Stop(ctx)).To(gomega.Succeed())
 		gomega.Expect(gone).To(gomega.Succeed())
 	}
 }, ginkgo.NodeTimeout(2*time.Minute))
 
-// specWithin bounds a spec, the start of its world not counted.
-const specWithin = 3 * time.Minute
+// specTimeout bounds a spec, the start of its world not counted.
+const specTimeout = 3 * time.Minute
 
 // rowLabel begins the label that names a spec's row.
 const rowLabel = "row:"
 
-// body is what a spec does.
-type body func(ginkgo.SpecContext, *testenv.Namespace)
+// specBody is what a spec does.
+type specBody func(ginkgo.SpecContext, *testenv.Namespace)
 
 // spec states what a row promises, for every subject. Options are decorators of
 // Ginkgo's, and calm.
-func spec(row, text string, does body, options ...any) {
+func spec(row, text string, does specBody, options ...any) {
 	labels := ginkgo.Labels{label(rowLabel + row)}
 	if known, ok := rows.Find(row); ok {
 		labels = append(labels, string(known.Controller), string(known.Level), label(known.Name))
-		labels = append(labels, known.Clauses()...)
+		labels = append(labels, known.StatementIDs()...)
 	}
 	untroubled := false
 	var decorators []any
 	for _, option := range options {
-		if _, ok := option.(calm); ok {
+		if _, ok := option.(withoutProfile); ok {
 			untroubled = true
 			continue
 		}
 		decorators = append(decorators, option)
 	}
 	for _, target := range strings.Split(*subjects, ",") {
-		ginkgo.It(text, append(decorators, append(labels, label(target)), ginkgo.NodeTimeout(startWithin+specWithin), func(ctx ginkgo.SpecContext) {
-			w := worldOf(ctx, target)
+		ginkgo.It(text, append(decorators, append(labels, label(target)), ginkgo.NodeTimeout(startTimeout+specTimeout), func(ctx ginkgo.SpecContext) {
+			w := environmentOf(ctx, target)
 			n, err := w.NewNamespace(ctx, untroubled)
 			gomega.Expect(err).NotTo(gomega.HaveOccurred(), "making a namespace")
 			ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
 				gomega.Expect(n.Cleanup(ctx)).To(gomega.Succeed())
-			}, ginkgo.NodeTimeout(specWithin))
+			}, ginkgo.NodeTimeout(specTimeout))
 			does(ctx, n)
 		})...)
 	}
@@ -149,5 +149,5 @@ func label(text string) string {
 	}, text)
 }
 
-// calm says why a spec runs without the profile's faults.
-type calm string
+// withoutProfile says why a spec runs without the profile's faults.
+type withoutProfile string

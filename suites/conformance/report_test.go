@@ -83,7 +83,7 @@ func stateOf(spec types.SpecReport) table.State {
 
 // The table that is kept in the tree has a line for every spec of every row, and no
 // others, and is of the version of Kubernetes that is pinned.
-func TestTableIsInStep(t *testing.T) {
+func TestTableMatchesSpecs(t *testing.T) {
 	kept, err := os.ReadFile("TABLE.md")
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestTableIsInStep(t *testing.T) {
 var update = flag.Bool("update", false, "write the README's table of conformance anew")
 
 // The README has the table that TABLE.md begins with.
-func TestReadme(t *testing.T) {
+func TestDocumentation(t *testing.T) {
 	kept, err := os.ReadFile("TABLE.md")
 	if err != nil {
 		t.Fatal(err)

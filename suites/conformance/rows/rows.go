@@ -58,8 +58,8 @@ const (
 // ID is the name that specs give of their row: "ReplicaSet/TestAdoption".
 func (r Row) ID() string { return string(r.Controller) + "/" + r.Name }
 
-// Clauses are the row's statements by the contract's headings: "ReplicaSet 5".
-func (r Row) Clauses() []string {
+// StatementIDs are the row's statements by the contract's headings: "ReplicaSet 5".
+func (r Row) StatementIDs() []string {
 	heading := r.Controller
 	if heading == ReplicationController || heading == Restart {
 		heading = ReplicaSet
@@ -103,6 +103,6 @@ func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
-func (r Row) cases(n int) Row { r.Cases = n; return r }
+func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
-func (r Row) pending(why string) Row { r.Pending = why; return r }
+func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

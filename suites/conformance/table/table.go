@@ -62,27 +62,27 @@ func Terminal(w io.Writer, run Run) error {
 	t.Style().Format.Header = text.FormatDefault
 	t.Style().Format.Footer = text.FormatDefault
 	header := pretty.Row{"statement", "specs"}
-	footer := pretty.Row{"all", len(specsOf(run.Results))}
+	footer := pretty.Row{"all", len(specTexts(run.Results))}
 	for _, subject := range run.Subjects {
 		header = append(header, subject)
 		footer = append(footer, summary(run.Results, subject))
 	}
 	t.AppendHeader(header)
-	for _, clause := range clauses() {
-		of := run.of(clause)
-		line := pretty.Row{clause, len(specsOf(of))}
+	for _, clause := range statementIDs() {
+		of := run.resultsOfStatement(clause)
+		line := pretty.Row{clause, len(specTexts(of))}
 		for _, subject := range run.Subjects {
 			line = append(line, summary(of, subject))
 		}
 		t.AppendRow(line)
 	}
 	t.AppendFooter(footer)
-	_, err := fmt.Fprintf(w, "%s\n%s", t.Render(), remarks(run))
+	_, err := fmt.Fprintf(w, "%s\n%s", t.Render(), failedAndSkipped(run))
 	return err
 }
 
-// remarks are the specs that failed or were skipped, and why.
-func remarks(run Run) string {
+// failedAndSkipped are the specs that failed or were skipped, and why.
+func failedAndSkipped(run Run) string {
 	var b strings.Builder
 	for _, r := range run.Results {
 		if r.State == Failed || r.State == Skipped {
@@ -93,12 +93,12 @@ func remarks(run Run) string {
 	return b.String()
 }
 
-// clauses are the statements of the contract that rows are of, in the rows' order
+// statementIDs are the statements of the contract that rows are of, in the rows' order
 // of headings.
-func clauses() []string {
+func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
-		all = append(all, row.Clauses()...)
+		all = append(all, row.StatementIDs()...)
 	}
 	order := func(clause string) (heading, number int) {
 		name, digits, _ := strings.Cut(clause, " ")
@@ -113,19 +113,19 @@ func clauses() []string {
 	return slices.Compact(all)
 }
 
-// of are the results that are about a statement.
-func (run Run) of(clause string) []Result {
+// resultsOfStatement are the results that are about a statement.
+func (run Run) resultsOfStatement(clause string) []Result {
 	var some []Result
 	for _, result := range run.Results {
-		if row, ok := rows.Find(result.Row); ok && slices.Contains(row.Clauses(), clause) {
+		if row, ok := rows.Find(result.Row); ok && slices.Contains(row.StatementIDs(), clause) {
 			some = append(some, result)
 		}
 	}
 	return some
 }
 
-// ofRow are the results of a row.
-func (run Run) ofRow(row rows.Row) []Result {
+// resultsOfRow are the results of a row.
+func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {
 		if result.Row == row.ID() {
@@ -135,8 +135,8 @@ func (run Run) ofRow(row rows.Row) []Result {
 	return some
 }
 
-// specsOf are the texts of the specs, each once.
-func specsOf(results []Result) []string {
+// specTexts are the texts of the specs, each once.
+func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
 		all = append(all, result.Row+": "+result.Spec)
@@ -145,8 +145,8 @@ func specsOf(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// states counts the results of a subject.
-func states(results []Result, subject string) map[State]int {
+// countStates counts the results of a subject.
+func countStates(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
 		if result.Subject == subject {
@@ -158,7 +158,7 @@ func states(results []Result, subject string) map[State]int {
 
 // summary says in a word what results of a subject come to.
 func summary(results []Result, subject string) string {
-	count := states(results, subject)
+	count := countStates(results, subject)
 	ran := count[Failed] + count[Passed]
 	switch {
 	case count[Failed] > 0:
@@ -177,8 +177,8 @@ func summary(results []Result, subject string) string {
 // SummaryHead begins the head of the table that Markdown begins with.
 const SummaryHead = "| Kubernetes "
 
-// overview is that table: what each controller came to.
-func (run Run) overview(b *strings.Builder) {
+// writeSummary is that table: what each controller came to.
+func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
 	if run.Profile != "" {
 		where += ", profile " + run.Profile
@@ -190,22 +190,22 @@ func (run Run) overview(b *strings.Builder) {
 		var statements []string
 		for _, row := range rows.All() {
 			if row.Controller == controller {
-				statements = append(statements, row.Clauses()...)
-				of = append(of, run.ofRow(row)...)
+				statements = append(statements, row.StatementIDs()...)
+				of = append(of, run.resultsOfRow(row)...)
 			}
 		}
 		slices.Sort(statements)
-		fmt.Fprintf(b, "| %s | %d | %d |", controller, len(slices.Compact(statements)), len(specsOf(of)))
+		fmt.Fprintf(b, "| %s | %d | %d |", controller, len(slices.Compact(statements)), len(specTexts(of)))
 		for _, subject := range run.Subjects {
-			fmt.Fprintf(b, " %s |", tally(of, subject))
+			fmt.Fprintf(b, " %s |", stateCounts(of, subject))
 		}
 		b.WriteString("\n")
 	}
 }
 
-// tally says how many results of a subject came to what, the worst first.
-func tally(results []Result, subject string) string {
-	count := states(results, subject)
+// stateCounts says how many results of a subject came to what, the worst first.
+func stateCounts(results []Result, subject string) string {
+	count := countStates(results, subject)
 	var parts []string
 	for _, state := range []State{Failed, Skipped, Passed} {
 		if count[state] > 0 {
@@ -221,13 +221,13 @@ func Markdown(w io.Writer, run Run) error {
 	b.WriteString("# Conformance\n\n")
 	fmt.Fprintf(&b, "What the specs of `suites/conformance` found on the provider `%s`, against upstream's controllers of Kubernetes %s. Written by `make conformance-table`; a test keeps it in step with the list of rows. A row is a test of upstream's, named as there, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of those puts to the question; numbers are the statements that a row is about.\n", run.Provider, run.Kubernetes)
 	b.WriteString("\n")
-	run.overview(&b)
+	run.writeSummary(&b)
 	for _, controller := range rows.Controllers {
 		fmt.Fprintf(&b, "\n## %s\n\n", controller)
 		fmt.Fprintf(&b, "| row | statements | spec | %s |\n|---|---|---|%s\n", strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
 		for _, row := range rows.All() {
 			if row.Controller == controller {
-				run.lines(&b, row)
+				run.writeRow(&b, row)
 			}
 		}
 	}
@@ -235,8 +235,8 @@ func Markdown(w io.Writer, run Run) error {
 	return err
 }
 
-// lines writes a row: a line for each of its specs.
-func (run Run) lines(b *strings.Builder, row rows.Row) {
+// writeRow writes a row: a line for each of its specs.
+func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	if row.Pending != "" {
 		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
 		return

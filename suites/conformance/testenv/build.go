@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SetSpec says what ReplicaSet or ReplicationController to make. Its pods' labels
+// ReplicaOwnerSpec says what ReplicaSet or ReplicationController to make. Its pods' labels
 // are app=NAME, and so is its selector, unless they are given.
-type SetSpec struct {
+type ReplicaOwnerSpec struct {
 	Kind, Name       string
 	Replicas         int32
 	MinReadySeconds  int32
@@ -22,9 +22,9 @@ type SetSpec struct {
 }
 
 // Build makes the object.
-func (s SetSpec) Build() Object {
+func (s ReplicaOwnerSpec) Build() Object {
 	meta := metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{"app": s.Name}}
-	template := Template(s.Name)
+	template := PodTemplate(s.Name)
 	if s.Labels != nil {
 		template.Labels = s.Labels
 	}
@@ -50,7 +50,7 @@ func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Template: Template(name),
+			Replicas: &replicas, Template: PodTemplate(name),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
 		},
 	}
@@ -84,7 +84,7 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 
 // NewPod makes a pod of nobody.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
-	template := Template(name)
+	template := PodTemplate(name)
 	template.Labels = labels
 	for _, edit := range edits {
 		edit(&template)
@@ -93,8 +93,8 @@ func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemp
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
-// Template is that of pods that do nothing and have the label app=NAME.
-func Template(name string) corev1.PodTemplateSpec {
+// PodTemplate is that of pods that do nothing and have the label app=NAME.
+func PodTemplate(name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
@@ -109,29 +109,29 @@ func Template(name string) corev1.PodTemplateSpec {
 	}
 }
 
-// Held keeps pods from every node, so that they stay Pending until the spec itself
+// Unschedulable keeps pods from every node, so that they stay Pending until the spec itself
 // gives them another status, and so that no kubelet does.
-func Held(pods *corev1.PodTemplateSpec) {
+func Unschedulable(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
 
 // Finalizer is on what is to stay when it is deleted: pods, and what controls them.
 const Finalizer = "gauntlet/stays"
 
-// Staying has pods stay when they are deleted, terminating.
-func Staying(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
+// WithFinalizer has pods stay when they are deleted, terminating.
+func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
-// HeldStaying is both.
-func HeldStaying(pods *corev1.PodTemplateSpec) {
-	Held(pods)
-	Staying(pods)
+// UnschedulableWithFinalizer is both.
+func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
+	Unschedulable(pods)
+	WithFinalizer(pods)
 }
 
-// Stranded puts pods on a node that is not there, where they stay, terminating or not:
+// OnMissingNode puts pods on a node that is not there, where they stay, terminating or not:
 // no kubelet sees to them, nor does the garbage collector of pods, which ends those at
 // once that terminate without a node, but one whose node it misses after 40 s only.
-func Stranded(pods *corev1.PodTemplateSpec) {
+func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0) // which a kubelet would end
-	Staying(pods)
+	WithFinalizer(pods)
 }

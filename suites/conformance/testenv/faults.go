@@ -72,8 +72,8 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// healWithin bounds the healing of a fault.
-const healWithin = 30 * time.Second
+// healTimeout bounds the healing of a fault.
+const healTimeout = 30 * time.Second
 
 // inject puts a fault in force. Its place among the spec's faults seeds what it
 // draws.
@@ -88,13 +88,13 @@ func (w *Env) inject(ctx context.Context, spec FaultSpec, namespace string, plac
 		Rand:  rand.New(rand.NewPCG(w.options.Seed, seed.Sum64())),
 		Proxy: w.proxy, Subject: w.subject, Admin: w.admin,
 		Provider: w.options.Provider, Namespace: namespace, Clock: clock.RealClock{},
-		Report: faults.NewReporter(w.witness, place, spec.Kind),
+		Report: faults.NewReporter(w.recorder, place, spec.Kind),
 	}
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 		defer cancel()
 		return faults.Heal(ctx, fault, env)
 	}, nil
@@ -112,8 +112,8 @@ func newFault(spec FaultSpec) (faults.Fault, error) {
 	return kind.New(params)
 }
 
-// healAll heals what is in force, the last first.
-func healAll(ctx context.Context, heals []func(context.Context) error) error {
+// healFaults heals what is in force, the last first.
+func healFaults(ctx context.Context, heals []func(context.Context) error) error {
 	var all []error
 	for i := len(heals) - 1; i >= 0; i-- {
 		all = append(all, heals[i](ctx))

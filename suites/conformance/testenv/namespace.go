@@ -31,12 +31,12 @@ import (
 // fails the spec if that is refused.
 type Namespace struct {
 	Name  string
-	world *Env
+	env *Env
 	store *store
 	// heals undo what goes wrong at the moment, in the order in which it was injected.
 	heals    []func(context.Context) error
 	injected int // faults so far
-	barriers int // so far
+	barrierCount int // so far
 	// stop ends the watches, which group waits for.
 	stop  context.CancelFunc
 	group sync.WaitGroup
@@ -45,7 +45,7 @@ type Namespace struct {
 // NewNamespace makes a namespace and returns when pods can be made in it. Whatever the
 // world's profile has goes wrong from then on, unless calm. The caller is to Leave.
 func (w *Env) NewNamespace(ctx context.Context, calm bool) (*Namespace, error) {
-	if err := w.broken(); err != nil {
+	if err := w.componentErr(); err != nil {
 		return nil, err
 	}
 	made, err := w.admin.CoreV1().Namespaces().Create(ctx,
@@ -54,9 +54,9 @@ func (w *Env) NewNamespace(ctx context.Context, calm bool) (*Namespace, error) {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Namespace{Name: made.Name, world: w, store: newStore(), stop: stop}
+	n := &Namespace{Name: made.Name, env: w, store: newStore(), stop: stop}
 	n.store.watch(watching, w.admin, n.Name, &n.group)
-	w.witness.begin(n.store.touch)
+	w.recorder.reset(n.store.notify)
 	_, err = n.await(ctx, Query{"every watch and the default service account", func(v *View) any {
 		return len(v.store.synced) == len(kinds) && v.Has(Ref{serviceAccountKind, "default"})
 	}}, gomega.BeTrue())
@@ -72,41 +72,41 @@ func (w *Env) NewNamespace(ctx context.Context, calm bool) (*Namespace, error) {
 // specLabel tells the namespaces of specs from others.
 const specLabel = "gauntlet/spec"
 
-// leaveWithin bounds the end of a namespace, but for its being gone.
-const leaveWithin = 30 * time.Second
+// cleanupTimeout bounds the end of a namespace, but for its being gone.
+const cleanupTimeout = 30 * time.Second
 
 // Cleanup heals whatever goes wrong, has the namespace removed with all that is in
 // it, and says what did not hold that always should.
 func (n *Namespace) Cleanup(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	all := []error{healAll(ctx, n.heals)}
-	n.world.witness.begin(nil)
+	all := []error{healFaults(ctx, n.heals)}
+	n.env.recorder.reset(nil)
 	n.store.mu.Lock()
-	if n.store.violation != "" && !n.store.told {
-		all = append(all, errors.New(n.store.violation+n.tail(&View{n.store})))
+	if n.store.violation != "" && !n.store.reported {
+		all = append(all, errors.New(n.store.violation+n.failureContext(&View{n.store})))
 	}
 	n.store.mu.Unlock()
-	err := n.world.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
+	err := n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		all = append(all, err)
 	}
-	all = append(all, n.world.letGo(ctx, n.Name))
+	all = append(all, n.env.removeFinalizers(ctx, n.Name))
 	n.stop()
 	n.group.Wait()
 	return errors.Join(all...)
 }
 
-// letGo removes the finalizer that has pods stay, and what controls them.
-func (w *Env) letGo(ctx context.Context, namespace string) error {
+// removeFinalizers removes the finalizer that has pods stay, and what controls them.
+func (w *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	var all []error
 	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {
-		all = append(all, w.letGoOf(ctx, namespace, kindNamed(name)))
+		all = append(all, w.removeFinalizersOf(ctx, namespace, kindNamed(name)))
 	}
 	return errors.Join(all...)
 }
 
-func (w *Env) letGoOf(ctx context.Context, namespace string, k kind) error {
+func (w *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) error {
 	client := k.client(w.admin)
 	list, err := client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Get()
 	if err != nil {
@@ -128,19 +128,19 @@ func (w *Env) letGoOf(ctx context.Context, namespace string, k kind) error {
 
 // injectProfile puts the profile's faults in force.
 func (n *Namespace) injectProfile(ctx context.Context) error {
-	if err := n.world.canFail(); err != nil {
-		return fmt.Errorf("profile %s: %w", n.world.options.Profile.Name, err)
+	if err := n.env.proxyMissing(); err != nil {
+		return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
 	}
-	for _, fault := range n.world.options.Profile.Faults {
+	for _, fault := range n.env.options.Profile.Faults {
 		if err := n.inject(ctx, fault); err != nil {
-			return fmt.Errorf("profile %s: %w", n.world.options.Profile.Name, err)
+			return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
 		}
 	}
 	return nil
 }
 
 func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
-	heal, err := n.world.inject(ctx, fault, n.Name, n.injected)
+	heal, err := n.env.inject(ctx, fault, n.Name, n.injected)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 // with everything else. Where there is no way to do it the spec is skipped.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
-	n.needsProxy()
+	n.requireProxy()
 	gomega.Expect(n.inject(ctx, FaultSpec{kind, params})).To(gomega.Succeed())
 	undo := n.heals[len(n.heals)-1]
 	return func(ctx context.Context) {
@@ -168,7 +168,7 @@ func (n *Namespace) Heal(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	heals := n.heals
 	n.heals = nil
-	gomega.Expect(healAll(ctx, heals)).To(gomega.Succeed())
+	gomega.Expect(healFaults(ctx, heals)).To(gomega.Succeed())
 }
 
 // Create makes an object and returns it as the API server has it.
@@ -182,7 +182,7 @@ func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	tried := 0
-	if err := insist(ctx, func() error {
+	if err := retryServerErrors(ctx, func() error {
 		tried++
 		err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o)
 		if tried > 1 && apierrors.IsAlreadyExists(err) { // by the try that got no answer
@@ -192,7 +192,7 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	}); err != nil {
 		return err
 	}
-	return n.see(ctx, k, o)
+	return n.waitObserved(ctx, k, o)
 }
 
 // WouldCreate asks whether the API server would make an object, which it does not.
@@ -238,19 +238,19 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 		request = request.SubResource(subresource)
 	}
 	var answer runtime.Object
-	if err := insist(ctx, func() (err error) {
+	if err := retryServerErrors(ctx, func() (err error) {
 		answer, err = request.Body([]byte(merge)).Do(ctx).Get()
 		return err
 	}); err != nil {
 		return err
 	}
-	return n.see(ctx, k, answer)
+	return n.waitObserved(ctx, k, answer)
 }
 
-// insist sends a write again that the API server failed at, as when etcd does not answer
+// retryServerErrors sends a write again that the API server failed at, as when etcd does not answer
 // in time on a slow machine: that says nothing of what a spec is about. The try before
 // may have done it all the same.
-func insist(ctx context.Context, write func() error) error {
+func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
@@ -263,9 +263,9 @@ func insist(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// see returns when the store has what an answer shows, so that no spec takes what
+// waitObserved returns when the store has what an answer shows, so that no spec takes what
 // was before for what comes of it.
-func (n *Namespace) see(ctx context.Context, k kind, answer runtime.Object) error {
+func (n *Namespace) waitObserved(ctx context.Context, k kind, answer runtime.Object) error {
 	written, err := meta.Accessor(answer)
 	if err != nil {
 		return err
@@ -302,7 +302,7 @@ func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(o).Do(ctx).Into(o); err != nil {
 			return err
 		}
-		return n.see(ctx, k, o)
+		return n.waitObserved(ctx, k, o)
 	})).To(gomega.Succeed(), "replacing %s", ref)
 }
 
@@ -317,7 +317,7 @@ func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).SubResource("scale").Body(&scale).Do(ctx).Into(&scale); err != nil {
 			return err
 		}
-		return n.see(ctx, k, &scale)
+		return n.waitObserved(ctx, k, &scale)
 	})).To(gomega.Succeed(), "scaling %s", ref)
 }
 
@@ -326,7 +326,7 @@ func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.Dele
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
 	tried := 0
-	gomega.Expect(insist(ctx, func() error {
+	gomega.Expect(retryServerErrors(ctx, func() error {
 		tried++
 		err := n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(deleteOptions(propagation)).Do(ctx).Error()
 		if tried > 1 && apierrors.IsNotFound(err) {
@@ -354,16 +354,16 @@ func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions
 // DeleteNamespace begins the deletion of the namespace itself.
 func (n *Namespace) DeleteNamespace(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(n.world.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
+	gomega.Expect(n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
 }
 
 // Restart ends the subject, with its time to finish, and starts it again. It leads
 // when its lease lets it. Where it stands by itself the spec is skipped.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	subject := n.world.subject
+	subject := n.env.subject
 	if subject == nil {
-		ginkgo.Skip(fmt.Sprintf("on %s the subject stands by itself", n.world.options.Provider))
+		ginkgo.Skip(fmt.Sprintf("on %s the subject stands by itself", n.env.options.Provider))
 	}
 	for _, replica := range subject.Replicas() {
 		_, err := subject.Terminate(ctx, replica)
@@ -372,19 +372,19 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// NeedsKubelet skips the spec where nodes are simulated.
-func (n *Namespace) NeedsKubelet(why string) {
+// RequireKubelets skips the spec where nodes are simulated.
+func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
-	if n.world.simulated {
+	if n.env.simulatedNodes {
 		ginkgo.Skip("needs a real kubelet: " + why)
 	}
 }
 
-// NeedsSimulation skips the spec where kubelets are real: they put right what others
+// RequireSimulatedKubelets skips the spec where kubelets are real: they put right what others
 // write into a pod's status.
-func (n *Namespace) NeedsSimulation(why string) {
+func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
-	if !n.world.simulated {
+	if !n.env.simulatedNodes {
 		ginkgo.Skip("needs simulated kubelets: " + why)
 	}
 }
@@ -393,44 +393,44 @@ func (n *Namespace) NeedsSimulation(why string) {
 // Requests("create", "pods"). Where nobody has seen them the spec is skipped.
 func (n *Namespace) Requests(verb, resource string) []history.Request {
 	ginkgo.GinkgoHelper()
-	n.needsProxy()
-	return n.world.witness.requests(n.Name, verb, resource)
+	n.requireProxy()
+	return n.env.recorder.requests(n.Name, verb, resource)
 }
 
-func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.world.admin) }
+func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.env.admin) }
 
-// needsProxy skips the spec where nothing stands between the subject and the API
+// requireProxy skips the spec where nothing stands between the subject and the API
 // server.
-func (n *Namespace) needsProxy() {
+func (n *Namespace) requireProxy() {
 	ginkgo.GinkgoHelper()
-	if err := n.world.canFail(); err != nil {
+	if err := n.env.proxyMissing(); err != nil {
 		ginkgo.Skip(err.Error())
 	}
 }
 
-// Deliveries asks whether the subject has been told of an object as it is now. Where
+// LatestDelivered asks whether the subject has been told of an object as it is now. Where
 // nobody would know the spec is skipped.
-func (n *Namespace) Deliveries(ref Ref) Query {
+func (n *Namespace) LatestDelivered(ref Ref) Query {
 	ginkgo.GinkgoHelper()
-	n.needsProxy()
+	n.requireProxy()
 	return Query{fmt.Sprintf("the subject to be told of %s", ref), func(v *View) any {
 		object := v.store.objects[ref]
 		if object == nil {
 			return false
 		}
 		version, err := history.ParseVersion(object.GetResourceVersion())
-		return err == nil && n.world.witness.told(kindNamed(ref.Kind).recorded, n.Name, ref.Name) >= version
+		return err == nil && n.env.recorder.delivered(kindNamed(ref.Kind).recorded, n.Name, ref.Name) >= version
 	}}
 }
 
-// Fired asks how often the faults of a kind have fired.
-func (n *Namespace) Fired(kind string) Query {
-	return Query{"the fault " + kind + " to fire", func(*View) any { return n.world.witness.fired(kind) }}
+// FaultsFired asks how often the faults of a kind have fired.
+func (n *Namespace) FaultsFired(kind string) Query {
+	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }
 
-// Gone waits until the namespaces of all specs are gone. A pod whose create was under
+// WaitNamespacesGone waits until the namespaces of all specs are gone. A pod whose create was under
 // way when its namespace was left has yet to be let go.
-func (w *Env) Gone(ctx context.Context) error {
+func (w *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond
 	var names []string
 	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
@@ -441,7 +441,7 @@ func (w *Env) Gone(ctx context.Context) error {
 		names = nil
 		for _, namespace := range left.Items {
 			names = append(names, namespace.Name)
-			if err := w.letGo(ctx, namespace.Name); err != nil {
+			if err := w.removeFinalizers(ctx, namespace.Name); err != nil {
 				return false, err
 			}
 		}

@@ -22,13 +22,13 @@ func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
 // Terminating is whether its deletion has begun.
 func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
 
-// Ended is whether it has come to its end, well or not.
-func (p Pod) Ended() bool {
+// Terminal is whether it has come to its end, well or not.
+func (p Pod) Terminal() bool {
 	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
 // Active is whether it counts as a replica.
-func (p Pod) Active() bool { return !p.Terminating() && !p.Ended() }
+func (p Pod) Active() bool { return !p.Terminating() && !p.Terminal() }
 
 // Controller is who controls it; the zero value if nobody does.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
@@ -61,16 +61,16 @@ func (p Pod) String() string {
 // Pods are some pods.
 type Pods []Pod
 
-// Of are those that an object controls.
-func (p Pods) Of(ref Ref) Pods {
-	return p.That(func(pod Pod) bool { return pod.Controller() == ref })
+// ControlledBy are those that an object controls.
+func (p Pods) ControlledBy(ref Ref) Pods {
+	return p.Filter(func(pod Pod) bool { return pod.Controller() == ref })
 }
 
 // Active are those that count as replicas.
-func (p Pods) Active() Pods { return p.That(Pod.Active) }
+func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// That are those of which is holds.
-func (p Pods) That(is func(Pod) bool) Pods {
+// Filter are those of which is holds.
+func (p Pods) Filter(is func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
 		if is(pod) {
@@ -89,7 +89,7 @@ func (p Pods) Names() []string {
 	return names
 }
 
-func (p Pods) String() string { return list(p) }
+func (p Pods) String() string { return joinLines(p) }
 
 // WithPods is an object, nil if there is none, and pods, each as its watch last showed
 // them: what a status says is compared with the pods that there are, since a create
@@ -102,8 +102,8 @@ type WithPods[T fmt.Stringer] struct {
 // String is both.
 func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
 
-// list is one line for each, or says that there is none.
-func list[T fmt.Stringer](all []T) string {
+// joinLines is one line for each, or says that there is none.
+func joinLines[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {
 		return "none"
 	}
@@ -117,7 +117,7 @@ func list[T fmt.Stringer](all []T) string {
 // Condition is a condition of whatever kind.
 type Condition struct{ Type, Status, Reason, Message string }
 
-func find(conditions []Condition, kind string) Condition {
+func findCondition(conditions []Condition, kind string) Condition {
 	for _, c := range conditions {
 		if c.Type == kind {
 			return c
@@ -126,29 +126,29 @@ func find(conditions []Condition, kind string) Condition {
 	return Condition{}
 }
 
-// Set is a ReplicaSet or a ReplicationController: what both have.
-type Set struct {
+// ReplicaOwner is a ReplicaSet or a ReplicationController: what both have.
+type ReplicaOwner struct {
 	metav1.Object
 	Ref         Ref
 	Desired     int32
 	Replicas    int32
-	Labeled     int32 // fully
+	FullyLabeled     int32 // fully
 	Ready       int32
 	Available   int32
 	Terminating *int32 // nil where there is no such field, or no word of it
-	Observed    int64
-	MinReady    int32 // seconds
+	ObservedGeneration    int64
+	MinReadySeconds    int32 // seconds
 	Selector    map[string]string
 	Template    corev1.PodTemplateSpec
 	Conditions  []Condition
 }
 
-func setOfReplicaSet(rs *appsv1.ReplicaSet) *Set {
-	set := &Set{
+func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
+	set := &ReplicaOwner{
 		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
-		Replicas: rs.Status.Replicas, Labeled: rs.Status.FullyLabeledReplicas, Ready: rs.Status.ReadyReplicas,
+		Replicas: rs.Status.Replicas, FullyLabeled: rs.Status.FullyLabeledReplicas, Ready: rs.Status.ReadyReplicas,
 		Available: rs.Status.AvailableReplicas, Terminating: rs.Status.TerminatingReplicas,
-		Observed: rs.Status.ObservedGeneration, MinReady: rs.Spec.MinReadySeconds,
+		ObservedGeneration: rs.Status.ObservedGeneration, MinReadySeconds: rs.Spec.MinReadySeconds,
 		Selector: rs.Spec.Selector.MatchLabels, Template: rs.Spec.Template,
 	}
 	for _, c := range rs.Status.Conditions {
@@ -157,12 +157,12 @@ func setOfReplicaSet(rs *appsv1.ReplicaSet) *Set {
 	return set
 }
 
-func setOfController(rc *corev1.ReplicationController) *Set {
-	set := &Set{
+func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
+	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
-		Replicas: rc.Status.Replicas, Labeled: rc.Status.FullyLabeledReplicas, Ready: rc.Status.ReadyReplicas,
+		Replicas: rc.Status.Replicas, FullyLabeled: rc.Status.FullyLabeledReplicas, Ready: rc.Status.ReadyReplicas,
 		Available: rc.Status.AvailableReplicas,
-		Observed:  rc.Status.ObservedGeneration, MinReady: rc.Spec.MinReadySeconds,
+		ObservedGeneration:  rc.Status.ObservedGeneration, MinReadySeconds: rc.Spec.MinReadySeconds,
 		Selector: rc.Spec.Selector, Template: *rc.Spec.Template,
 	}
 	for _, c := range rc.Status.Conditions {
@@ -172,20 +172,20 @@ func setOfController(rc *corev1.ReplicationController) *Set {
 }
 
 // Condition is the one of that type; the zero value if there is none.
-func (s *Set) Condition(kind string) Condition { return find(s.Conditions, kind) }
+func (s *ReplicaOwner) Condition(kind string) Condition { return findCondition(s.Conditions, kind) }
 
 // Controller is who controls it; the zero value if nobody does.
-func (s *Set) Controller() Ref { return controllerOf(s.Object) }
+func (s *ReplicaOwner) Controller() Ref { return controllerOf(s.Object) }
 
 // Hash is its pod-template-hash.
-func (s *Set) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
+func (s *ReplicaOwner) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
 
-func (s *Set) String() string {
+func (s *ReplicaOwner) String() string {
 	if s == nil {
 		return "none"
 	}
 	text := fmt.Sprintf("%s: wants %d; status %d replicas, %d fully labelled, %d ready, %d available; observed generation %d of %d",
-		s.Ref, s.Desired, s.Replicas, s.Labeled, s.Ready, s.Available, s.Observed, s.GetGeneration())
+		s.Ref, s.Desired, s.Replicas, s.FullyLabeled, s.Ready, s.Available, s.ObservedGeneration, s.GetGeneration())
 	if s.Terminating != nil {
 		text += fmt.Sprintf("; %d terminating", *s.Terminating)
 	}
@@ -198,17 +198,17 @@ func (s *Set) String() string {
 	return text
 }
 
-// Sets are some sets, the oldest first.
-type Sets []*Set
+// ReplicaSets are some sets, the oldest first.
+type ReplicaSets []*ReplicaOwner
 
-// Of are those that an object controls.
-func (s Sets) Of(ref Ref) Sets {
-	return s.That(func(set *Set) bool { return set.Controller() == ref })
+// ControlledBy are those that an object controls.
+func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
+	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// That are those of which is holds.
-func (s Sets) That(is func(*Set) bool) Sets {
-	var some Sets
+// Filter are those of which is holds.
+func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
+	var some ReplicaSets
 	for _, set := range s {
 		if is(set) {
 			some = append(some, set)
@@ -218,14 +218,14 @@ func (s Sets) That(is func(*Set) bool) Sets {
 }
 
 // Desired is how many pods they want together.
-func (s Sets) Desired() (sum int32) {
+func (s ReplicaSets) Desired() (sum int32) {
 	for _, set := range s {
 		sum += set.Desired
 	}
 	return sum
 }
 
-func (s Sets) String() string { return list(s) }
+func (s ReplicaSets) String() string { return joinLines(s) }
 
 // Deployment is a Deployment that is shown by its status.
 type Deployment struct{ *appsv1.Deployment }
@@ -304,13 +304,13 @@ func (e *Endpoints) String() string {
 		for _, a := range subset.NotReadyAddresses {
 			not = append(not, a.IP)
 		}
-		subsets = append(subsets, fmt.Sprintf("{ports %v, ready %s, not ready %s}", ports, few(ready), few(not)))
+		subsets = append(subsets, fmt.Sprintf("{ports %v, ready %s, not ready %s}", ports, abbreviate(ready), abbreviate(not)))
 	}
 	return fmt.Sprintf("Endpoints/%s: %s; labels %v; annotations %v", e.Name, strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
-// few shows the first of a long list.
-func few(all []string) string {
+// abbreviate shows the first of a long list.
+func abbreviate(all []string) string {
 	const most = 6
 	if len(all) <= most {
 		return fmt.Sprint(all)

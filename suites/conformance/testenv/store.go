@@ -19,29 +19,29 @@ import (
 type store struct {
 	mu      sync.Mutex
 	objects map[Ref]Object
-	// arrived is the order in which objects were first seen: their creation times
+	// firstSeen is the order in which objects were first seen: their creation times
 	// have whole seconds only.
-	arrived map[types.UID]int
+	firstSeen map[types.UID]int
 	synced  map[string]bool // the kinds whose list has come
 	// seen is up to which version of a kind everything has come.
 	seen    map[string]history.Version
 	changed chan struct{} // closed, and replaced, whenever anything changes
-	always  []invariant
+	invariants  []invariant
 	// violation is the first invariant that did not hold; empty as long as all do.
 	// A spec fails of it once.
 	violation string
-	told      bool
+	reported      bool
 }
 
 // invariant is a thing that is never otherwise.
 type invariant struct {
-	what string
+	text string
 	// holds is nil, or what is otherwise.
 	holds func(*View) error
 }
 
 func newStore() *store {
-	return &store{objects: map[Ref]Object{}, arrived: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
+	return &store{objects: map[Ref]Object{}, firstSeen: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
 }
 
 // watch fills the store, kind by kind, until ctx ends.
@@ -56,8 +56,8 @@ func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespac
 // set puts an object in the place of an older one. The caller holds s.mu.
 func (s *store) set(kind string, object Object) {
 	s.objects[Ref{kind, object.GetName()}] = object
-	if _, known := s.arrived[object.GetUID()]; !known {
-		s.arrived[object.GetUID()] = len(s.arrived)
+	if _, known := s.firstSeen[object.GetUID()]; !known {
+		s.firstSeen[object.GetUID()] = len(s.firstSeen)
 	}
 	s.advance(kind, object.GetResourceVersion())
 }
@@ -80,25 +80,25 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// touch wakes whoever waits: something that is no object has changed.
-func (s *store) touch() { s.change(func() {}) }
+// notify wakes whoever waits: something that is no object has changed.
+func (s *store) notify() { s.change(func() {}) }
 
 // check keeps the first violation of an invariant. The caller holds s.mu.
 func (s *store) check() {
 	view := &View{s}
-	for _, i := range s.always {
+	for _, i := range s.invariants {
 		if s.violation != "" {
 			return
 		}
-		if err := i.look(view); err != nil {
-			s.violation = fmt.Sprintf("always: %s\notherwise: %v", i.what, err)
+		if err := i.evaluate(view); err != nil {
+			s.violation = fmt.Sprintf("always: %s\notherwise: %v", i.text, err)
 		}
 	}
 }
 
-// look is nil if it holds. A look that panics does so in a goroutine of the watches,
+// evaluate is nil if it holds. A look that panics does so in a goroutine of the watches,
 // where it would take every spec with it: it says so instead.
-func (i invariant) look(view *View) (err error) {
+func (i invariant) evaluate(view *View) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("looking at it failed: %v\n%s", p, debug.Stack())

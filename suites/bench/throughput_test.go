@@ -36,13 +36,13 @@ func BenchmarkScenarios(b *testing.B) {
 		seeds = n
 	}
 	for b.Loop() {
-		var took times
+		var took runTimes
 		begun := time.Now()
 		bag, err := campaign.Run(b.Context(), campaign.Options{
 			Series: func(yield func(campaign.Attempt, error) bool) {
 				for seed := uint64(1); seed <= seeds; seed++ {
-					o, err := generated(seed, b.TempDir())
-					if !yield(took.of(o), err) {
+					o, err := runOptions(seed, b.TempDir())
+					if !yield(took.timed(o), err) {
 						return
 					}
 				}
@@ -61,8 +61,8 @@ func BenchmarkScenarios(b *testing.B) {
 	}
 }
 
-// generated is a run of our controllers through the scenario of a seed.
-func generated(seed uint64, out string) (run.Options, error) {
+// runOptions is a run of our controllers through the scenario of a seed.
+func runOptions(seed uint64, out string) (run.Options, error) {
 	profile, err := generate.ProfileNamed(generate.DefaultProfile)
 	if err != nil {
 		return run.Options{}, err
@@ -81,14 +81,14 @@ func generated(seed uint64, out string) (run.Options, error) {
 	}, err
 }
 
-// times are how long runs took.
-type times struct {
+// runTimes are how long runs took.
+type runTimes struct {
 	mu  sync.Mutex
 	all []time.Duration
 }
 
-// of is a run that is timed.
-func (t *times) of(o run.Options) campaign.Attempt {
+// timed is a run that is timed.
+func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		begun := time.Now()
 		judged, err := run.Run(ctx, o)
@@ -102,7 +102,7 @@ func (t *times) of(o run.Options) campaign.Attempt {
 	}
 }
 
-func (t *times) median() time.Duration {
+func (t *runTimes) median() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.all) == 0 {

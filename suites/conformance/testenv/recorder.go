@@ -11,20 +11,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// witness keeps what the subject asked for, what it was told and what faults did,
+// subjectRecorder keeps what the subject asked for, what it was told and what faults did,
 // of one spec at a time.
-type witness struct {
+type subjectRecorder struct {
 	mu      sync.Mutex
 	records []history.Record
-	moved   func() // called after each record; nil between specs
+	onRecord   func() // called after each record; nil between specs
 }
 
-func newWitness() *witness { return &witness{} }
+func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
 
 // Append takes a record; see proxy.Recorder.
-func (w *witness) Append(record history.Record) {
+func (w *subjectRecorder) Append(record history.Record) {
 	w.mu.Lock()
-	moved := w.moved
+	moved := w.onRecord
 	if moved != nil {
 		w.records = append(w.records, record)
 	}
@@ -34,16 +34,16 @@ func (w *witness) Append(record history.Record) {
 	}
 }
 
-// begin forgets what was, and tells moved of every record from here on. A nil one
+// reset forgets what was, and tells moved of every record from here on. A nil one
 // ends it.
-func (w *witness) begin(moved func()) {
+func (w *subjectRecorder) reset(moved func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.records, w.moved = nil, moved
+	w.records, w.onRecord = nil, moved
 }
 
 // requests are those that the subject has sent about a resource of a namespace.
-func (w *witness) requests(namespace, verb, resource string) []history.Request {
+func (w *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []history.Request
@@ -55,9 +55,9 @@ func (w *witness) requests(namespace, verb, resource string) []history.Request {
 	return all
 }
 
-// told is the latest version of an object that the subject's watches have brought
+// delivered is the latest version of an object that the subject's watches have brought
 // it.
-func (w *witness) told(resource, namespace, name string) history.Version {
+func (w *subjectRecorder) delivered(resource, namespace, name string) history.Version {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, record := range slices.Backward(w.records) {
@@ -68,8 +68,8 @@ func (w *witness) told(resource, namespace, name string) history.Version {
 	return 0
 }
 
-// fired is how often the faults of a kind have fired.
-func (w *witness) fired(kind string) int {
+// faultsFired is how often the faults of a kind have fired.
+func (w *subjectRecorder) faultsFired(kind string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	count := 0
@@ -81,9 +81,9 @@ func (w *witness) fired(kind string) int {
 	return count
 }
 
-// lately is the last of what the subject was told by its watches of a namespace, and
+// recentTraffic is the last of what the subject was told by its watches of a namespace, and
 // of what it wrote there and was answered, a line each, as a failure tells it.
-func (w *witness) lately(namespace string) []string {
+func (w *subjectRecorder) recentTraffic(namespace string) []string {
 	const most = 24
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,8 +100,8 @@ func (w *witness) lately(namespace string) []string {
 				answers[record.Response.ID] = "its answer was lost"
 			}
 		case record.Request != nil:
-			if r := record.Request; r.Namespace == namespace && r.Resource != "events" && writes[r.Verb] {
-				lines = append(lines, fmt.Sprintf("wrote  %s: %s", written(r), cmp.Or(answers[r.ID], "no answer yet")))
+			if r := record.Request; r.Namespace == namespace && r.Resource != "events" && writeVerbs[r.Verb] {
+				lines = append(lines, fmt.Sprintf("wrote  %s: %s", describeWrite(r), cmp.Or(answers[r.ID], "no answer yet")))
 			}
 		case record.Delivery != nil:
 			if d := record.Delivery; d.Object.Namespace == namespace && d.Type.HasObject() {
@@ -113,11 +113,11 @@ func (w *witness) lately(namespace string) []string {
 	return lines
 }
 
-// writes are the verbs that change something.
-var writes = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
+// writeVerbs are the verbs that change something.
+var writeVerbs = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
 
-// written is a write in words.
-func written(r *history.Request) string {
+// describeWrite is a write in words.
+func describeWrite(r *history.Request) string {
 	what := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, what, r.Name, r.Patch)), " ")
 }

@@ -38,8 +38,8 @@ func (p plane) Err() error {
 
 // bare is a namespace of which nothing is watched: the test feeds its store.
 func bare() *Namespace {
-	w := &Env{cluster: plane{failed: make(chan struct{})}, witness: newWitness()}
-	return &Namespace{Name: "spec", world: w, store: newStore()}
+	w := &Env{cluster: plane{failed: make(chan struct{})}, recorder: newSubjectRecorder()}
+	return &Namespace{Name: "spec", env: w, store: newStore()}
 }
 
 func pod(name, version string, phase corev1.PodPhase) *corev1.Pod {
@@ -60,7 +60,7 @@ func TestAwait(t *testing.T) {
 		_ = feed{n.store, PodKind}.Add(pod("one", "1", corev1.PodPending))
 		_ = feed{n.store, PodKind}.Update(pod("one", "2", corev1.PodRunning))
 	}()
-	answer, err := n.await(t.Context(), APod("one"), Be(func(p Pod) bool { return p.Pod != nil && p.Status.Phase == corev1.PodRunning }, "a pod that runs"))
+	answer, err := n.await(t.Context(), GetPod("one"), Satisfy(func(p Pod) bool { return p.Pod != nil && p.Status.Phase == corev1.PodRunning }, "a pod that runs"))
 	if err != nil || answer.(Pod).ResourceVersion != "2" {
 		t.Errorf("await = %v, %v", answer, err)
 	}
@@ -78,12 +78,12 @@ func TestAwaitInVain(t *testing.T) {
 	looks := 0
 	_, err := n.await(ctx, Query{"five", func(*View) any {
 		if looks++; looks < 5 {
-			go n.store.touch()
+			go n.store.notify()
 		} else {
 			cancel(errors.New("no more"))
 		}
 		return looks
-	}}, Be(func(int) bool { return false }, "a number that never comes"))
+	}}, Satisfy(func(int) bool { return false }, "a number that never comes"))
 	if err == nil {
 		t.Fatal("the wait was not in vain")
 	}
@@ -100,8 +100,8 @@ func TestAwaitInVain(t *testing.T) {
 // A control plane that dies ends a wait at once.
 func TestAwaitOnAFailedPlane(t *testing.T) {
 	n := bare()
-	close(n.world.cluster.(plane).failed)
-	_, err := n.await(t.Context(), AllPods(), Be(func(Pods) bool { return false }, "what never comes"))
+	close(n.env.cluster.(plane).failed)
+	_, err := n.await(t.Context(), GetPods(), Satisfy(func(Pods) bool { return false }, "what never comes"))
 	if err == nil || err.Error() != "etcd has ended" {
 		t.Errorf("await: %v", err)
 	}
@@ -118,12 +118,12 @@ func TestAlways(t *testing.T) {
 		return nil
 	})
 	n.feed(t, func(f feed) error { return f.Add(pod("one", "1", corev1.PodRunning)) })
-	if _, err := n.await(t.Context(), AllPods(), gomega.HaveLen(1)); err != nil {
+	if _, err := n.await(t.Context(), GetPods(), gomega.HaveLen(1)); err != nil {
 		t.Fatal(err)
 	}
 	n.feed(t, func(f feed) error { return f.Add(pod("two", "2", corev1.PodRunning)) })
 	n.feed(t, func(f feed) error { return f.Delete(pod("two", "3", corev1.PodRunning)) })
-	_, err := n.await(t.Context(), AllPods(), gomega.HaveLen(1))
+	_, err := n.await(t.Context(), GetPods(), gomega.HaveLen(1))
 	if err == nil || !strings.Contains(err.Error(), "always: one pod at most\notherwise: 2 pods") {
 		t.Errorf("await: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestAlways(t *testing.T) {
 	panics := bare()
 	panics.Always("there is a pod", func(v *View) error { return errors.New(v.Pods()[0].Name) })
 	panics.feed(t, func(f feed) error { return f.Delete(pod("one", "1", corev1.PodRunning)) })
-	_, err = panics.await(t.Context(), AllPods(), gomega.BeEmpty())
+	_, err = panics.await(t.Context(), GetPods(), gomega.BeEmpty())
 	if err == nil || !strings.Contains(err.Error(), "always: there is a pod\notherwise: looking at it failed: runtime error: index out of range") {
 		t.Errorf("await: %v", err)
 	}
@@ -143,9 +143,9 @@ func TestAlways(t *testing.T) {
 		}
 		return nil
 	})
-	other.Forget()
+	other.ClearInvariants()
 	other.feed(t, func(f feed) error { return f.Add(pod("one", "1", corev1.PodRunning)) })
-	if _, err := other.await(t.Context(), AllPods(), gomega.HaveLen(1)); err != nil {
+	if _, err := other.await(t.Context(), GetPods(), gomega.HaveLen(1)); err != nil {
 		t.Error(err)
 	}
 }
@@ -154,8 +154,8 @@ func TestAlways(t *testing.T) {
 func TestUnfailing(t *testing.T) {
 	for _, profile := range []*Profile{nil, &Profiles[0]} {
 		n := bare()
-		n.world.options.Profile = profile
-		n.Unfailing("never", func(*View) error { return errors.New("otherwise") })
+		n.env.options.Profile = profile
+		n.AlwaysWithoutProfile("never", func(*View) error { return errors.New("otherwise") })
 		if broken := n.store.violation != ""; broken != (profile == nil) {
 			t.Errorf("with profile %v: broken %v", profile, broken)
 		}
@@ -180,10 +180,10 @@ func TestStore(t *testing.T) {
 
 // What the witness tells is of one spec, and of the versions that were delivered.
 func TestWitness(t *testing.T) {
-	w := newWitness()
+	w := newSubjectRecorder()
 	w.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
 	told := 0
-	w.begin(func() { told++ })
+	w.reset(func() { told++ })
 	w.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
 	w.Append(history.Record{Request: &history.Request{Namespace: "other", Verb: "create", Resource: "pods"}})
 	w.Append(history.Record{Delivery: &history.Delivery{Resource: "pods", Object: history.Object{
@@ -194,16 +194,16 @@ func TestWitness(t *testing.T) {
 	if got := len(w.requests("spec", "create", "pods")); got != 1 || told != 5 {
 		t.Errorf("%d requests, told %d times", got, told)
 	}
-	if w.told("pods", "spec", "one") != 5 || w.told("pods", "spec", "two") != 0 || w.fired("api-error") != 1 {
-		t.Errorf("told %d, fired %d", w.told("pods", "spec", "one"), w.fired("api-error"))
+	if w.delivered("pods", "spec", "one") != 5 || w.delivered("pods", "spec", "two") != 0 || w.faultsFired("api-error") != 1 {
+		t.Errorf("told %d, fired %d", w.delivered("pods", "spec", "one"), w.faultsFired("api-error"))
 	}
 }
 
 // A failure tells what the subject was told and wrote in the spec's namespace, with
 // what it was answered.
 func TestLately(t *testing.T) {
-	w := newWitness()
-	w.begin(func() {})
+	w := newSubjectRecorder()
+	w.reset(func() {})
 	write := func(id uint64, namespace, verb, resource, name string) {
 		w.Append(history.Record{Request: &history.Request{ID: id, Namespace: namespace, Verb: verb, Resource: resource, Name: name}})
 	}
@@ -228,13 +228,13 @@ func TestLately(t *testing.T) {
 		"told   ADDED    pods one, version 5", "wrote  delete pods one: answered 404",
 		"wrote  create pods: its answer was lost", "wrote  create pods: no answer yet",
 	}
-	if diff := cmp.Diff(want, w.lately("spec")); diff != "" {
+	if diff := cmp.Diff(want, w.recentTraffic("spec")); diff != "" {
 		t.Errorf("lately (-want +got):\n%s", diff)
 	}
 	for range 100 {
 		write(7, "spec", "create", "pods", "")
 	}
-	if got := len(w.lately("spec")); got != 24 {
+	if got := len(w.recentTraffic("spec")); got != 24 {
 		t.Errorf("%d lines of many, want the last 24", got)
 	}
 }
@@ -253,7 +253,7 @@ func TestInsist(t *testing.T) {
 		{"not an answer", []error{errors.New("torn")}, 1, true},
 	} {
 		tries := 0
-		err := insist(t.Context(), func() error { tries++; return tt.errs[tries-1] })
+		err := retryServerErrors(t.Context(), func() error { tries++; return tt.errs[tries-1] })
 		if tries != tt.tries || (err != nil) != tt.failed {
 			t.Errorf("%s: %d tries, %v", tt.name, tries, err)
 		}

@@ -23,9 +23,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// load is what both subjects are put through. Nothing goes wrong, and their own
+// loadScenario is what both subjects are put through. Nothing goes wrong, and their own
 // rate limits are out of the way.
-const load = `
+const loadScenario = `
 name: load
 description: thousands of pods go up, are rolled over, are served and go down again
 seed: 1
@@ -51,8 +51,8 @@ workload:
 settle: {within: 2m, quiet: 1s}
 `
 
-// labels names the steps of load that are measured, by their position.
-var labels = map[int]string{
+// measuredSteps names the steps of load that are measured, by their position.
+var measuredSteps = map[int]string{
 	1: "scale up to 1000 pods",
 	2: "rolling update of 1000 pods",
 	3: "Endpoints of 1000 pods",
@@ -77,35 +77,35 @@ func BenchmarkControllers(b *testing.B) {
 	for b.Loop() {
 		var measured []compare.Pair
 		for i := range pairs {
-			measured = append(measured, measure(b, i%2 == 1, true))
+			measured = append(measured, measurePair(b, i%2 == 1, true))
 			b.Logf("pair %d of %d is done", i+1, pairs)
 		}
 		ratios := compare.Ratios(measured)
-		show(b, ratios)
+		printRatios(b, ratios)
 		for _, r := range ratios {
 			b.ReportMetric(r.Median(), strings.ReplaceAll(r.Metric, " ", "-")+"-ratio")
 		}
-		show(b, compare.Ratios([]compare.Pair{measure(b, false, false)}))
+		printRatios(b, compare.Ratios([]compare.Pair{measurePair(b, false, false)}))
 	}
 }
 
-// measure makes a run on either subject, one after the other.
-func measure(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
+// measurePair makes a run on either subject, one after the other.
+func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	b.Helper()
 	if oursFirst {
-		pair.Subject = cost(b, subject.Ours, direct)
+		pair.Subject = measureRun(b, subject.Ours, direct)
 	}
-	pair.Base = cost(b, subject.Upstream, direct)
+	pair.Base = measureRun(b, subject.Upstream, direct)
 	if !oursFirst {
-		pair.Subject = cost(b, subject.Ours, direct)
+		pair.Subject = measureRun(b, subject.Ours, direct)
 	}
 	return pair
 }
 
-// cost makes a run and measures it. The run directory goes.
-func cost(b *testing.B, target subject.Target, direct bool) compare.Cost {
+// measureRun makes a run and measures it. The run directory goes.
+func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	b.Helper()
-	asked, err := scenario.Parse("load", []byte(load))
+	asked, err := scenario.Parse("load", []byte(loadScenario))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,27 +132,27 @@ func cost(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	if err := os.RemoveAll(judged.Directory); err != nil {
 		b.Fatal(err)
 	}
-	return labelled(b, c)
+	return keepMeasuredSteps(b, c)
 }
 
-// labelled keeps the steps that are measured, under their names.
-func labelled(b *testing.B, c compare.Cost) compare.Cost {
+// keepMeasuredSteps keeps the steps that are measured, under their names.
+func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	b.Helper()
 	var kept []compare.Step
 	for _, step := range c.Steps {
-		if name, ok := labels[step.Index]; ok {
+		if name, ok := measuredSteps[step.Index]; ok {
 			step.Name = name
 			kept = append(kept, step)
 		}
 	}
-	if len(kept) != len(labels) {
-		b.Fatalf("%d of %d measured steps were done", len(kept), len(labels))
+	if len(kept) != len(measuredSteps) {
+		b.Fatalf("%d of %d measured steps were done", len(kept), len(measuredSteps))
 	}
 	c.Steps = kept
 	return c
 }
 
-func show(b *testing.B, ratios []compare.Ratio) {
+func printRatios(b *testing.B, ratios []compare.Ratio) {
 	b.Helper()
 	var table strings.Builder
 	if err := reports.Ratios(&table, "ours", "upstream", ratios); err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// broken are mutants of ours, and the row that each must fail: one that a broken
+// mutantRows are mutants of ours, and the row that each must fail: one that a broken
 // subject passes asks nothing.
-var broken = []struct{ mutant, row string }{
+var mutantRows = []struct{ mutant, row string }{
 	{"R10", "ReplicaSet/statement 5"},
 	{"R11", "ReplicaSet/TestAdoption"},
 	{"R29", "ReplicaSet/statement 7"},
@@ -56,8 +56,8 @@ var broken = []struct{ mutant, row string }{
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
-// brokenWithin bounds the build of a mutant and its row.
-const brokenWithin = 10 * time.Minute
+// mutantTimeout bounds the build of a mutant and its row.
+const mutantTimeout = 10 * time.Minute
 
 // TestBrokenSubjectsFailTheirRow has this very suite, in a process of its own, run
 // the row against the mutant. A row fails by one of its specs.
@@ -66,10 +66,10 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 		t.Skip("builds controllers for minutes; make conformance-broken runs it")
 	}
 	workshop := mutant.Builder{Tree: root, Dir: t.TempDir()}
-	for _, b := range broken {
+	for _, b := range mutantRows {
 		t.Run(b.mutant, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), brokenWithin)
+			ctx, cancel := context.WithTimeout(t.Context(), mutantTimeout)
 			defer cancel()
 			if _, ok := rows.Find(b.row); !ok {
 				t.Fatalf("no row is called %q", b.row)

@@ -65,23 +65,23 @@ type Env struct {
 	admin   kubernetes.Interface
 	subject *subject.Subject // nil where it stands by itself
 	proxy   *proxy.Proxy     // nil where there is none
-	// simulated says that nobody runs what pods hold: their nodes are KWOK's.
-	simulated bool
-	witness   *witness
+	// simulatedNodes says that nobody runs what pods hold: their nodes are KWOK's.
+	simulatedNodes bool
+	recorder   *subjectRecorder
 	// stops holds how to end what was started, in the order of the starts.
 	stops []func(context.Context) error
 }
 
-// nodes is how many nodes take pods.
-const nodes = 2
+// nodeCount is how many nodes take pods.
+const nodeCount = 2
 
-// stopWithin bounds the end of a world.
-const stopWithin = 30 * time.Second
+// stopTimeout bounds the end of a world.
+const stopTimeout = 30 * time.Second
 
 // Start brings up a world and returns when the subject leads. After an error
 // nothing is left.
 func Start(ctx context.Context, o Options) (*Env, error) {
-	w := &Env{options: o, witness: newWitness()}
+	w := &Env{options: o, recorder: newSubjectRecorder()}
 	if err := w.start(ctx); err != nil {
 		return nil, errors.Join(err, w.Stop(ctx))
 	}
@@ -89,12 +89,12 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 }
 
 func (w *Env) start(ctx context.Context) error {
-	dir, err := w.directory()
+	dir, err := w.makeDirectories()
 	if err != nil {
 		return err
 	}
 	plane := run.ControlPlane{
-		Nodes: nodes, Dir: dir, LogDir: w.options.LogDir, UpstreamDir: w.options.UpstreamDir, NodeImage: w.options.NodeImage,
+		Nodes: nodeCount, Dir: dir, LogDir: w.options.LogDir, UpstreamDir: w.options.UpstreamDir, NodeImage: w.options.NodeImage,
 		Existing: w.options.Existing,
 	}
 	if w.cluster, err = run.StartControlPlane(ctx, w.options.Provider, plane); err != nil {
@@ -104,7 +104,7 @@ func (w *Env) start(ctx context.Context) error {
 	if w.admin, err = kubernetes.NewForConfig(w.cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	if w.simulated, err = simulated(ctx, w.admin); err != nil {
+	if w.simulatedNodes, err = hasSimulatedNodes(ctx, w.admin); err != nil {
 		return err
 	}
 	if w.options.Provider != faults.Kubelets { // where the subject is in pods
@@ -125,10 +125,10 @@ func (w *Env) start(ctx context.Context) error {
 	return nil
 }
 
-// simulated reports whether the kubelets of a cluster are simulated, which an
+// hasSimulatedNodes reports whether the kubelets of a cluster are simulated, which an
 // existing one need not be by its provider: KWOK's nodes are labelled so, by those
 // who make them.
-func simulated(ctx context.Context, admin kubernetes.Interface) (bool, error) {
+func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, error) {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "type=kwok"})
 	if err != nil {
 		return false, fmt.Errorf("looking for simulated nodes: %w", err)
@@ -136,8 +136,8 @@ func simulated(ctx context.Context, admin kubernetes.Interface) (bool, error) {
 	return len(nodes.Items) > 0, nil
 }
 
-// directory makes the directory of what must not outlive the world.
-func (w *Env) directory() (string, error) {
+// makeDirectories makes the directory of what must not outlive the world.
+func (w *Env) makeDirectories() (string, error) {
 	dir, err := os.MkdirTemp("", "gauntlet-conformance-")
 	if err != nil {
 		return "", err
@@ -165,7 +165,7 @@ func (w *Env) startProxy(ctx context.Context) error {
 		return err
 	}
 	w.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
-		Target: target, TargetCA: direct.CAData, Recorder: w.witness, Clock: clock.RealClock{},
+		Target: target, TargetCA: direct.CAData, Recorder: w.recorder, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (w *Env) startProxy(ctx context.Context) error {
 
 // Stop ends everything, the last first, and removes what was made.
 func (w *Env) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	var all []error
 	for i := len(w.stops) - 1; i >= 0; i-- {
@@ -186,9 +186,9 @@ func (w *Env) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// broken is nil, or which part of the control plane or the subject has ended by
+// componentErr is nil, or which part of the control plane or the subject has ended by
 // itself.
-func (w *Env) broken() error {
+func (w *Env) componentErr() error {
 	if err := w.cluster.Err(); err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func (w *Env) subjectFailed() <-chan struct{} {
 	return w.subject.Failed()
 }
 
-// canFail is nil, or why nothing can be made to go wrong between the subject and
+// proxyMissing is nil, or why nothing can be made to go wrong between the subject and
 // the API server.
-func (w *Env) canFail() error {
+func (w *Env) proxyMissing() error {
 	if w.proxy == nil {
 		return fmt.Errorf("on %s there is no fault proxy before the subject", w.options.Provider)
 	}

@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
+)
+
+// scaleDownCase is two pods of a set that is to have one less, and which one goes.
+type scaleDownCase struct {
+	text        string
+	kept, deleted podState
+}
+
+// podState gives a held pod what tells it from others. It reckons from a time that is one
+// for both pods of a choice: of two that differ by a second in how long they have been
+// ready, upstream takes either.
+type podState func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time)
+
+// longReady is a pod that has long been ready.
+func longReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
+	withReadiness(true, time.Hour, 0)(ctx, n, pod, now)
+}
+
+// withDeletionCost is a pod that has long been ready and has a deletion cost.
+func withDeletionCost(cost string) podState {
+	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
+		ginkgo.GinkgoHelper()
+		longReady(ctx, n, pod, now)
+		n.Patch(ctx, podRef(pod), `{"metadata":{"annotations":{%q:%q}}}`, corev1.PodDeletionCost, cost)
+	}
+}
+
+// withReadiness is a pod that runs, and has been ready or not for so long, after so many
+// restarts.
+func withReadiness(ready bool, since time.Duration, restarts int) podState {
+	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
+		ginkgo.GinkgoHelper()
+		setPodRunning(ctx, n, pod, ready, now.Add(-since), restarts)
+	}
+}
+
+// unchanged is a pod that nothing has happened to.
+func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
+
+// Which pod goes when there is to be one less.
+var _ = ginkgo.Describe("scaling down", func() {
+	for _, c := range []scaleDownCase{
+		{"the lower pod-deletion-cost", withDeletionCost("10"), withDeletionCost("5")},
+		{"a pod-deletion-cost below that which all pods have", longReady, withDeletionCost("-1")},
+		{"no pod-deletion-cost, which is as one of 0,", withDeletionCost("1"), longReady},
+		{"more restarts, where their pod-deletion-costs are equal,", withDeletionCost("3"), func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
+			withDeletionCost("3")(ctx, n, pod, now)
+			withReadiness(true, time.Hour, 4)(ctx, n, pod, now)
+		}},
+	} {
+		spec("ReplicaSet/TestPodDeletionCost", "of two pods a ReplicaSet deletes the one with "+c.text+" first",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) { c.run(ctx, n, testenv.ReplicaSetKind) })
+	}
+	spec("ReplicationController/TestLogarithmicScaleDown", "of two pods a ReplicationController deletes the one first that has been ready for far less time",
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			scaleDownCase{kept: withReadiness(true, time.Hour, 0), deleted: withReadiness(true, time.Minute, 0)}.run(ctx, n, testenv.ReplicationControllerKind)
+		})
+
+	forEachReplicaOwner(func(kind string) {
+		for _, c := range []scaleDownCase{
+			{"a pending one before one that runs, ready or not", withReadiness(false, 0, 0), unchanged},
+			{"one that is not ready before one that is", withReadiness(true, 0, 0), withReadiness(false, time.Hour, 0)},
+			{"one that has restarted more often before one that has been ready for as long", withReadiness(true, time.Hour, 0), withReadiness(true, time.Hour, 4)},
+		} {
+			spec(kind+"/statement 10", fmt.Sprintf("of two pods a %s deletes %s", kind, c.text),
+				func(ctx ginkgo.SpecContext, n *testenv.Namespace) { c.run(ctx, n, kind) })
+		}
+		spec(kind+"/statement 10", "of two pods a "+kind+" deletes one that no node has taken before one that runs on a node",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				labels := map[string]string{"app": "web"}
+				n.Create(ctx, testenv.NewPod("placed", labels))
+				n.Eventually(ctx, testenv.GetPod("placed"), testenv.Satisfy(testenv.Pod.Ready, "a pod that runs"))
+				n.Create(ctx, testenv.NewPod("unplaced", labels, testenv.Unschedulable))
+				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unplaced") // which counts for less
+				waitDelivered(ctx, n, podRef("placed"), podRef("unplaced"))
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
+				n.Eventually(ctx, testenv.GetActivePods(set), podNames("placed", "unplaced"))
+				n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames("placed"))
+			})
+	})
+})
+
+// run has a set choose. The pods lose a label last: a status that does not count
+// it any more is of one who knows both pods as they are. Which names they have changes
+// nothing.
+func (c scaleDownCase) run(ctx ginkgo.SpecContext, n *testenv.Namespace, kind string) {
+	ginkgo.GinkgoHelper()
+	set := n.Create(ctx, testenv.ReplicaOwnerSpec{
+		Kind: kind, Name: "web", Replicas: 2, Pods: testenv.Unschedulable,
+		Selector: map[string]string{"app": "web"}, Labels: map[string]string{"app": "web", "as": "made"},
+	}.Build())
+	names := waitActivePods(ctx, n, set, 2).Names()
+	now := time.Now()
+	c.kept(ctx, n, names[0], now)
+	c.deleted(ctx, n, names[1], now)
+	for _, name := range names {
+		n.Patch(ctx, podRef(name), `{"metadata":{"labels":{"as":null}}}`)
+	}
+	n.Eventually(ctx, testenv.GetReplicaOwner(set), fullyLabeled(2, 0))
+	n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
+	n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names[0]))
+}

@@ -1,0 +1,203 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
+)
+
+// eventSource is what a kind's controller calls itself in events.
+var eventSource = map[string]string{
+	testenv.ReplicaSetKind: "replicaset-controller", testenv.ReplicationControllerKind: "replication-controller",
+}
+
+// How the work is done: what pods are made of, what is told of it, and what comes of
+// it when it cannot be done.
+var _ = ginkgo.Describe("work", func() {
+	forEachReplicaOwner(func(kind string) {
+		spec(kind+"/statement 2", "a "+kind+" makes each pod once, though it hears of none that it has made",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				heal := n.Inject(ctx, "watch-stall", `{resource: pods}`)
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
+				n.AlwaysWithoutProfile("it makes no fourth pod", activePodsAtMost(set, 3))
+				n.Eventually(ctx, testenv.GetActivePods(set), podCount(3))
+				for i := range 5 { // each wakes the controller
+					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"%d"}}}`, i)
+					waitDelivered(ctx, n, set)
+				}
+				heal(ctx)
+				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(3))
+			}, withoutProfile("what it sees while it hears of nothing must be what it did and no fault of a profile"))
+
+		spec(kind+"/statement 2", "a "+kind+" whose pods were refused makes them as soon as they are not, and does not wait as for pods that are on their way",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				n.Inject(ctx, "api-error", fmt.Sprintf(`{verb: create, resource: pods, namespace: %s, code: 403, times: 4}`, n.Name))
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
+				n.Eventually(ctx, n.FaultsFired("api-error"), gomega.BeNumerically(">=", 4))
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(3))
+			})
+
+		spec(kind+"/statement 8", "a "+kind+" tries with one pod first when every pod is refused, not with all",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				createQuota(ctx, n, corev1.ResourcePods, 0, testenv.NewPod("one", nil))
+				const wanted = 200
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: wanted}.Build())
+				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), ownerCondition("ReplicaFailure", "True", "FailedCreate"))
+				// One a try, and every try later than the one before.
+				gomega.Expect(len(n.Requests("create", "pods"))).To(gomega.BeNumerically("<", wanted/2), "creates that were all refused")
+			})
+
+		spec(kind+"/statement 11", "the pods of a "+kind+" have its template's labels, annotations and finalizers, a name that begins with its own, and it as their controller",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1, Pods: func(t *corev1.PodTemplateSpec) {
+					testenv.WithFinalizer(t)
+					t.Labels["tier"] = "front"
+					t.Annotations = map[string]string{"note": "made of a template"}
+				}}.Build())
+				pod := n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(1)).(testenv.Pods)[0]
+				uid := n.Eventually(ctx, testenv.GetUID(set), gomega.Not(gomega.BeEmpty()))
+				gomega.Expect(pod.GenerateName).To(gomega.Equal("web-"))
+				gomega.Expect(pod.Labels).To(gomega.Equal(map[string]string{"app": "web", "tier": "front"}))
+				gomega.Expect(pod.Annotations).To(gomega.HaveKeyWithValue("note", "made of a template"))
+				gomega.Expect(pod.Finalizers).To(gomega.Equal([]string{testenv.Finalizer}))
+				gomega.Expect(pod.OwnerReferences).To(gomega.HaveLen(1))
+				owner := pod.OwnerReferences[0]
+				gomega.Expect(owner.UID).To(gomega.Equal(uid))
+				gomega.Expect(owner.Controller).To(gomega.HaveValue(gomega.BeTrue()))
+				gomega.Expect(owner.BlockOwnerDeletion).To(gomega.HaveValue(gomega.BeTrue()))
+			})
+
+		spec(kind+"/statement 12", "a "+kind+" tells by events which pods it made and deleted, and that one was refused",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
+				n.Eventually(ctx, testenv.GetEvents(set), eventWithPrefix("Normal SuccessfulCreate ("+eventSource[kind]+"): Created pod: web-"))
+				n.Patch(ctx, set, `{"spec":{"replicas":0}}`)
+				n.Eventually(ctx, testenv.GetEvents(set), eventWithPrefix("Normal SuccessfulDelete ("+eventSource[kind]+"): Deleted pod: web-"))
+				createQuota(ctx, n, corev1.ResourcePods, 0, testenv.NewPod("one", nil))
+				n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
+				n.EventuallyWithoutFaults(ctx, testenv.GetEvents(set), eventWithPrefix("Warning FailedCreate ("+eventSource[kind]+"): Error creating: "))
+			})
+
+		spec(kind+"/statement 16", "a "+kind+" in a namespace that is being deleted makes no more pods, and that is no failure",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				// The pods go first, and stay; their controller is not deleted before them.
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
+				waitActivePods(ctx, n, set, 2)
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
+				n.Always("it reports no failure", func(v *testenv.View) error {
+					if s := v.ReplicaOwner(set); s != nil && s.Condition("ReplicaFailure").Status != "" {
+						return fmt.Errorf("%s", s)
+					}
+					return nil
+				})
+				before := len(n.Requests("create", "pods"))
+				n.DeleteNamespace(ctx)
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Replicas == 0 }, "a status that counts no pods"))
+				removePodFinalizers(ctx, n)
+				n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())
+				gomega.Expect(len(n.Requests("create", "pods"))-before).To(gomega.BeNumerically("<", 12), "creates in a namespace that is being deleted")
+			}, withoutProfile("it knows failures that the profile makes from that which must not be one by nothing"))
+
+		spec(kind+"/statement 17", "a "+kind+" goes on trying, by itself, until its pods are not refused any more, and holds up no other",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				// The API server refuses pods of an account that is not there.
+				refused := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "refused", Replicas: 2, Pods: func(t *corev1.PodTemplateSpec) {
+					t.Spec.ServiceAccountName = "late"
+				}}.Build())
+				n.Eventually(ctx, testenv.GetReplicaOwner(refused), ownerCondition("ReplicaFailure", "True", "FailedCreate"))
+				other := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
+				n.Eventually(ctx, testenv.GetReplicaOwner(other), scaledTo(2))
+				n.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "late"}})
+				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(refused), scaledTo(2))
+				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(refused), ownerCondition("ReplicaFailure", "", ""))
+			})
+
+		spec(kind+"/serve a basic image on each replica with a public image", "every replica of a "+kind+" runs its image",
+			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+				n.RequireKubelets("a simulated one runs no images")
+				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
+				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), allReady(2))
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
+					return len(pods) == 2 && len(pods.Filter(containerRuns)) == 2
+				}, "2 pods, each with its one container running"))
+			})
+	})
+
+	spec("ReplicaSet/statement 1", "a ReplicaSet that is made to have more pods waits until it has heard of those that it has made",
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(1))
+			heal := n.Inject(ctx, "watch-stall", `{resource: pods}`)
+			n.Patch(ctx, set, `{"spec":{"replicas":3}}`)
+			n.Eventually(ctx, testenv.GetActivePods(set), podCount(3))
+			n.Always("it acts on no further scale as long as it does not see its own writes", activePodsAtMost(set, 3))
+			n.Patch(ctx, set, `{"spec":{"replicas":5}}`)
+			waitDelivered(ctx, n, set)
+			n.ClearInvariants()
+			heal(ctx)
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(5))
+		}, withoutProfile("what it sees while it hears of nothing must be what it did and no fault of a profile"))
+
+	spec("ReplicationController/statement 3", "a ReplicationController that waits for pods that it has made reports on the latest generation all the same",
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "web", Replicas: 0}.Build())
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(0))
+			heal := n.Inject(ctx, "watch-stall", `{resource: pods}`)
+			n.Patch(ctx, set, `{"spec":{"replicas":2}}`)
+			n.Eventually(ctx, testenv.GetActivePods(set), podCount(2))
+			n.Patch(ctx, set, `{"spec":{"replicas":4}}`)
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
+				return s.Desired == 4 && s.ObservedGeneration == s.GetGeneration()
+			}, "a status of the latest generation"))
+			n.Eventually(ctx, testenv.GetActivePods(set), podCount(2))
+			heal(ctx)
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(4))
+		}, withoutProfile("what it sees while it hears of nothing must be what it did and no fault of a profile"))
+
+	spec("ReplicaSet/Replace and Patch", "a ReplicaSet that is replaced as a whole, and then patched, follows both",
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			var rs appsv1.ReplicaSet
+			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(1))
+			rs.Name = set.Name
+			n.Replace(ctx, &rs, func() {
+				*rs.Spec.Replicas = 2
+				rs.Spec.Template.Annotations = map[string]string{"version": "2"}
+			})
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
+			n.Patch(ctx, set, `{"spec":{"replicas":3}}`)
+			pods := n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(3)).(testenv.Pods)
+			gomega.Expect(pods.Filter(func(p testenv.Pod) bool { return p.Annotations["version"] == "2" })).To(gomega.HaveLen(2),
+				"the pods that were made after the template changed:\n%s", pods)
+		}, withoutProfile("which pod a lost answer doubles, and which of the two goes, is left open"))
+
+	spec("ReplicaSet/validate ReplicaSet Status endpoints", "a ReplicaSet keeps the conditions that others have put into its status",
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(1))
+			n.PatchSubresource(ctx, set, "status", `{"status":{"conditions":[{"type":"StatusPatched","status":"True","reason":"E2E"}]}}`)
+			waitDelivered(ctx, n, set)
+			n.Patch(ctx, set, `{"spec":{"replicas":2}}`)
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), ownerCondition("StatusPatched", "True", "E2E"))
+		})
+
+	spec("ReplicationController/lifecycle of a ReplicationController", "a ReplicationController is made, patched, scaled and deleted, and follows each",
+		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "web", Replicas: 1}.Build())
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(1))
+			n.Patch(ctx, set, `{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":2}}`)
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(2))
+			n.PatchSubresource(ctx, set, "status", `{"status":{"readyReplicas":0,"availableReplicas":0}}`)
+			n.PutScale(ctx, set, 1) // and what the status says is put right
+			n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1))
+			n.DeleteAll(ctx, testenv.ReplicationControllerKind, "patched=yes")
+			n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())
+		})
+})
