@@ -16,7 +16,7 @@ import (
 
 // How a Deployment goes from one template to the next.
 var _ = ginkgo.Describe("rollout", func() {
-	spec("Deployment/TestNewDeployment", "a Deployment makes a ReplicaSet that is named and labelled by the hash of its template, of revision 1",
+	spec("Deployment/TestNewDeployment", "a Deployment creates a ReplicaSet with the hash of its template in name and labels, and with revision 1",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -32,7 +32,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix(fmt.Sprintf("Normal ScalingReplicaSet (deployment-controller): Scaled up replica set %s from 0 to 2", set.GetName())))
 		})
 
-	spec("Deployment/TestDeploymentRollingUpdate", "a rolling update replaces every pod and never wants more of them than replicas and maxSurge together",
+	spec("Deployment/TestDeploymentRollingUpdate", "a rolling update replaces every pod and never requests more than replicas + maxSurge",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 4, withRollingUpdate("1", "1")))
 			n.Always("it wants 5 pods at most", desiredAtMost(d, 5))
@@ -47,7 +47,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4)) // and not another of the same template
 		})
 
-	spec("Deployment/RollingUpdateDeployment deletes old pods and creates new ones", "a Deployment adopts the ReplicaSet that is there, rolls out from it, and goes on from its revision",
+	spec("Deployment/RollingUpdateDeployment deletes old pods and creates new ones", "a Deployment adopts an existing ReplicaSet, rolls out from it, and continues its revision numbers",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			old := testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "old", Replicas: 1, Labels: map[string]string{"app": "web"}}.Build()
 			old.SetLabels(map[string]string{"app": "web"})
@@ -60,7 +60,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Annotations[revisionKey] == "42" }, "a Deployment of revision 42"))
 		})
 
-	spec("Deployment/RecreateDeployment deletes old pods and creates new ones", "a Recreate Deployment has no pod of the new template beside one of the old",
+	spec("Deployment/RecreateDeployment deletes old pods and creates new ones", "a Recreate Deployment never has pods of the old and the new template at the same time",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRecreate, withPods(func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{versionKey: "1"} })))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -72,7 +72,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestRecreateDeploymentForPodReplacement", "a Recreate Deployment waits until its old pods are gone, not only being deleted",
+	spec("Deployment/TestRecreateDeploymentForPodReplacement", "a Recreate Deployment waits until its old pods are gone, not only terminating",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRecreate, withPods(testenv.UnschedulableWithFinalizer)))
 			setAllPodsReady(ctx, n, d, 2)
@@ -98,7 +98,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(3))
 		})
 
-	spec("Deployment/TestRollingUpdateAndProportionalScalingForDeploymentPodReplacement", "a rolling update goes on though the old pods are still being deleted",
+	spec("Deployment/TestRollingUpdateAndProportionalScalingForDeploymentPodReplacement", "a rolling update continues while old pods are terminating",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRollingUpdate("1", "0"), withPods(testenv.WithFinalizer)))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -110,14 +110,14 @@ var _ = ginkgo.Describe("rollout", func() {
 			}, "2 pods, and 2 that are still being deleted"))
 		})
 
-	spec("Deployment/TestRollingUpdateAndProportionalScalingForDeploymentPodReplacement", "a Deployment that is scaled half-way does not count pods that are being deleted",
+	spec("Deployment/TestRollingUpdateAndProportionalScalingForDeploymentPodReplacement", "a Deployment that is scaled during a rollout does not count terminating pods",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 5, withRollingUpdate("2", "1"), withPods(testenv.WithFinalizer)), 4, 3)
 			n.PutScale(ctx, d, 15)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(10, 7))
 		})
 
-	spec("Deployment/rollover", "a rollout that is overtaken by another is given up, and the last template wins",
+	spec("Deployment/rollover", "a Deployment abandons a rollout when its template changes again, and rolls out the last template",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 3, withRollingUpdate("1", "0")), 3, 1)
 			n.Always("it wants 4 pods at most", desiredAtMost(d, 4))
@@ -126,7 +126,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 0, 3))
 		})
 
-	spec("Deployment/iterative rollouts eventually progress", "a Deployment that is changed again and again, before it is done, is complete in the end",
+	spec("Deployment/iterative rollouts eventually progress", "a Deployment that changes repeatedly during its rollouts completes eventually",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			random := rand.New(rand.NewPCG(uint64(ginkgo.GinkgoRandomSeed()), 1))
 			d := n.Create(ctx, testenv.NewDeployment("web", 4, withRollingUpdate("50%", "25%")))
@@ -149,7 +149,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/statement 4", "a Deployment goes on with the oldest ReplicaSet of its template that is there",
+	spec("Deployment/statement 4", "a Deployment uses the oldest existing ReplicaSet with its template",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			for _, name := range []string{"a-first", "b-second"} {
 				set := testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: name, Labels: map[string]string{"app": "web"}}.Build()
@@ -162,7 +162,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(testenv.Ref{Kind: testenv.ReplicaSetKind, Name: "a-first"}), allReady(2))
 		})
 
-	spec("Deployment/statement 9", "a rollout takes the old pods first that are not ready, and leaves those that are",
+	spec("Deployment/statement 9", "a rollout first scales down old pods that are not ready",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 4, withRollingUpdate("1", "1"), withPods(testenv.Unschedulable)))
 			set := onlyReplicaSet(ctx, n, d)
@@ -189,7 +189,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			stuckRollout(ctx, n, d, 8, 5)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(testenv.RefOf(d)), desiredReplicas(8, 5))
 		})
-	spec("Deployment/statement 8", "where maxSurge and maxUnavailable both come to 0, one pod may be missing, so that a rollout can go on",
+	spec("Deployment/statement 8", "maxUnavailable is 1 if maxSurge and maxUnavailable both resolve to 0",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, withRollingUpdate("0", "1%")))
 			n.Always("it wants 1 pod at most", desiredAtMost(d, 1))
@@ -198,7 +198,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 1))
 		})
-	spec("Deployment/statement 8", "maxUnavailable that is more than there are replicas is as many as there are",
+	spec("Deployment/statement 8", "maxUnavailable is limited to the number of replicas",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := testenv.NewDeployment("web", 2, withRollingUpdate("0", "5"))
 			n.Always("it wants 2 pods at most", desiredAtMost(testenv.RefOf(d), 2))
@@ -206,7 +206,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(testenv.RefOf(d)), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Status.AvailableReplicas == 0 }, "no pod that is available"))
 		})
 
-	spec("Deployment/TestFailedDeployment", "a rollout that makes no progress until its deadline says so, and takes it back when it does",
+	spec("Deployment/TestFailedDeployment", "a Deployment reports ProgressDeadlineExceeded, and reports progress again when the rollout continues",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			begun := time.Now()
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, withProgressDeadline(5), withPods(testenv.Unschedulable)))
@@ -218,7 +218,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/delete old replica sets", "a Deployment that is complete keeps no more old ReplicaSets than revisionHistoryLimit, and drops the oldest",
+	spec("Deployment/delete old replica sets", "a complete Deployment keeps at most revisionHistoryLimit old ReplicaSets, and deletes the oldest",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = ptr.To[int32](1) }))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())

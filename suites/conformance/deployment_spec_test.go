@@ -15,7 +15,7 @@ import (
 
 // What a Deployment makes of the rest of its spec, and whose the ReplicaSets are.
 var _ = ginkgo.Describe("deployment", func() {
-	spec("Deployment/TestDeploymentSelectorImmutability", "the selector of a Deployment never changes, so that its ReplicaSets remain its own",
+	spec("Deployment/TestDeploymentSelectorImmutability", "the API server rejects a change of a Deployment's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -24,7 +24,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestPausedDeployment", "a Deployment that is paused rolls nothing out until it is resumed",
+	spec("Deployment/TestPausedDeployment", "a paused Deployment rolls out no template until it is resumed",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) { d.Spec.Paused = true }))
 			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "Unknown", "DeploymentPaused"))
@@ -44,7 +44,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 1))
 		})
 
-	spec("Deployment/TestScalePausedDeployment", "a Deployment that is paused is scaled all the same, by pods of the template that it has rolled out",
+	spec("Deployment/TestScalePausedDeployment", "a paused Deployment scales with pods of the template that it rolled out last",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -75,7 +75,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(3))
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
-	spec("Deployment/working scale subresource", "a Deployment follows a scale that was read and written back",
+	spec("Deployment/working scale subresource", "a Deployment follows an update of its scale subresource",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -84,7 +84,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(2))
 		})
 
-	spec("Deployment/TestScaledRolloutDeployment", "a Deployment that is scaled up half-way gives to old and new in proportion, and then goes on",
+	spec("Deployment/TestScaledRolloutDeployment", "a Deployment that is scaled up during a rollout scales old and new ReplicaSets proportionally, and then continues the rollout",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 5, withRollingUpdate("2", "1")), 4, 3)
 			n.Patch(ctx, d, `{"spec":{"replicas":15}}`)
@@ -94,14 +94,14 @@ var _ = ginkgo.Describe("deployment", func() {
 			setPodsReady(ctx, n, time.Now(), waitActivePods(ctx, n, sets[1].Ref, 7).Names()...)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(sets[1].Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Desired > 7 }, "more than 7 new pods wanted"))
 		})
-	spec("Deployment/proportional scaling", "a Deployment that is scaled up while a rollout is stuck keeps the proportion of old and new",
+	spec("Deployment/proportional scaling", "a Deployment that is scaled up during a stuck rollout scales old and new ReplicaSets proportionally",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 10, withRollingUpdate("3", "2")), 8, 5)
 			n.PutScale(ctx, d, 30)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(20, 13))
 		})
 
-	spec("Deployment/TestDeploymentAvailableCondition", "a Deployment says whether enough pods have been ready for minReadySeconds, of which its ReplicaSets hear",
+	spec("Deployment/TestDeploymentAvailableCondition", "a Deployment reports Available after minReadySeconds, and copies minReadySeconds to its ReplicaSets",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 4, withPods(testenv.Unschedulable), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 300 }, withRollingUpdate("1", "1")))
 			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Available", "False", "MinimumReplicasUnavailable"))
@@ -116,7 +116,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), deploymentCondition("Available", "True", "MinimumReplicasAvailable"))
 		})
 
-	spec("Deployment/TestDeploymentHashCollision", "a Deployment whose ReplicaSet's name is taken by another template counts a collision and takes another name",
+	spec("Deployment/TestDeploymentHashCollision", "a Deployment increments collisionCount and uses another name if a ReplicaSet with another template has the name",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -129,7 +129,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestTerminatingReplicasDeploymentStatus", "the status of a Deployment counts pods that are being deleted apart",
+	spec("Deployment/TestTerminatingReplicasDeploymentStatus", "the status of a Deployment counts terminating pods separately",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 3, withPods(testenv.WithFinalizer)))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -137,7 +137,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeploymentWithPods(d), deploymentTerminatingCount(n, 1, 2))
 		})
 
-	spec("Deployment/TestOverlappingDeployments", "two Deployments with one selector keep to the ReplicaSets that they made",
+	spec("Deployment/TestOverlappingDeployments", "two Deployments with the same selector manage only the ReplicaSets that they created",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			label := map[string]string{"app": "web"}
 			var refs []testenv.Ref
@@ -155,7 +155,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(5))
 		})
 
-	spec("Deployment/TestGeneralReplicaSetAdoption", "a Deployment takes back a ReplicaSet of its own that is told it has no controller",
+	spec("Deployment/TestGeneralReplicaSetAdoption", "a Deployment adopts its own ReplicaSet again after its controller reference is removed",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -168,7 +168,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestReplicaSetOrphaningAndAdoptionWhenLabelsChange", "a Deployment releases a ReplicaSet that matches no more, makes another, and adopts it again when it does",
+	spec("Deployment/TestReplicaSetOrphaningAndAdoptionWhenLabelsChange", "a Deployment releases and replaces a ReplicaSet that no longer matches, and adopts it when it matches again",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -184,7 +184,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/ReplicaSet orphaning and adoption regarding controllerRef", "a Deployment adopts the ReplicaSet that another left behind, with its pods",
+	spec("Deployment/ReplicaSet orphaning and adoption regarding controllerRef", "a Deployment adopts a ReplicaSet that a deleted Deployment orphaned, and keeps its pods",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -199,7 +199,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set.Ref), podNames(names...))
 		})
 
-	spec("Deployment/reaping cascades to ReplicaSets and pods", "a Deployment that is deleted takes its ReplicaSets and their pods along",
+	spec("Deployment/reaping cascades to ReplicaSets and pods", "the ReplicaSets and pods of a Deployment are deleted with it",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -210,7 +210,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(0))
 		})
 
-	spec("Deployment/lifecycle of a Deployment", "a Deployment is made, patched, scaled, replaced and deleted, and follows each",
+	spec("Deployment/lifecycle of a Deployment", "a Deployment follows its creation, patches, scales, updates and deletion",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -227,7 +227,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(d), gomega.BeFalse())
 		})
 
-	spec("Deployment/validate Deployment Status endpoints", "a Deployment keeps the conditions that others have put into its status",
+	spec("Deployment/validate Deployment Status endpoints", "a Deployment keeps status conditions that other clients set",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -238,7 +238,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), deploymentCondition("StatusPatched", "True", "E2E"))
 		})
 
-	spec("Deployment/statement 6", "a Deployment that may make no ReplicaSet says so, and goes on when it may",
+	spec("Deployment/statement 6", "a Deployment reports ReplicaSetCreateError when it cannot create a ReplicaSet, and continues when it can",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			few := createQuota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "one"}.Build())
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
@@ -248,7 +248,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/statement 14", "revisions only rise: a template that is used again has the highest, and remembers those that it had",
+	spec("Deployment/statement 14", "a template that is used again gets the highest revision, and its ReplicaSet records its former revisions",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRollingUpdate("1", "0")))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
@@ -264,7 +264,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			}, "a ReplicaSet of revision 3 that had revision 1, of a Deployment that wants 2 pods, and 3 at most"))
 		})
 
-	spec("Deployment/statement 18", "a Deployment is rolled back to the revision before by annotation, once",
+	spec("Deployment/statement 18", "the rollback annotation with revision 0 rolls a Deployment back to the previous revision once",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d, first := deploymentAtRevision2(ctx, n)
 			updateTemplate(ctx, n, d, "3")
@@ -274,14 +274,14 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0)) // it is of two revisions before
 			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Normal DeploymentRollback (deployment-controller): "))
 		})
-	spec("Deployment/statement 18", "a Deployment is rolled back to a revision that is named by annotation",
+	spec("Deployment/statement 18", "the rollback annotation rolls a Deployment back to the given revision",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d, first := deploymentAtRevision2(ctx, n)
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"1"}}}`, appsv1.DeprecatedRollbackTo)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("3"))
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(1))
 		})
-	spec("Deployment/statement 18", "a Deployment that is to be rolled back to a revision that is not there says so, and asks no more",
+	spec("Deployment/statement 18", "a Deployment emits an event for a rollback to a missing revision, and removes the annotation",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d, first := deploymentAtRevision2(ctx, n)
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"7"}}}`, appsv1.DeprecatedRollbackTo)
@@ -290,7 +290,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0))
 		})
 
-	spec("Deployment/statement 19", "a Deployment's annotations are its ReplicaSet's too, but for what kubectl last applied, and so are its minReadySeconds",
+	spec("Deployment/statement 19", "a Deployment copies minReadySeconds and its annotations to its ReplicaSet, except last-applied-configuration",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) {
 				d.Annotations = map[string]string{"note": "first", corev1.LastAppliedConfigAnnotation: "{}"}

@@ -58,7 +58,7 @@ func withExternalName(s *corev1.Service) {
 
 // Whose addresses the Endpoints of a Service have.
 var _ = ginkgo.Describe("endpoints", func() {
-	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its pods that are ready, by the port that each resolves to",
+	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its ready pods under the port that each resolves",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			one := createReadyPod(ctx, n, "one")
@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses(nil))
 		})
 
-	spec("Endpoints/create and delete Endpoints for a Service with a selector that matches no pods", "a Service that selects no pods has empty Endpoints, which go with it",
+	spec("Endpoints/create and delete Endpoints for a Service with a selector that matches no pods", "a Service that selects no pods has empty Endpoints, which are deleted with it",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			service := n.Create(ctx, testenv.NewService("web", webLabels))
 			n.Eventually(ctx, testenv.GetEndpoints("web"), endpointsThat(func(e *testenv.Endpoints) bool { return len(e.Subsets) == 0 }, "Endpoints without subsets"))
@@ -81,7 +81,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(testenv.Ref{Kind: testenv.EndpointsKind, Name: "web"}), gomega.BeFalse())
 		})
 
-	spec("Endpoints/lifecycle of an Endpoint", "Endpoints of a Service without a selector are the user's: nobody changes them",
+	spec("Endpoints/lifecycle of an Endpoint", "the controller does not change Endpoints of a Service without selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("manual", nil))
 			made := n.Create(ctx, testenv.NewEndpoints("manual", "192.0.2.9"))
@@ -100,7 +100,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(made), gomega.BeFalse())
 		})
 
-	spec("Endpoints/TestEndpointUpdates", "Endpoints are written when a pod's address comes, and name the pod, and are written no more while nothing changes",
+	spec("Endpoints/TestEndpointUpdates", "Endpoints are updated when a pod gets its address, refer to the pod, and are not updated without a change",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses(nil))
@@ -120,7 +120,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Barrier(ctx)
 		})
 
-	spec("Endpoints/TestEndpointWithMultiplePodUpdates", "Endpoints are right after a pod was ready, not ready and ready again, one right after the other",
+	spec("Endpoints/TestEndpointWithMultiplePodUpdates", "Endpoints are correct after a pod changes its readiness several times in quick succession",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			one := createReadyPod(ctx, n, "one")
@@ -135,7 +135,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 		})
 
-	spec("Endpoints/TestExternalNameToClusterIPTransition", "a Service that is a name has no Endpoints, and has them when it is one no more",
+	spec("Endpoints/TestExternalNameToClusterIPTransition", "an ExternalName Service has no Endpoints until its type becomes ClusterIP",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			one := createReadyPod(ctx, n, "one")
 			service := n.Create(ctx, testenv.NewService("web", webLabels, withExternalName))
@@ -152,7 +152,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 		})
 
-	spec("Endpoints/TestEndpointWithTerminatingPod", "a pod that is being deleted is no address any more, though it is still ready",
+	spec("Endpoints/TestEndpointWithTerminatingPod", "Endpoints exclude a terminating pod although it is still ready",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			one, pod := createReadyPod(ctx, n, "one", testenv.WithFinalizer), podRef("one")
@@ -162,7 +162,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod.Name), testenv.Satisfy(func(p testenv.Pod) bool { return p.Pod != nil && p.Terminating() && p.Ready() }, "a ready pod that is being deleted"))
 		})
 
-	spec("Endpoints/TestEndpointTruncate", "Endpoints of more than 1000 addresses are cut to 1000, the ready ones first, and say so as long as they are",
+	spec("Endpoints/TestEndpointTruncate", "Endpoints are truncated to 1000 addresses with ready ones first, and the annotation says so as long as they are",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.RequireSimulatedKubelets("two nodes take so many pods")
 			const most, spare = 1000, 2
@@ -186,7 +186,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			}, "1000 ready addresses, not marked"))
 		})
 
-	spec("Endpoints/TestEndpointsControllersLabelSemantics", "Endpoints have the labels of their Service, and the label that says who manages them",
+	spec("Endpoints/TestEndpointsControllersLabelSemantics", "Endpoints have the labels of their Service and the managed-by label",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			service := n.Create(ctx, testenv.NewService("web", webLabels, func(s *corev1.Service) { s.Labels = map[string]string{"team": "one"} }))
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasLabels(map[string]string{"team": "one", managedBy: "endpoint-controller"}))
@@ -196,7 +196,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasLabels(map[string]string{managedBy: "endpoint-controller"}))
 		})
 
-	spec("Endpoints/TestEndpointsHeadlessLabel", "the Endpoints of a headless Service have a label that says so, also when somebody took it away",
+	spec("Endpoints/TestEndpointsHeadlessLabel", "the Endpoints of a headless Service have the headless label, also after a user removed it",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels, withoutClusterIP))
 			want := map[string]string{corev1.IsHeadlessService: "", managedBy: "endpoint-controller"}
@@ -207,7 +207,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 		})
 
-	spec("Endpoints/TestDualStackEndpoints", "Endpoints have addresses of the family that is first in their Service, whatever else the pods have",
+	spec("Endpoints/TestDualStackEndpoints", "Endpoints have addresses of the first IP family of their Service",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			createReadyPod(ctx, n, "both")
 			n.PatchSubresource(ctx, podRef("both"), "status", `{"status":{"podIP":"192.0.2.1","podIPs":[{"ip":"192.0.2.1"},{"ip":"2001:db8::1"}]}}`)
@@ -224,7 +224,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			}
 		})
 
-	spec("Endpoints/statement 1", "a pod that is relabelled goes from the Endpoints that it leaves to those that it joins",
+	spec("Endpoints/statement 1", "a pod whose labels change moves to the Endpoints of the Service that selects it",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			n.Create(ctx, testenv.NewService("other", map[string]string{"app": "other"}))
@@ -240,7 +240,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("other"), hasAddresses([]string{one}))
 		})
 
-	spec("Endpoints/statement 3", "a Service that publishes what is not ready has unready and terminating pods as ready addresses, and no pod that has ended",
+	spec("Endpoints/statement 3", "publishNotReadyAddresses adds unready and terminating pods to the ready addresses, but no failed pods",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("strict", webLabels))
 			n.Create(ctx, testenv.NewService("lax", webLabels, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }))
@@ -256,7 +256,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("lax"), hasAddresses([]string{ready, unready, terminating}))
 		})
 
-	spec("Endpoints/statement 5", "an address names its pod and its node, and the hostname only of a pod whose subdomain is the Service's name",
+	spec("Endpoints/statement 5", "an address refers to its pod and node, and has a hostname only if the pod's subdomain is the name of the Service",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			for name, subdomain := range map[string]string{"inside": "web", "outside": "other"} {
 				n.Create(ctx, testenv.NewPod(name, webLabels, func(t *corev1.PodTemplateSpec) { t.Spec.Hostname, t.Spec.Subdomain = name, subdomain }))
@@ -273,7 +273,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			}
 		})
 
-	spec("Endpoints/statement 6", "a port's name resolves in each pod by itself, and a pod without it is left out of that port",
+	spec("Endpoints/statement 6", "a named target port resolves for each pod separately, and excludes pods without that port",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			ports := func(all ...corev1.ContainerPort) func(*corev1.PodTemplateSpec) {
 				return func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Ports = all }
@@ -292,7 +292,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 				return len(byPort) == 2 && slices.Equal(byPort[8080], []string{usual}) && slices.Equal(byPort[9090], []string{unusual})
 			}, "%s by 8080 and %s by 9090", usual, unusual))
 		})
-	spec("Endpoints/statement 6", "a headless Service without ports has addresses all the same, in a subset without ports",
+	spec("Endpoints/statement 6", "a headless Service without ports has addresses in a subset without ports",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			one := createReadyPod(ctx, n, "one")
 			n.Create(ctx, testenv.NewService("web", webLabels, withoutClusterIP, func(s *corev1.Service) { s.Spec.Ports = nil }))
@@ -301,7 +301,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			gomega.Expect(e.Subsets[0].Ports).To(gomega.BeEmpty())
 		})
 
-	spec("Endpoints/statement 8", "ports of the same addresses stand together, and each address once",
+	spec("Endpoints/statement 8", "ports with the same addresses share a subset, and each address appears once",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			ips := []string{createReadyPod(ctx, n, "one"), createReadyPod(ctx, n, "two"), createReadyPod(ctx, n, "three")}
 			n.Create(ctx, testenv.NewService("web", webLabels, func(s *corev1.Service) {
@@ -314,7 +314,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			gomega.Expect(e.Subsets[0].Addresses).To(gomega.HaveLen(3))
 		})
 
-	spec("Endpoints/statement 9", "Endpoints keep the annotations that are not the controller's",
+	spec("Endpoints/statement 9", "Endpoints keep annotations that the controller does not own",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses(nil))
@@ -324,7 +324,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), endpointsThat(func(e *testenv.Endpoints) bool { return e.Annotations["note"] == "kept" }, "the annotation note=kept"))
 		})
 
-	spec("Endpoints/statement 11", "Endpoints that the controller has written and not yet heard of are not trusted: what changed meanwhile is written in the end",
+	spec("Endpoints/statement 11", "the controller updates Endpoints eventually although its cache does not yet have its own last update",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			one, pod := createReadyPod(ctx, n, "one"), podRef("one")
@@ -341,7 +341,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses(nil, one))
 		})
 
-	spec("Endpoints/statement 12", "Endpoints that cannot be written are told of by an event about them",
+	spec("Endpoints/statement 12", "the controller emits an event when an update of Endpoints fails",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses(nil))
@@ -351,7 +351,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 		})
 
-	spec("Endpoints/statement 14", "a controller that starts removes Endpoints without a Service, but not those in which a leader is written down",
+	spec("Endpoints/statement 14", "a controller that starts deletes Endpoints without a Service, except those with a leader election annotation",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			orphan := n.Create(ctx, testenv.NewEndpoints("orphan", "192.0.2.9"))
 			leader := testenv.NewEndpoints("leader", "192.0.2.9")

@@ -23,13 +23,13 @@ var _ = ginkgo.Describe("ownership", func() {
 			adopted bool
 		}{
 			{"has no owner", func(string, string) string { return `[]` }, true},
-			{"names it as an owner that does not control", func(set, _ string) string { return `[` + set + `]` }, true},
-			{"names it as its controller", func(set, _ string) string { return `[` + asController(set) + `]` }, true},
-			{"names it as an owner and another as its controller", func(set, other string) string { return `[` + set + `,` + asController(other) + `]` }, false},
+			{"lists it as a non-controller owner", func(set, _ string) string { return `[` + set + `]` }, true},
+			{"lists it as its controller", func(set, _ string) string { return `[` + asController(set) + `]` }, true},
+			{"lists it as an owner and another object as its controller", func(set, other string) string { return `[` + set + `,` + asController(other) + `]` }, false},
 		} {
 			verb := "adopts"
 			if !refers.adopted {
-				verb = "leaves alone"
+				verb = "does not adopt"
 			}
 			spec(kind+"/TestAdoption", fmt.Sprintf("a %s %s a matching pod that %s", kind, verb, refers.text),
 				func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -61,7 +61,7 @@ var _ = ginkgo.Describe("ownership", func() {
 		}
 
 		overlapping := map[string]string{testenv.ReplicaSetKind: "/TestOverlappingRSs", testenv.ReplicationControllerKind: "/TestOverlappingRCs"}
-		spec(kind+overlapping[kind], "two of kind "+kind+" with one selector each keep to the pods that they made",
+		spec(kind+overlapping[kind], "two objects of kind "+kind+" with the same selector manage only the pods that they created",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				labels := map[string]string{"app": "web"}
 				one := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "one", Replicas: 1, Selector: labels, Labels: labels}.Build())
@@ -74,7 +74,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(5))
 			})
 
-		spec(kind+"/TestPodOrphaningAndAdoptionWhenLabelsChange", "a "+kind+" releases and replaces a pod that matches no more, and adopts it again when it does",
+		spec(kind+"/TestPodOrphaningAndAdoptionWhenLabelsChange", "a "+kind+" releases and replaces a pod that no longer matches, and adopts it when it matches again",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1).Names()[0]
@@ -93,7 +93,7 @@ var _ = ginkgo.Describe("ownership", func() {
 			testenv.ReplicaSetKind:            "/adopt matching pods on creation and release no longer matching pods",
 			testenv.ReplicationControllerKind: "/release no longer matching pods",
 		}
-		spec(kind+release[kind], "a "+kind+" releases a pod that matches no more, which lives on, and makes another",
+		spec(kind+release[kind], "a "+kind+" releases a pod that no longer matches, does not delete it, and creates another",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				if kind == testenv.ReplicaSetKind { // of which it is one row
 					waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"})))
@@ -109,7 +109,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), testenv.Satisfy(func(p testenv.Pod) bool { return p.Pod != nil && !p.Terminating() }, "the released pod, alive"))
 			})
 
-		spec(kind+"/TestGeneralPodAdoption", "a "+kind+" takes back a pod of its own that is told it has no controller",
+		spec(kind+"/TestGeneralPodAdoption", "a "+kind+" adopts its own pod again after its controller reference is removed",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1).Names()[0]
@@ -123,7 +123,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(pod))
 			})
 
-		spec(kind+"/statement 5", "a "+kind+" that is going adopts nothing, though the controller has not heard of its end",
+		spec(kind+"/statement 5", "a "+kind+" that is deleted adopts nothing although its deletion is not in the controller's cache",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1)[0].Name
@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
 			}, withoutProfile("what it has not heard must be what this fault holds back"))
 
-		spec(kind+"/TestExtraPodsAdoptionAndDeletion", "a "+kind+" adopts the matching pods that are there, and deletes those that are too many",
+		spec(kind+"/TestExtraPodsAdoptionAndDeletion", "a "+kind+" adopts existing matching pods and deletes surplus pods",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				var strays []testenv.Ref
 				for i := range 3 {
@@ -160,7 +160,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				}, "two of %v", strays))
 			})
 
-		spec(kind+"/statement 6", "a "+kind+" that may not adopt a matching pod makes none in its place until it knows",
+		spec(kind+"/statement 6", "a "+kind+" that fails to adopt a matching pod creates no pods until the adoption succeeds",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				heal := n.Inject(ctx, "api-error", fmt.Sprintf(`{verb: patch, resource: pods, namespace: %s, code: 500}`, n.Name))
 				stray := n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"}))
@@ -174,7 +174,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetPod(stray.Name), controlledBy(set))
 			}, withoutProfile("what it counts are the requests that this fault, and no other, lets through"))
 
-		spec(kind+"/statement 7", "a "+kind+" that is being deleted makes no more pods, and adopts none",
+		spec(kind+"/statement 7", "a "+kind+" that is being deleted neither creates nor adopts pods",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
 				waitActivePods(ctx, n, set, 2)
@@ -207,7 +207,7 @@ var _ = ginkgo.Describe("ownership", func() {
 			})
 	})
 
-	spec("ReplicationController/adopt matching pods on creation", "a ReplicationController adopts a matching pod that was there before it, and makes none",
+	spec("ReplicationController/adopt matching pods on creation", "a ReplicationController adopts a matching pod that existed before it, and creates no other",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"})))
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "web", Replicas: 1}.Build())
@@ -215,7 +215,7 @@ var _ = ginkgo.Describe("ownership", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames("stray"))
 		})
 
-	spec("ReplicaSet/TestRSSelectorImmutability", "the selector of a ReplicaSet never changes, so that its pods remain its own",
+	spec("ReplicaSet/TestRSSelectorImmutability", "the API server rejects a change of a ReplicaSet's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(1))
@@ -224,7 +224,7 @@ var _ = ginkgo.Describe("ownership", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(1))
 		})
 
-	spec("ReplicaSet/TestReplicaSetsAppsV1DefaultGCPolicy", "a ReplicaSet that is deleted without further words takes its pods along",
+	spec("ReplicaSet/TestReplicaSetsAppsV1DefaultGCPolicy", "the pods of a ReplicaSet are deleted with it if no propagation policy is given",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 2}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
@@ -233,7 +233,7 @@ var _ = ginkgo.Describe("ownership", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(0))
 		})
 
-	spec("ReplicaSet/list and delete a collection of ReplicaSets", "ReplicaSets that are deleted by their label go with all of their pods, and no others",
+	spec("ReplicaSet/list and delete a collection of ReplicaSets", "ReplicaSets that are deleted by label are deleted with all of their pods, and other pods remain",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			web := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 2}.Build())
 			other := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "other", Replicas: 1}.Build())

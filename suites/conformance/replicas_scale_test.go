@@ -15,7 +15,7 @@ import (
 // How many pods there are, and what the status says of them.
 var _ = ginkgo.Describe("replicas", func() {
 	forEachReplicaOwner(func(kind string) {
-		spec(kind+"/TestSpecReplicasChange", "a "+kind+" follows spec.replicas up, down and to zero, and leaves its pods alone when its template changes",
+		spec(kind+"/TestSpecReplicasChange", "a "+kind+" follows spec.replicas up, down and to zero, and keeps its pods when its template changes",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
 				n.Eventually(ctx, testenv.GetActivePods(set), podCount(3))
@@ -34,7 +34,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(0))
 			})
 
-		spec(kind+"/TestDeletingAndFailedPods", "a "+kind+" replaces pods that are being deleted and pods that have failed, and leaves those to their end",
+		spec(kind+"/TestDeletingAndFailedPods", "a "+kind+" replaces terminating pods and failed pods, and does not delete them",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
 				old := waitActivePods(ctx, n, set, 2).Names()
@@ -56,7 +56,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				gomega.Expect(failed.Terminating()).To(gomega.BeFalse(), "a failed pod is not deleted")
 			})
 
-		spec(kind+"/TestReadyAndAvailableReplicas", "the status of a "+kind+" counts pods that are there, ready, and ready for minReadySeconds",
+		spec(kind+"/TestReadyAndAvailableReplicas", "the status of a "+kind+" counts existing, ready and available pods",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3, MinReadySeconds: 3600, Pods: testenv.Unschedulable}.Build())
 				names := waitActivePods(ctx, n, set, 3).Names()
@@ -67,7 +67,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), statusCounts(3, 2, 1))
 			})
 
-		spec(kind+"/statement 15", "a "+kind+" counts a pod as available when its minReadySeconds are over, though nothing else happens then",
+		spec(kind+"/statement 15", "a "+kind+" counts a pod as available after minReadySeconds without another event",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1, MinReadySeconds: 3, Pods: testenv.Unschedulable}.Build())
 				name := waitActivePods(ctx, n, set, 1).Names()[0]
@@ -79,7 +79,7 @@ var _ = ginkgo.Describe("replicas", func() {
 			})
 
 		scaleSubresource := map[string]string{testenv.ReplicaSetKind: "/TestRSScaleSubresource", testenv.ReplicationControllerKind: "/TestRCScaleSubresource"}
-		spec(kind+scaleSubresource[kind], "a "+kind+" follows its scale subresource, which shows what its status says",
+		spec(kind+scaleSubresource[kind], "a "+kind+" follows its scale subresource, and the subresource reports its status",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(1))
@@ -94,7 +94,7 @@ var _ = ginkgo.Describe("replicas", func() {
 			})
 
 		readScale := map[string]string{testenv.ReplicaSetKind: "/working scale subresource", testenv.ReplicationControllerKind: "/get and update a ReplicationController scale"}
-		spec(kind+readScale[kind], "a "+kind+" follows a scale that was read and written back",
+		spec(kind+readScale[kind], "a "+kind+" follows an update of its scale subresource",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(3))
@@ -103,7 +103,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(1))
 			})
 
-		spec(kind+"/TestFullyLabeledReplicas", "the status of a "+kind+" counts pods that have every label of the template apart from those that its selector asks for",
+		spec(kind+"/TestFullyLabeledReplicas", "the status of a "+kind+" counts the pods that have all labels of the template as fullyLabeledReplicas",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{
 					Kind: kind, Name: "web", Replicas: 3,
@@ -116,7 +116,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...)) // it is no reason to release one
 			})
 
-		spec(kind+"/surface a failure condition on a common issue like exceeded quota", "a "+kind+" says in its status that it may create no more, and takes it back when it need not",
+		spec(kind+"/surface a failure condition on a common issue like exceeded quota", "a "+kind+" reports ReplicaFailure when the quota is exceeded, and removes the condition when it needs no more pods",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				createQuota(ctx, n, corev1.ResourcePods, 2, testenv.NewPod("one", nil))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
@@ -127,7 +127,7 @@ var _ = ginkgo.Describe("replicas", func() {
 			})
 	})
 
-	spec("ReplicaSet/TestTerminatingReplicas", "the status of a ReplicaSet counts pods that are being deleted apart, until they are gone",
+	spec("ReplicaSet/TestTerminatingReplicas", "the status of a ReplicaSet counts terminating pods separately until they are gone",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 3, Pods: testenv.OnMissingNode}.Build())
 			names := waitActivePods(ctx, n, set, 3).Names()

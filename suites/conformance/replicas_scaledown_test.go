@@ -50,32 +50,32 @@ func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
 // Which pod goes when there is to be one less.
 var _ = ginkgo.Describe("scaling down", func() {
 	for _, c := range []scaleDownCase{
-		{"the lower pod-deletion-cost", withDeletionCost("10"), withDeletionCost("5")},
-		{"a pod-deletion-cost below that which all pods have", longReady, withDeletionCost("-1")},
-		{"no pod-deletion-cost, which is as one of 0,", withDeletionCost("1"), longReady},
-		{"more restarts, where their pod-deletion-costs are equal,", withDeletionCost("3"), func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
+		{"with the lower pod-deletion-cost", withDeletionCost("10"), withDeletionCost("5")},
+		{"with a negative pod-deletion-cost", longReady, withDeletionCost("-1")},
+		{"without pod-deletion-cost, which means 0", withDeletionCost("1"), longReady},
+		{"with more restarts if their pod-deletion-costs are equal", withDeletionCost("3"), func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 			withDeletionCost("3")(ctx, n, pod, now)
 			withReadiness(true, time.Hour, 4)(ctx, n, pod, now)
 		}},
 	} {
-		spec("ReplicaSet/TestPodDeletionCost", "of two pods a ReplicaSet deletes the one with "+c.text+" first",
+		spec("ReplicaSet/TestPodDeletionCost", "of two pods a ReplicaSet first deletes the one "+c.text,
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) { c.run(ctx, n, testenv.ReplicaSetKind) })
 	}
-	spec("ReplicationController/TestLogarithmicScaleDown", "of two pods a ReplicationController deletes the one first that has been ready for far less time",
+	spec("ReplicationController/TestLogarithmicScaleDown", "of two pods a ReplicationController first deletes the one that became ready much later",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			scaleDownCase{kept: withReadiness(true, time.Hour, 0), deleted: withReadiness(true, time.Minute, 0)}.run(ctx, n, testenv.ReplicationControllerKind)
 		})
 
 	forEachReplicaOwner(func(kind string) {
 		for _, c := range []scaleDownCase{
-			{"a pending one before one that runs, ready or not", withReadiness(false, 0, 0), unchanged},
-			{"one that is not ready before one that is", withReadiness(true, 0, 0), withReadiness(false, time.Hour, 0)},
-			{"one that has restarted more often before one that has been ready for as long", withReadiness(true, time.Hour, 0), withReadiness(true, time.Hour, 4)},
+			{"of two pods a %s deletes a pending pod before a running pod that is not ready", withReadiness(false, 0, 0), unchanged},
+			{"of two pods a %s deletes a pod that is not ready before a ready pod", withReadiness(true, 0, 0), withReadiness(false, time.Hour, 0)},
+			{"of two pods that became ready at the same time a %s deletes the one with more restarts", withReadiness(true, time.Hour, 0), withReadiness(true, time.Hour, 4)},
 		} {
-			spec(kind+"/statement 10", fmt.Sprintf("of two pods a %s deletes %s", kind, c.text),
+			spec(kind+"/statement 10", fmt.Sprintf(c.text, kind),
 				func(ctx ginkgo.SpecContext, n *testenv.Namespace) { c.run(ctx, n, kind) })
 		}
-		spec(kind+"/statement 10", "of two pods a "+kind+" deletes one that no node has taken before one that runs on a node",
+		spec(kind+"/statement 10", "of two pods a "+kind+" deletes an unassigned pod before a pod on a node",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				labels := map[string]string{"app": "web"}
 				n.Create(ctx, testenv.NewPod("placed", labels))

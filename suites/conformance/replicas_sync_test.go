@@ -21,7 +21,7 @@ var eventSource = map[string]string{
 // it when it cannot be done.
 var _ = ginkgo.Describe("work", func() {
 	forEachReplicaOwner(func(kind string) {
-		spec(kind+"/statement 2", "a "+kind+" makes each pod once, though it hears of none that it has made",
+		spec(kind+"/statement 2", "a "+kind+" creates each pod once although none of them appears in its cache",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				heal := n.Inject(ctx, "watch-stall", `{resource: pods}`)
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
@@ -35,7 +35,7 @@ var _ = ginkgo.Describe("work", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(3))
 			}, withoutProfile("what it sees while it hears of nothing must be what it did and no fault of a profile"))
 
-		spec(kind+"/statement 2", "a "+kind+" whose pods were refused makes them as soon as they are not, and does not wait as for pods that are on their way",
+		spec(kind+"/statement 2", "a "+kind+" whose pod creates failed creates the pods as soon as the API server accepts them, without waiting for expectations to expire",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				n.Inject(ctx, "api-error", fmt.Sprintf(`{verb: create, resource: pods, namespace: %s, code: 403, times: 4}`, n.Name))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("work", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(3))
 			})
 
-		spec(kind+"/statement 8", "a "+kind+" tries with one pod first when every pod is refused, not with all",
+		spec(kind+"/statement 8", "a "+kind+" starts with one create and not with all of them when the API server rejects every pod",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				createQuota(ctx, n, corev1.ResourcePods, 0, testenv.NewPod("one", nil))
 				const wanted = 200
@@ -53,7 +53,7 @@ var _ = ginkgo.Describe("work", func() {
 				gomega.Expect(len(n.Requests("create", "pods"))).To(gomega.BeNumerically("<", wanted/2), "creates that were all refused")
 			})
 
-		spec(kind+"/statement 11", "the pods of a "+kind+" have its template's labels, annotations and finalizers, a name that begins with its own, and it as their controller",
+		spec(kind+"/statement 11", "the pods of a "+kind+" have the labels, annotations and finalizers of its template, its name as prefix, and a controller reference to it",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1, Pods: func(t *corev1.PodTemplateSpec) {
 					testenv.WithFinalizer(t)
@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("work", func() {
 				gomega.Expect(owner.BlockOwnerDeletion).To(gomega.HaveValue(gomega.BeTrue()))
 			})
 
-		spec(kind+"/statement 12", "a "+kind+" tells by events which pods it made and deleted, and that one was refused",
+		spec(kind+"/statement 12", "a "+kind+" emits events for pods that it created, deleted or failed to create",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				n.Eventually(ctx, testenv.GetEvents(set), eventWithPrefix("Normal SuccessfulCreate ("+eventSource[kind]+"): Created pod: web-"))
@@ -84,7 +84,7 @@ var _ = ginkgo.Describe("work", func() {
 				n.EventuallyWithoutFaults(ctx, testenv.GetEvents(set), eventWithPrefix("Warning FailedCreate ("+eventSource[kind]+"): Error creating: "))
 			})
 
-		spec(kind+"/statement 16", "a "+kind+" in a namespace that is being deleted makes no more pods, and that is no failure",
+		spec(kind+"/statement 16", "a "+kind+" in a terminating namespace creates no more pods and reports no failure",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				// The pods go first, and stay; their controller is not deleted before them.
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
@@ -104,7 +104,7 @@ var _ = ginkgo.Describe("work", func() {
 				gomega.Expect(len(n.Requests("create", "pods"))-before).To(gomega.BeNumerically("<", 12), "creates in a namespace that is being deleted")
 			}, withoutProfile("it knows failures that the profile makes from that which must not be one by nothing"))
 
-		spec(kind+"/statement 17", "a "+kind+" goes on trying, by itself, until its pods are not refused any more, and holds up no other",
+		spec(kind+"/statement 17", "a "+kind+" retries until the API server accepts its pods, and does not delay other objects",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				// The API server refuses pods of an account that is not there.
 				refused := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "refused", Replicas: 2, Pods: func(t *corev1.PodTemplateSpec) {
@@ -129,7 +129,7 @@ var _ = ginkgo.Describe("work", func() {
 			})
 	})
 
-	spec("ReplicaSet/statement 1", "a ReplicaSet that is made to have more pods waits until it has heard of those that it has made",
+	spec("ReplicaSet/statement 1", "a ReplicaSet that is scaled up again waits until the pods that it created are in its cache",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(1))
@@ -144,7 +144,7 @@ var _ = ginkgo.Describe("work", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(5))
 		}, withoutProfile("what it sees while it hears of nothing must be what it did and no fault of a profile"))
 
-	spec("ReplicationController/statement 3", "a ReplicationController that waits for pods that it has made reports on the latest generation all the same",
+	spec("ReplicationController/statement 3", "a ReplicationController updates its status for the latest generation while it waits for pods that it created",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "web", Replicas: 0}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(0))
@@ -160,7 +160,7 @@ var _ = ginkgo.Describe("work", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(4))
 		}, withoutProfile("what it sees while it hears of nothing must be what it did and no fault of a profile"))
 
-	spec("ReplicaSet/Replace and Patch", "a ReplicaSet that is replaced as a whole, and then patched, follows both",
+	spec("ReplicaSet/Replace and Patch", "a ReplicaSet follows an update and a subsequent patch",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			var rs appsv1.ReplicaSet
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
@@ -177,7 +177,7 @@ var _ = ginkgo.Describe("work", func() {
 				"the pods that were made after the template changed:\n%s", pods)
 		}, withoutProfile("which pod a lost answer doubles, and which of the two goes, is left open"))
 
-	spec("ReplicaSet/validate ReplicaSet Status endpoints", "a ReplicaSet keeps the conditions that others have put into its status",
+	spec("ReplicaSet/validate ReplicaSet Status endpoints", "a ReplicaSet keeps status conditions that other clients set",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 1}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(1))
@@ -188,7 +188,7 @@ var _ = ginkgo.Describe("work", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), ownerCondition("StatusPatched", "True", "E2E"))
 		})
 
-	spec("ReplicationController/lifecycle of a ReplicationController", "a ReplicationController is made, patched, scaled and deleted, and follows each",
+	spec("ReplicationController/lifecycle of a ReplicationController", "a ReplicationController follows its creation, patches, scales and deletion",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "web", Replicas: 1}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(1))

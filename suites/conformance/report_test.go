@@ -123,39 +123,43 @@ func TestTableMatchesSpecs(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the README's table of conformance anew")
+var update = flag.Bool("update", false, "write the summary table into docs/conformance.md")
 
-// The README has the table that TABLE.md begins with.
+// The summary table in docs/conformance.md is between these lines.
+const (
+	tableBegin = "<!-- conformance table -->\n"
+	tableEnd   = "<!-- end of conformance table -->\n"
+)
+
+// docs/conformance.md has the summary table of TABLE.md.
 func TestDocumentation(t *testing.T) {
-	kept, err := os.ReadFile("TABLE.md")
+	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, want := cutTable(t, "TABLE.md", string(kept))
-	path := filepath.Join(root, "README.md")
-	readme, err := os.ReadFile(path)
+	_, head, found := strings.Cut(string(saved), "\n"+table.SummaryHead)
+	rest, _, ended := strings.Cut(head, "\n\n")
+	if !found || !ended {
+		t.Fatalf("TABLE.md: expected a table that begins with %q", table.SummaryHead)
+	}
+	want := "\n" + table.SummaryHead + rest + "\n\n"
+	path := filepath.Join(root, "docs", "conformance.md")
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after, got := cutTable(t, path, string(readme))
+	before, tail, found := strings.Cut(string(page), tableBegin)
+	got, after, ended := strings.Cut(tail, tableEnd)
+	if !found || !ended {
+		t.Fatalf("%s: expected the lines %q and %q", path, tableBegin, tableEnd)
+	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+want+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: the table of conformance is not that of TABLE.md; run make golden (-TABLE.md +README):\n%s", path, diff)
+		t.Errorf("%s: the table differs from TABLE.md; run make golden (-TABLE.md +%s):\n%s", path, path, diff)
 	}
-}
-
-// cutTable finds the table of what each controller came to, which an empty line ends.
-func cutTable(t *testing.T, path, text string) (before, after, found string) {
-	t.Helper()
-	begin := strings.Index(text, "\n"+table.SummaryHead) + 1
-	end := strings.Index(text[begin:], "\n\n")
-	if begin == 0 || end < 0 {
-		t.Fatalf("%s: expected a table that begins with %q", path, table.SummaryHead)
-	}
-	return text[:begin], text[begin+end:], text[begin : begin+end]
 }

@@ -10,7 +10,7 @@ import (
 
 // What a start must not do.
 var _ = ginkgo.Describe("restart", func() {
-	spec("Restart/Controller Manager should not create/delete replicas across restart", "a controller that is started again makes and deletes no pods: all that there are are seen first",
+	spec("Restart/Controller Manager should not create/delete replicas across restart", "a restarted controller creates and deletes no pods, because it waits for its caches to sync",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			rc := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "legacy", Replicas: 10}.Build())
 			rs := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 10}.Build())

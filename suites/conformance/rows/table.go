@@ -97,7 +97,7 @@ var deployment = []Row{
 	e2eOnly(Deployment, "reaping cascades to ReplicaSets and pods", 3),
 	e2eOnly(Deployment, "iterative rollouts eventually progress", 9, 13, 17),
 	e2eOnly(Deployment, "ReplicaSet orphaning and adoption regarding controllerRef", 21),
-	statement(Deployment, 2).withoutSpec("no Deployment has an empty selector: the API server refuses it"),
+	statement(Deployment, 2).withoutSpec("the API server rejects a Deployment with an empty selector"),
 	statement(Deployment, 4),
 	statement(Deployment, 6),
 	statement(Deployment, 8).withCases(3),
@@ -105,7 +105,7 @@ var deployment = []Row{
 	statement(Deployment, 14),
 	statement(Deployment, 18).withCases(3),
 	statement(Deployment, 19),
-	statement(Deployment, 20).withoutSpec("how often a key is retried, and what does not wake it, cannot be told from the API within a spec's time; ours differs on purpose (README)"),
+	statement(Deployment, 20).withoutSpec("the API does not show in a spec's time how often a key is retried and which events do not enqueue it; ours differs on purpose (controllers/README.md)"),
 }
 
 var endpoints = []Row{
@@ -128,7 +128,7 @@ var endpoints = []Row{
 	statement(Endpoints, 9),
 	statement(Endpoints, 11),
 	statement(Endpoints, 12),
-	statement(Endpoints, 13).withoutSpec("how often a key is retried cannot be told from the API within a spec's time, and ours differs on purpose (README); the batch period is a flag, 0 by default"),
+	statement(Endpoints, 13).withoutSpec("the API does not show in a spec's time how often a key is retried, and ours differs on purpose (controllers/README.md); the batch period is a flag, 0 by default"),
 	statement(Endpoints, 14),
 }
 

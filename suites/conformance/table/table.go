@@ -219,7 +219,7 @@ func stateCounts(results []Result, subject string) string {
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
-	fmt.Fprintf(&b, "What the specs of `suites/conformance` found on the provider `%s`, against upstream's controllers of Kubernetes %s. Written by `make conformance-table`; a test keeps it in step with the list of rows. A row is a test of upstream's, named as there, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of those puts to the question; numbers are the statements that a row is about.\n", run.Provider, run.Kubernetes)
+	fmt.Fprintf(&b, "Results of the specs in `suites/conformance` on provider `%s`. The upstream subject is kube-controller-manager of Kubernetes %s. `make conformance-table` writes this page, and a test requires that it has a line for each spec. A row is a test of Kubernetes, with its name, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of these tests covers. The numbers are the statements that a row covers.\n", run.Provider, run.Kubernetes)
 	b.WriteString("\n")
 	run.writeSummary(&b)
 	for _, controller := range rows.Controllers {
