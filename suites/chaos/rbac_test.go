@@ -42,8 +42,8 @@ var allowedUnused = map[rbacaudit.Permission]string{
 }
 
 const (
-	usedByAdmission = "asked for by an admission plugin, where it is on, never by a request"
-	usedWithoutWatchList   = "asked for where the API server does not stream lists"
+	usedByAdmission      = "asked for by an admission plugin, where it is on, never by a request"
+	usedWithoutWatchList = "asked for where the API server does not stream lists"
 )
 
 // requestedEntry is the name of the report entry that says what a run of ours asked for.

@@ -13,12 +13,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// Which pods are a set's: adoption, release, and hands off what others control.
+// Ownership of pods: adoption and release.
 var _ = ginkgo.Describe("ownership", func() {
 	forEachReplicaOwner(func(kind string) {
-		for _, refers := range []struct {
+		for _, test := range []struct {
 			text string
-			// owners are the ownerReferences of a pod that matches, given the set's.
+			// owners returns the ownerReferences of the matching pod from those of both owners.
 			owners  func(set, other string) string
 			adopted bool
 		}{
@@ -28,28 +28,28 @@ var _ = ginkgo.Describe("ownership", func() {
 			{"lists it as an owner and another object as its controller", func(set, other string) string { return `[` + set + `,` + asController(other) + `]` }, false},
 		} {
 			verb := "adopts"
-			if !refers.adopted {
+			if !test.adopted {
 				verb = "does not adopt"
 			}
-			spec(kind+"/TestAdoption", fmt.Sprintf("a %s %s a matching pod that %s", kind, verb, refers.text),
+			spec(kind+"/TestAdoption", fmt.Sprintf("a %s %s a matching pod that %s", kind, verb, test.text),
 				func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 					set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1, Pods: testenv.Unschedulable}.Build())
 					own := waitActivePods(ctx, n, set, 1).Names()[0]
-					// A pod that is ready stays when there is one too many, and the other goes.
-					stray := n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "other"}, testenv.Unschedulable))
-					setPodsReady(ctx, n, time.Now().Add(-time.Hour), stray.Name)
+					// A scale-down keeps the ready pod and deletes the other.
+					orphan := n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "other"}, testenv.Unschedulable))
+					setPodsReady(ctx, n, time.Now().Add(-time.Hour), orphan.Name)
 					other := testenv.Ref{Kind: "ServiceAccount", Name: "default"}
-					n.Patch(ctx, stray, `{"metadata":{"labels":{"app":"web"},"ownerReferences":%s}}`,
-						refers.owners(ownerReference(ctx, n, set), ownerReference(ctx, n, other)))
-					if refers.adopted {
-						n.Eventually(ctx, testenv.GetPod(stray.Name), controlledBy(set))
-						n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(stray.Name))
+					n.Patch(ctx, orphan, `{"metadata":{"labels":{"app":"web"},"ownerReferences":%s}}`,
+						test.owners(ownerReference(ctx, n, set), ownerReference(ctx, n, other)))
+					if test.adopted {
+						n.Eventually(ctx, testenv.GetPod(orphan.Name), controlledBy(set))
+						n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(orphan.Name))
 						return
 					}
-					n.Eventually(ctx, testenv.GetPod(stray.Name), controlledBy(other))
-					waitDelivered(ctx, n, stray)
-					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"it"}}}`) // which wakes the controller
-					n.Always("the pod that another controls is left alone", func(v *testenv.View) error {
+					n.Eventually(ctx, testenv.GetPod(orphan.Name), controlledBy(other))
+					waitDelivered(ctx, n, orphan)
+					n.Patch(ctx, set, `{"metadata":{"annotations":{"touch":"it"}}}`) // enqueues the object
+					n.Always("the pod of another controller keeps its owner", func(v *testenv.View) error {
 						if pods := v.Pods().ControlledBy(other); len(pods) != 1 {
 							return fmt.Errorf("the pods:\n%s", v.Pods())
 						}
@@ -82,8 +82,8 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.Eventually(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
 				n.Eventually(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
 					return len(pods) == 1 && pods[0].Name != pod
-				}, "another pod in the place of %s", pod))
-				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that there is room for it
+				}, "a replacement of pod %s", pod))
+				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that it is not a surplus pod
 				n.Patch(ctx, podRef(pod), `{"metadata":{"labels":{"app":"web"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
@@ -95,27 +95,27 @@ var _ = ginkgo.Describe("ownership", func() {
 		}
 		spec(kind+release[kind], "a "+kind+" releases a pod that no longer matches, does not delete it, and creates another",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-				if kind == testenv.ReplicaSetKind { // of which it is one row
-					waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"})))
+				if kind == testenv.ReplicaSetKind { // one row covers both for a ReplicaSet
+					waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "web"})))
 				}
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1).Names()[0]
 				if kind == testenv.ReplicaSetKind {
-					n.Eventually(ctx, testenv.GetPod("stray"), controlledBy(set))
+					n.Eventually(ctx, testenv.GetPod("orphan"), controlledBy(set))
 				}
 				n.Patch(ctx, podRef(pod), `{"metadata":{"labels":{"app":"elsewhere"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(1))
-				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), testenv.Satisfy(func(p testenv.Pod) bool { return p.Pod != nil && !p.Terminating() }, "the released pod, alive"))
+				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), testenv.Satisfy(func(p testenv.Pod) bool { return p.Pod != nil && !p.Terminating() }, "the released pod, not terminating"))
 			})
 
 		spec(kind+"/TestGeneralPodAdoption", "a "+kind+" adopts its own pod again after its controller reference is removed",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1).Names()[0]
-				n.AlwaysWithoutProfile("it makes no other in its place", activePodsAtMost(set, 1))
+				n.AlwaysWithoutProfile("it creates no replacement", activePodsAtMost(set, 1))
 				for _, owners := range []string{`[` + ownerReference(ctx, n, set) + `]`, `[]`} {
-					// One that reads its pods at that very moment may count this one twice: trap 46.
+					// A controller that lists its pods during the adoption may count the pod twice.
 					n.BarrierOf(ctx, kind)
 					n.Patch(ctx, podRef(pod), `{"metadata":{"ownerReferences":%s}}`, owners)
 					n.Eventually(ctx, testenv.GetPod(pod), controlledBy(set))
@@ -127,81 +127,81 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1)[0].Name
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // and no more to write
-				waitDelivered(ctx, n, set)                                     // what it has written itself too
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // the status is final
+				waitDelivered(ctx, n, set)                                             // including its own last update
 				heal := n.Inject(ctx, "watch-stall", fmt.Sprintf(`{resource: %s}`, testenv.ResourceOf(kind)))
 				n.Delete(ctx, set, metav1.DeletePropagationOrphan)
 				n.Eventually(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
-				n.Always("the pod that was left behind is nobody's", func(v *testenv.View) error {
+				n.Always("the orphaned pod has no controller", func(v *testenv.View) error {
 					if taken := v.Pods().ControlledBy(set); len(taken) > 0 {
 						return fmt.Errorf("the pods:\n%s", taken)
 					}
 					return nil
 				})
 				waitDelivered(ctx, n, podRef(pod))
-				n.BarrierOf(ctx, testenv.EndpointsKind) // what it hears nothing of it cannot see to
+				n.BarrierOf(ctx, testenv.EndpointsKind) // the stalled watch blocks the other controllers
 				heal(ctx)
 				n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())
 				n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
-			}, withoutProfile("what it has not heard must be what this fault holds back"))
+			}, withoutProfile("the cache must miss only the events that this fault stalls"))
 
 		spec(kind+"/TestExtraPodsAdoptionAndDeletion", "a "+kind+" adopts existing matching pods and deletes surplus pods",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-				var strays []testenv.Ref
+				var orphans []testenv.Ref
 				for i := range 3 {
-					strays = append(strays, n.Create(ctx, testenv.NewPod(fmt.Sprintf("stray-%d", i), map[string]string{"app": "web"})))
+					orphans = append(orphans, n.Create(ctx, testenv.NewPod(fmt.Sprintf("orphan-%d", i), map[string]string{"app": "web"})))
 				}
-				waitDelivered(ctx, n, strays...)
+				waitDelivered(ctx, n, orphans...)
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, testenv.GetPods(), podCount(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
-					return len(pods) == 2 && strings.HasPrefix(pods[0].Name, "stray-") && strings.HasPrefix(pods[1].Name, "stray-")
-				}, "two of %v", strays))
+					return len(pods) == 2 && strings.HasPrefix(pods[0].Name, "orphan-") && strings.HasPrefix(pods[1].Name, "orphan-")
+				}, "two of %v", orphans))
 			})
 
 		spec(kind+"/statement 6", "a "+kind+" that fails to adopt a matching pod creates no pods until the adoption succeeds",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				heal := n.Inject(ctx, "api-error", fmt.Sprintf(`{verb: patch, resource: pods, namespace: %s, code: 500}`, n.Name))
-				stray := n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"}))
-				n.Always("no pod is made beyond the second", podsAtMost(3))
-				waitDelivered(ctx, n, stray)
+				orphan := n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "web"}))
+				n.Always("there are at most 3 pods", podsAtMost(3))
+				waitDelivered(ctx, n, orphan)
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 3}.Build())
 				n.Eventually(ctx, n.FaultsFired("api-error"), gomega.BeNumerically(">=", 3))
-				gomega.Expect(n.Requests("create", "pods")).To(gomega.BeEmpty(), "creates while the adoption fails")
+				gomega.Expect(n.Requests("create", "pods")).To(gomega.BeEmpty(), "create requests while the adoption fails")
 				heal(ctx)
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(3))
-				n.EventuallyWithoutFaults(ctx, testenv.GetPod(stray.Name), controlledBy(set))
-			}, withoutProfile("what it counts are the requests that this fault, and no other, lets through"))
+				n.EventuallyWithoutFaults(ctx, testenv.GetPod(orphan.Name), controlledBy(set))
+			}, withoutProfile("only this fault may fail requests, because the spec counts them"))
 
 		spec(kind+"/statement 7", "a "+kind+" that is being deleted neither creates nor adopts pods",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
 				waitActivePods(ctx, n, set, 2)
-				// It stays, terminating, until the end. Its pods are deleted when it knows that
-				// it is itself, and stay, terminating, as well.
+				// Finalizers keep the owner and its pods terminating. The spec deletes the pods
+				// after the controller has observed the deletion of the owner.
 				n.Patch(ctx, set, `{"metadata":{"finalizers":[%q]}}`, testenv.Finalizer)
 				n.Delete(ctx, set, metav1.DeletePropagationBackground)
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 					return s.GetDeletionTimestamp() != nil && s.ObservedGeneration == s.GetGeneration()
-				}, "a status of one that is being deleted"))
+				}, "a deletion timestamp, and a status for the latest generation"))
 				present := n.Eventually(ctx, testenv.GetPods(), gomega.Not(gomega.BeEmpty())).(testenv.Pods)
-				stray := n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"}, testenv.Unschedulable))
-				n.Always("no further pod is made", podsAtMost(len(present)+1))
-				n.Always("the pod that is nobody's stays so", func(v *testenv.View) error {
-					if v.Pods().ControlledBy(set).Filter(func(p testenv.Pod) bool { return p.Name == stray.Name }) != nil {
-						return fmt.Errorf("%s has adopted it", set)
+				orphan := n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "web"}, testenv.Unschedulable))
+				n.Always("no other pod is created", podsAtMost(len(present)+1))
+				n.Always("the orphaned pod has no controller", func(v *testenv.View) error {
+					if v.Pods().ControlledBy(set).Filter(func(p testenv.Pod) bool { return p.Name == orphan.Name }) != nil {
+						return fmt.Errorf("%s adopted the pod", set)
 					}
 					return nil
 				})
 				for _, name := range present.Names() {
 					n.Delete(ctx, podRef(name), "")
 				}
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Replicas == 0 }, "a status that counts no pods"))
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Replicas == 0 }, "a status with 0 replicas"))
 				n.Barrier(ctx)
 				removePodFinalizers(ctx, n)
 				removeFinalizer(ctx, n, set)
-				n.Delete(ctx, stray, "")
+				n.Delete(ctx, orphan, "")
 				n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())
 				n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(0))
 			})
@@ -209,10 +209,10 @@ var _ = ginkgo.Describe("ownership", func() {
 
 	spec("ReplicationController/adopt matching pods on creation", "a ReplicationController adopts a matching pod that existed before it, and creates no other",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("stray", map[string]string{"app": "web"})))
+			waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "web"})))
 			set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "web", Replicas: 1}.Build())
-			n.Eventually(ctx, testenv.GetPod("stray"), controlledBy(set))
-			n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames("stray"))
+			n.Eventually(ctx, testenv.GetPod("orphan"), controlledBy(set))
+			n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames("orphan"))
 		})
 
 	spec("ReplicaSet/TestRSSelectorImmutability", "the API server rejects a change of a ReplicaSet's selector",
@@ -246,7 +246,7 @@ var _ = ginkgo.Describe("ownership", func() {
 		})
 })
 
-// ownerReference is a reference to an object as an owner that does not control, in JSON.
+// ownerReference returns a non-controller owner reference to an object, as JSON.
 func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) string {
 	ginkgo.GinkgoHelper()
 	uid := n.Eventually(ctx, testenv.GetUID(ref), gomega.Not(gomega.BeEquivalentTo(""))).(types.UID)
@@ -257,12 +257,12 @@ func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, version, ref.Kind, ref.Name, uid)
 }
 
-// asController makes a reference one to a controller.
+// asController makes an owner reference a controller reference.
 func asController(owner string) string {
 	return strings.TrimSuffix(owner, "}") + `,"controller":true,"blockOwnerDeletion":true}`
 }
 
-// podsAtMost is the invariant that there are never more active pods than so many.
+// podsAtMost returns the invariant that there are at most the given number of pods.
 func podsAtMost(count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if pods := v.Pods(); len(pods) > count {

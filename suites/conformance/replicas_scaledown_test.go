@@ -12,7 +12,7 @@ import (
 
 // scaleDownCase is two pods of a set that is to have one less, and which one goes.
 type scaleDownCase struct {
-	text        string
+	text          string
 	kept, deleted podState
 }
 

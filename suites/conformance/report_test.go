@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// What the specs found goes to the terminal, and to where the flag says.
+// The table of results goes to the terminal and to the directory of the flag -reports.
 var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if report.SuiteConfig.DryRun {
 		return
@@ -42,7 +42,7 @@ var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	}
 })
 
-// resultsOf is what a report says, in the order in which the specs are written.
+// resultsOf returns the results in a report, in the order of the source code.
 func resultsOf(report types.Report) table.Run {
 	run := table.Run{
 		Kubernetes: embedded.Versions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
@@ -81,15 +81,14 @@ func stateOf(spec types.SpecReport) table.State {
 	}
 }
 
-// The table that is kept in the tree has a line for every spec of every row, and no
-// others, and is of the version of Kubernetes that is pinned.
+// TABLE.md has one line for every spec and is about the pinned version of Kubernetes.
 func TestTableMatchesSpecs(t *testing.T) {
-	kept, err := os.ReadFile("TABLE.md")
+	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version := embedded.Versions("")["kubernetes"]; !strings.Contains(string(kept), "Kubernetes "+version+".") {
-		t.Errorf("TABLE.md is not of Kubernetes %s; run make conformance-table", version)
+	if version := embedded.Versions("")["kubernetes"]; !strings.Contains(string(saved), "Kubernetes "+version+".") {
+		t.Errorf("TABLE.md: expected Kubernetes %s; run make conformance-table", version)
 	}
 	specs := specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)
 	var want []string
@@ -102,7 +101,7 @@ func TestTableMatchesSpecs(t *testing.T) {
 		}
 	}
 	var got []string
-	_, lines, _ := strings.Cut(string(kept), "\n## ")
+	_, lines, _ := strings.Cut(string(saved), "\n## ")
 	for line := range strings.Lines(lines) {
 		cells := strings.Split(strings.TrimSpace(line), " |")
 		if len(cells) > 3 && !strings.HasPrefix(line, "| row |") {
@@ -113,12 +112,12 @@ func TestTableMatchesSpecs(t *testing.T) {
 	slices.Sort(got)
 	for _, line := range want {
 		if !slices.Contains(got, line) {
-			t.Errorf("TABLE.md has no line %q; run make conformance-table", line)
+			t.Errorf("TABLE.md: missing line %q; run make conformance-table", line)
 		}
 	}
 	for _, line := range got {
 		if !slices.Contains(want, line) {
-			t.Errorf("TABLE.md has a line %q of no spec; run make conformance-table", line)
+			t.Errorf("TABLE.md: line %q matches no spec; run make conformance-table", line)
 		}
 	}
 }

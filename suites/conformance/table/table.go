@@ -1,5 +1,5 @@
-// Package table shows what specs found: what each row, and each statement of the
-// contract, came to for every subject. It is pure: results go in, text comes out.
+// Package table renders the results of a run of the conformance suite: for each row
+// and each statement of the contract, by subject. It does no I/O other than writing.
 package table
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// State is what a spec came to.
+// State is the result of a spec.
 type State string
 
-// The states, the worst first.
+// The states, worst first.
 const (
 	Failed  State = "fail"
 	Skipped State = "skipped"
 	Passed  State = "pass"
-	NotRun  State = "-" // by a filter, say
+	NotRun  State = "-" // excluded by a filter
 )
 
-// Result is what one spec came to for one subject.
+// Result is the result of one spec for one subject.
 type Result struct {
 	Row      string        `json:"row"`  // its ID
 	Spec     string        `json:"spec"` // its text
 	Subject  string        `json:"subject"`
 	State    State         `json:"state"`
-	Reason   string        `json:"why,omitempty"` // it was skipped, or what failed
+	Reason   string        `json:"why,omitempty"` // why the spec failed or was skipped
 	Duration time.Duration `json:"took"`          // in nanoseconds
 }
 
-// Run is what one run of the suite found.
+// Run is the result of one run of the suite.
 type Run struct {
 	Kubernetes string   `json:"kubernetes"` // upstream's version
 	Provider   string   `json:"provider"`
@@ -47,15 +47,15 @@ type Run struct {
 	Results    []Result `json:"results"`
 }
 
-// JSON writes a run for programs.
+// JSON writes a run as JSON.
 func JSON(w io.Writer, run Run) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(run)
 }
 
-// Terminal writes a run for a person: statement by statement, and what did not
-// pass.
+// Terminal writes a table of statements for a terminal, with failed and skipped specs
+// below.
 func Terminal(w io.Writer, run Run) error {
 	t := pretty.NewWriter()
 	t.SetStyle(pretty.StyleLight)
@@ -81,7 +81,7 @@ func Terminal(w io.Writer, run Run) error {
 	return err
 }
 
-// failedAndSkipped are the specs that failed or were skipped, and why.
+// failedAndSkipped returns a line with the reason for each failed or skipped spec.
 func failedAndSkipped(run Run) string {
 	var b strings.Builder
 	for _, r := range run.Results {
@@ -93,8 +93,7 @@ func failedAndSkipped(run Run) string {
 	return b.String()
 }
 
-// statementIDs are the statements of the contract that rows are of, in the rows' order
-// of headings.
+// statementIDs returns the statements of all rows, sorted by heading and number.
 func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
@@ -113,7 +112,7 @@ func statementIDs() []string {
 	return slices.Compact(all)
 }
 
-// resultsOfStatement are the results that are about a statement.
+// resultsOfStatement returns the results of the rows that cover a statement.
 func (run Run) resultsOfStatement(clause string) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -124,7 +123,7 @@ func (run Run) resultsOfStatement(clause string) []Result {
 	return some
 }
 
-// resultsOfRow are the results of a row.
+// resultsOfRow returns the results of a row.
 func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -135,7 +134,7 @@ func (run Run) resultsOfRow(row rows.Row) []Result {
 	return some
 }
 
-// specTexts are the texts of the specs, each once.
+// specTexts returns the distinct specs of the results.
 func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
@@ -145,7 +144,7 @@ func specTexts(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// countStates counts the results of a subject.
+// countStates counts the results of a subject by state.
 func countStates(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
@@ -156,7 +155,7 @@ func countStates(results []Result, subject string) map[State]int {
 	return count
 }
 
-// summary says in a word what results of a subject come to.
+// summary returns the combined result of a subject, such as "FAIL 1 of 2".
 func summary(results []Result, subject string) string {
 	count := countStates(results, subject)
 	ran := count[Failed] + count[Passed]
@@ -174,10 +173,10 @@ func summary(results []Result, subject string) string {
 	}
 }
 
-// SummaryHead begins the head of the table that Markdown begins with.
+// SummaryHead is the beginning of the summary table in the Markdown page.
 const SummaryHead = "| Kubernetes "
 
-// writeSummary is that table: what each controller came to.
+// writeSummary writes the summary table: the results of each controller.
 func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
 	if run.Profile != "" {
@@ -203,7 +202,7 @@ func (run Run) writeSummary(b *strings.Builder) {
 	}
 }
 
-// stateCounts says how many results of a subject came to what, the worst first.
+// stateCounts returns the number of results of a subject by state, worst first.
 func stateCounts(results []Result, subject string) string {
 	count := countStates(results, subject)
 	var parts []string
@@ -215,7 +214,7 @@ func stateCounts(results []Result, subject string) string {
 	return cmp.Or(strings.Join(parts, ", "), string(NotRun))
 }
 
-// Markdown writes a run as a page: row by row, with what is pending.
+// Markdown writes a run as a page, with all rows and the reasons of pending rows.
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
@@ -235,7 +234,7 @@ func Markdown(w io.Writer, run Run) error {
 	return err
 }
 
-// writeRow writes a row: a line for each of its specs.
+// writeRow writes a line for each spec of a row.
 func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	if row.Pending != "" {
 		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
@@ -256,7 +255,7 @@ func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	}
 }
 
-// Prefix is how every line of a row begins.
+// Prefix returns the first cells of every line of a row.
 func Prefix(row rows.Row) string {
 	numbers := make([]string, len(row.Statements))
 	for i, number := range row.Statements {

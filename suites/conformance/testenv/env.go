@@ -1,18 +1,17 @@
-// Package world is what a conformance spec lives in: a control plane with a
-// subject on it, once for each process that runs specs, and in it a namespace for
-// each spec, which is watched from its first moment on.
+// Package testenv provides the environment of conformance specs. Each test process has
+// one control plane with a subject. Each spec has a namespace of its own, whose
+// objects are watched from the beginning.
 //
-// A spec does what users do through its [Namespace], and states what the
-// controllers promise in three ways:
+// A spec sends requests through its [Namespace] and states guarantees of the
+// controllers in three ways:
 //
-//	Always      a thing that is never otherwise, faults or not; it is looked at
-//	            whenever anything in the namespace changes
-//	Eventually  a thing that comes about, through whatever faults there are
-//	InTheEnd    a thing that has come about, and stays, once every fault is healed
+//	Always                   an invariant that holds after every change, with or without faults
+//	Eventually               a condition that becomes true while faults are active
+//	EventuallyWithoutFaults  a condition that becomes true after all faults are healed
 //
-// Nothing in here sleeps or polls: whatever is waited for is looked at when the
-// watch tells of a change. A wait that was in vain tells the last states that it
-// saw, and the events of the namespace.
+// Waits do not sleep or poll: they evaluate their query after every watch event. The
+// error of a failed wait has the last states of the queried value and the last events
+// of the namespace.
 package testenv
 
 import (
@@ -37,107 +36,106 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Options says what world to make.
+// Options configures an Env.
 type Options struct {
 	Provider string // one of run.Providers()
 	Target   subject.Target
-	// Ours is the executable of controllers/.
+	// Ours is the path of the workload-controller-manager binary.
 	Ours string
-	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK; empty is the
+	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. Empty means the
 	// cache that harness/upstream fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node; empty is the provider's choice.
+	// NodeImage is the image of a kind node. Empty means the default of the provider.
 	NodeImage string
-	// Existing says which cluster to use that somebody else made.
+	// Existing selects the cluster of provider existing.
 	Existing existing.Options
-	// LogDir is where the logs of all components go, and stay.
+	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string
-	// Profile is what goes wrong in the background while specs run; nil is nothing.
+	// Profile is the set of background faults. Nil means none.
 	Profile *Profile
-	// Seed is that of whatever the faults draw.
+	// Seed is the random seed of the faults.
 	Seed uint64
 }
 
-// Env is a control plane with a subject on it.
+// Env is a control plane with a subject.
 type Env struct {
 	options Options
 	cluster cluster.Cluster
 	admin   kubernetes.Interface
-	subject *subject.Subject // nil where it stands by itself
-	proxy   *proxy.Proxy     // nil where there is none
-	// simulatedNodes says that nobody runs what pods hold: their nodes are KWOK's.
+	subject *subject.Subject // nil if it runs in pods
+	proxy   *proxy.Proxy     // nil on kind
+	// simulatedNodes is true if KWOK simulates the nodes, so that no containers run.
 	simulatedNodes bool
-	recorder   *subjectRecorder
-	// stops holds how to end what was started, in the order of the starts.
+	recorder       *subjectRecorder
+	// stops stop the components, in the order of their start.
 	stops []func(context.Context) error
 }
 
-// nodeCount is how many nodes take pods.
+// nodeCount is the number of nodes for pods.
 const nodeCount = 2
 
-// stopTimeout bounds the end of a world.
+// stopTimeout bounds Stop.
 const stopTimeout = 30 * time.Second
 
-// Start brings up a world and returns when the subject leads. After an error
-// nothing is left.
+// Start starts a control plane and a subject, and waits until the subject holds its
+// lease. It stops everything before it returns an error.
 func Start(ctx context.Context, o Options) (*Env, error) {
-	w := &Env{options: o, recorder: newSubjectRecorder()}
-	if err := w.start(ctx); err != nil {
-		return nil, errors.Join(err, w.Stop(ctx))
+	e := &Env{options: o, recorder: newSubjectRecorder()}
+	if err := e.start(ctx); err != nil {
+		return nil, errors.Join(err, e.Stop(ctx))
 	}
-	return w, nil
+	return e, nil
 }
 
-func (w *Env) start(ctx context.Context) error {
-	dir, err := w.makeDirectories()
+func (e *Env) start(ctx context.Context) error {
+	dir, err := e.makeDirectories()
 	if err != nil {
 		return err
 	}
-	plane := run.ControlPlane{
-		Nodes: nodeCount, Dir: dir, LogDir: w.options.LogDir, UpstreamDir: w.options.UpstreamDir, NodeImage: w.options.NodeImage,
-		Existing: w.options.Existing,
+	controlPlane := run.ControlPlane{
+		Nodes: nodeCount, Dir: dir, LogDir: e.options.LogDir, UpstreamDir: e.options.UpstreamDir, NodeImage: e.options.NodeImage,
+		Existing: e.options.Existing,
 	}
-	if w.cluster, err = run.StartControlPlane(ctx, w.options.Provider, plane); err != nil {
+	if e.cluster, err = run.StartControlPlane(ctx, e.options.Provider, controlPlane); err != nil {
 		return err
 	}
-	w.stops = append(w.stops, w.cluster.Stop)
-	if w.admin, err = kubernetes.NewForConfig(w.cluster.Config(cluster.Admin)); err != nil {
+	e.stops = append(e.stops, e.cluster.Stop)
+	if e.admin, err = kubernetes.NewForConfig(e.cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	if w.simulatedNodes, err = hasSimulatedNodes(ctx, w.admin); err != nil {
+	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
 		return err
 	}
-	if w.options.Provider != faults.Kubelets { // where the subject is in pods
-		if err := w.startProxy(ctx); err != nil {
+	if e.options.Provider != faults.Kubelets { // there the subject runs in pods, without a proxy
+		if err := e.startProxy(ctx); err != nil {
 			return err
 		}
 	}
-	if w.options.Provider == faults.Existing {
-		w.stops = append(w.stops, func(ctx context.Context) error { return subject.Revoke(ctx, w.admin) })
+	if e.options.Provider == faults.Existing {
+		e.stops = append(e.stops, func(ctx context.Context) error { return subject.Revoke(ctx, e.admin) })
 	}
-	resident := run.StandingSubject{Target: w.options.Target, Replicas: 1, Ours: w.options.Ours, Route: w.proxy.Route}
-	if w.subject, err = resident.Install(ctx, w.cluster, plane); err != nil {
+	standing := run.StandingSubject{Target: e.options.Target, Replicas: 1, Ours: e.options.Ours, Route: e.proxy.Route}
+	if e.subject, err = standing.Install(ctx, e.cluster, controlPlane); err != nil {
 		return err
 	}
-	if w.subject != nil {
-		w.stops = append(w.stops, w.subject.Stop)
+	if e.subject != nil {
+		e.stops = append(e.stops, e.subject.Stop)
 	}
 	return nil
 }
 
-// hasSimulatedNodes reports whether the kubelets of a cluster are simulated, which an
-// existing one need not be by its provider: KWOK's nodes are labelled so, by those
-// who make them.
+// hasSimulatedNodes reports whether a cluster has KWOK nodes. The provider alone does
+// not tell: an existing cluster may have simulated nodes.
 func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, error) {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "type=kwok"})
 	if err != nil {
-		return false, fmt.Errorf("looking for simulated nodes: %w", err)
+		return false, fmt.Errorf("listing simulated nodes: %w", err)
 	}
 	return len(nodes.Items) > 0, nil
 }
 
-// makeDirectories makes the directory of what must not outlive the world.
-func (w *Env) makeDirectories() (string, error) {
+// makeDirectories creates the log directory and a state directory, which Stop removes.
+func (e *Env) makeDirectories() (string, error) {
 	dir, err := os.MkdirTemp("", "gauntlet-conformance-")
 	if err != nil {
 		return "", err
@@ -146,72 +144,70 @@ func (w *Env) makeDirectories() (string, error) {
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	w.stops = append(w.stops, func(context.Context) error {
+	e.stops = append(e.stops, func(context.Context) error {
 		defer release()
 		return os.RemoveAll(dir)
 	})
-	if w.options.LogDir, err = filepath.Abs(w.options.LogDir); err != nil {
+	if e.options.LogDir, err = filepath.Abs(e.options.LogDir); err != nil {
 		return "", err
 	}
-	return dir, os.MkdirAll(w.options.LogDir, 0o755)
+	return dir, os.MkdirAll(e.options.LogDir, 0o755)
 }
 
-// startProxy puts the fault proxy in the subject's way, through which it goes
-// also when nothing goes wrong.
-func (w *Env) startProxy(ctx context.Context) error {
-	direct := w.cluster.Config(cluster.Subject)
+// startProxy starts the fault proxy, through which the subject sends all requests.
+func (e *Env) startProxy(ctx context.Context) error {
+	direct := e.cluster.Config(cluster.Subject)
 	target, err := url.Parse(direct.Host)
 	if err != nil {
 		return err
 	}
-	w.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
-		Target: target, TargetCA: direct.CAData, Recorder: w.recorder, Clock: clock.RealClock{},
+	e.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
+		Target: target, TargetCA: direct.CAData, Recorder: e.recorder, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		return err
 	}
-	w.stops = append(w.stops, w.proxy.Stop)
+	e.stops = append(e.stops, e.proxy.Stop)
 	return nil
 }
 
-// Stop ends everything, the last first, and removes what was made.
-func (w *Env) Stop(ctx context.Context) error {
+// Stop stops all components, last started first, and removes their state.
+func (e *Env) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	var all []error
-	for i := len(w.stops) - 1; i >= 0; i-- {
-		all = append(all, w.stops[i](ctx))
+	for i := len(e.stops) - 1; i >= 0; i-- {
+		all = append(all, e.stops[i](ctx))
 	}
-	w.stops = nil
+	e.stops = nil
 	return errors.Join(all...)
 }
 
-// componentErr is nil, or which part of the control plane or the subject has ended by
-// itself.
-func (w *Env) componentErr() error {
-	if err := w.cluster.Err(); err != nil {
+// componentErr returns an error if a part of the control plane or the subject has
+// exited.
+func (e *Env) componentErr() error {
+	if err := e.cluster.Err(); err != nil {
 		return err
 	}
-	if w.subject != nil {
-		return w.subject.Err()
+	if e.subject != nil {
+		return e.subject.Err()
 	}
 	return nil
 }
 
-// subjectFailed is closed when the subject has ended by itself; nil where nobody
-// would know.
-func (w *Env) subjectFailed() <-chan struct{} {
-	if w.subject == nil {
+// subjectFailed returns a channel that closes when the subject exits, or nil if the
+// subject runs in pods.
+func (e *Env) subjectFailed() <-chan struct{} {
+	if e.subject == nil {
 		return nil
 	}
-	return w.subject.Failed()
+	return e.subject.Failed()
 }
 
-// proxyMissing is nil, or why nothing can be made to go wrong between the subject and
-// the API server.
-func (w *Env) proxyMissing() error {
-	if w.proxy == nil {
-		return fmt.Errorf("on %s there is no fault proxy before the subject", w.options.Provider)
+// proxyMissing returns an error if there is no fault proxy.
+func (e *Env) proxyMissing() error {
+	if e.proxy == nil {
+		return fmt.Errorf("provider %s has no fault proxy", e.options.Provider)
 	}
 	return nil
 }

@@ -19,27 +19,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// plane is a control plane that does nothing, and may be said to have failed.
-type plane struct {
+// fakeCluster is a control plane that does nothing. It has failed once its channel is
+// closed.
+type fakeCluster struct {
 	cluster.Cluster
 	failed chan struct{}
 }
 
-func (p plane) Failed() <-chan struct{} { return p.failed }
+func (c fakeCluster) Failed() <-chan struct{} { return c.failed }
 
-func (p plane) Err() error {
+func (c fakeCluster) Err() error {
 	select {
-	case <-p.failed:
-		return errors.New("etcd has ended")
+	case <-c.failed:
+		return errors.New("etcd has exited")
 	default:
 		return nil
 	}
 }
 
-// bare is a namespace of which nothing is watched: the test feeds its store.
-func bare() *Namespace {
-	w := &Env{cluster: plane{failed: make(chan struct{})}, recorder: newSubjectRecorder()}
-	return &Namespace{Name: "spec", env: w, store: newStore()}
+// unwatchedNamespace returns a namespace without watches. Tests add objects with feed.
+func unwatchedNamespace() *Namespace {
+	e := &Env{cluster: fakeCluster{failed: make(chan struct{})}, recorder: newSubjectRecorder()}
+	return &Namespace{Name: "spec", env: e, store: newStore()}
 }
 
 func pod(name, version string, phase corev1.PodPhase) *corev1.Pod {
@@ -53,43 +54,43 @@ func (n *Namespace) feed(t *testing.T, change func(feed) error) {
 	}
 }
 
-// A wait ends with the change that it waits for.
+// A wait ends when its condition becomes true.
 func TestAwait(t *testing.T) {
-	n := bare()
+	n := unwatchedNamespace()
 	go func() {
 		_ = feed{n.store, PodKind}.Add(pod("one", "1", corev1.PodPending))
 		_ = feed{n.store, PodKind}.Update(pod("one", "2", corev1.PodRunning))
 	}()
-	answer, err := n.await(t.Context(), GetPod("one"), Satisfy(func(p Pod) bool { return p.Pod != nil && p.Status.Phase == corev1.PodRunning }, "a pod that runs"))
+	answer, err := n.await(t.Context(), GetPod("one"), Satisfy(func(p Pod) bool { return p.Pod != nil && p.Status.Phase == corev1.PodRunning }, "a running pod"))
 	if err != nil || answer.(Pod).ResourceVersion != "2" {
 		t.Errorf("await = %v, %v", answer, err)
 	}
 }
 
-// A wait that was in vain says what was expected, the last three states that it saw
-// and the events.
-func TestAwaitInVain(t *testing.T) {
-	n := bare()
+// The error of a wait says what was expected, and has the last three states and the
+// events.
+func TestAwaitTimeout(t *testing.T) {
+	n := unwatchedNamespace()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, Reason: "Refused", Message: "no room", InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "one"}}
 	if err := (feed{n.store, eventKind}).Add(event); err != nil {
 		t.Fatal(err)
 	}
-	looks := 0
+	evaluations := 0
 	_, err := n.await(ctx, Query{"five", func(*View) any {
-		if looks++; looks < 5 {
+		if evaluations++; evaluations < 5 {
 			go n.store.notify()
 		} else {
 			cancel(errors.New("no more"))
 		}
-		return looks
-	}}, Satisfy(func(int) bool { return false }, "a number that never comes"))
+		return evaluations
+	}}, Satisfy(func(int) bool { return false }, "an impossible number"))
 	if err == nil {
-		t.Fatal("the wait was not in vain")
+		t.Fatal("await: expected an error")
 	}
 	for _, want := range []string{
-		"waiting for five: no more\n", "expected: a number that never comes\n",
-		"(2 before)", ":\n    3\n", ":\n    4\n", ":\n    5\n", "Pod/one: Refused (): no room",
+		"waiting for five: no more\n", "expected: an impossible number\n",
+		"(2 earlier states)", ":\n    3\n", ":\n    4\n", ":\n    5\n", "Pod/one: Refused (): no room",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in:\n%v", want, err)
@@ -97,20 +98,20 @@ func TestAwaitInVain(t *testing.T) {
 	}
 }
 
-// A control plane that dies ends a wait at once.
-func TestAwaitOnAFailedPlane(t *testing.T) {
-	n := bare()
-	close(n.env.cluster.(plane).failed)
-	_, err := n.await(t.Context(), GetPods(), Satisfy(func(Pods) bool { return false }, "what never comes"))
-	if err == nil || err.Error() != "etcd has ended" {
+// A failed control plane ends a wait at once.
+func TestAwaitFailedControlPlane(t *testing.T) {
+	n := unwatchedNamespace()
+	close(n.env.cluster.(fakeCluster).failed)
+	_, err := n.await(t.Context(), GetPods(), Satisfy(func(Pods) bool { return false }, "an impossible list"))
+	if err == nil || err.Error() != "etcd has exited" {
 		t.Errorf("await: %v", err)
 	}
 }
 
-// What must always hold is looked at with every change, though the state that broke
-// it is gone when somebody waits, and until it is forgotten.
+// An invariant is checked after every change until it is cleared. A violation fails a
+// later wait, even if it is over.
 func TestAlways(t *testing.T) {
-	n := bare()
+	n := unwatchedNamespace()
 	n.Always("one pod at most", func(v *View) error {
 		if pods := v.Pods(); len(pods) > 1 {
 			return fmt.Errorf("%d pods", len(pods))
@@ -124,19 +125,19 @@ func TestAlways(t *testing.T) {
 	n.feed(t, func(f feed) error { return f.Add(pod("two", "2", corev1.PodRunning)) })
 	n.feed(t, func(f feed) error { return f.Delete(pod("two", "3", corev1.PodRunning)) })
 	_, err := n.await(t.Context(), GetPods(), gomega.HaveLen(1))
-	if err == nil || !strings.Contains(err.Error(), "always: one pod at most\notherwise: 2 pods") {
+	if err == nil || !strings.Contains(err.Error(), "invariant violated: one pod at most\nfound: 2 pods") {
 		t.Errorf("await: %v", err)
 	}
 
-	panics := bare()
+	panics := unwatchedNamespace()
 	panics.Always("there is a pod", func(v *View) error { return errors.New(v.Pods()[0].Name) })
 	panics.feed(t, func(f feed) error { return f.Delete(pod("one", "1", corev1.PodRunning)) })
 	_, err = panics.await(t.Context(), GetPods(), gomega.BeEmpty())
-	if err == nil || !strings.Contains(err.Error(), "always: there is a pod\notherwise: looking at it failed: runtime error: index out of range") {
+	if err == nil || !strings.Contains(err.Error(), "invariant violated: there is a pod\nfound: the invariant panicked: runtime error: index out of range") {
 		t.Errorf("await: %v", err)
 	}
 
-	other := bare()
+	other := unwatchedNamespace()
 	other.Always("never", func(v *View) error {
 		if len(v.Pods()) > 0 {
 			return errors.New("a pod")
@@ -150,26 +151,26 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// Unfailing demands nothing where answers may be lost.
-func TestUnfailing(t *testing.T) {
+// AlwaysWithoutProfile adds no invariant if a fault profile is active.
+func TestAlwaysWithoutProfile(t *testing.T) {
 	for _, profile := range []*Profile{nil, &Profiles[0]} {
-		n := bare()
+		n := unwatchedNamespace()
 		n.env.options.Profile = profile
-		n.AlwaysWithoutProfile("never", func(*View) error { return errors.New("otherwise") })
-		if broken := n.store.violation != ""; broken != (profile == nil) {
-			t.Errorf("with profile %v: broken %v", profile, broken)
+		n.AlwaysWithoutProfile("never", func(*View) error { return errors.New("violated") })
+		if violated := n.store.violation != ""; violated != (profile == nil) {
+			t.Errorf("with profile %v: violation %v", profile, violated)
 		}
 	}
 }
 
-// The store knows up to where it has seen everything, and what a relist no longer
-// names is gone.
+// The store records up to which version it has all changes. A relist removes objects
+// that it does not contain.
 func TestStore(t *testing.T) {
-	n := bare()
+	n := unwatchedNamespace()
 	n.feed(t, func(f feed) error { return f.Replace([]any{pod("one", "3", ""), pod("two", "4", "")}, "7") })
 	n.feed(t, func(f feed) error { return f.Delete(pod("two", "9", "")) })
 	if seen := n.store.seen[PodKind]; seen != history.Version(9) {
-		t.Errorf("seen up to %d, want 9", seen)
+		t.Errorf("seen = %d, want 9", seen)
 	}
 	n.feed(t, func(f feed) error { return f.Replace([]any{pod("three", "10", "")}, "11") })
 	view := &View{n.store}
@@ -178,42 +179,42 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// What the witness tells is of one spec, and of the versions that were delivered.
-func TestWitness(t *testing.T) {
-	w := newSubjectRecorder()
-	w.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
-	told := 0
-	w.reset(func() { told++ })
-	w.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
-	w.Append(history.Record{Request: &history.Request{Namespace: "other", Verb: "create", Resource: "pods"}})
-	w.Append(history.Record{Delivery: &history.Delivery{Resource: "pods", Object: history.Object{
+// The recorder keeps the records of one spec, and the delivered versions.
+func TestSubjectRecorder(t *testing.T) {
+	r := newSubjectRecorder()
+	r.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
+	calls := 0
+	r.reset(func() { calls++ })
+	r.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
+	r.Append(history.Record{Request: &history.Request{Namespace: "other", Verb: "create", Resource: "pods"}})
+	r.Append(history.Record{Delivery: &history.Delivery{Resource: "pods", Object: history.Object{
 		Ref: history.Ref{Namespace: "spec", Name: "one", Version: 5},
 	}}})
-	w.Append(history.Record{Fault: &history.Fault{Name: "api-error", Event: history.FaultFired}})
-	w.Append(history.Record{Fault: &history.Fault{Name: "api-error", Event: history.FaultHealed}})
-	if got := len(w.requests("spec", "create", "pods")); got != 1 || told != 5 {
-		t.Errorf("%d requests, told %d times", got, told)
+	r.Append(history.Record{Fault: &history.Fault{Name: "api-error", Event: history.FaultFired}})
+	r.Append(history.Record{Fault: &history.Fault{Name: "api-error", Event: history.FaultHealed}})
+	if got := len(r.requests("spec", "create", "pods")); got != 1 || calls != 5 {
+		t.Errorf("%d requests and %d calls, want 1 and 5", got, calls)
 	}
-	if w.delivered("pods", "spec", "one") != 5 || w.delivered("pods", "spec", "two") != 0 || w.faultsFired("api-error") != 1 {
-		t.Errorf("told %d, fired %d", w.delivered("pods", "spec", "one"), w.faultsFired("api-error"))
+	if r.delivered("pods", "spec", "one") != 5 || r.delivered("pods", "spec", "two") != 0 || r.faultsFired("api-error") != 1 {
+		t.Errorf("delivered %d, fired %d", r.delivered("pods", "spec", "one"), r.faultsFired("api-error"))
 	}
 }
 
-// A failure tells what the subject was told and wrote in the spec's namespace, with
-// what it was answered.
-func TestLately(t *testing.T) {
-	w := newSubjectRecorder()
-	w.reset(func() {})
+// A failure message has the subject's last watch events and writes in the namespace,
+// with their responses.
+func TestRecentTraffic(t *testing.T) {
+	r := newSubjectRecorder()
+	r.reset(func() {})
 	write := func(id uint64, namespace, verb, resource, name string) {
-		w.Append(history.Record{Request: &history.Request{ID: id, Namespace: namespace, Verb: verb, Resource: resource, Name: name}})
+		r.Append(history.Record{Request: &history.Request{ID: id, Namespace: namespace, Verb: verb, Resource: resource, Name: name}})
 	}
-	answer := func(id uint64, code int) {
-		w.Append(history.Record{Response: &history.Response{ID: id, Code: code}})
+	respond := func(id uint64, code int) {
+		r.Append(history.Record{Response: &history.Response{ID: id, Code: code}})
 	}
-	w.Append(history.Record{Delivery: &history.Delivery{Type: history.Added, Resource: "pods", Object: history.Object{
+	r.Append(history.Record{Delivery: &history.Delivery{Type: history.Added, Resource: "pods", Object: history.Object{
 		Ref: history.Ref{Namespace: "spec", Name: "one", Version: 5},
 	}}})
-	w.Append(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: "pods", Object: history.Object{
+	r.Append(history.Record{Delivery: &history.Delivery{Type: history.Bookmark, Resource: "pods", Object: history.Object{
 		Ref: history.Ref{Namespace: "spec", Version: 6},
 	}}})
 	write(1, "spec", "delete", "pods", "one")
@@ -221,36 +222,36 @@ func TestLately(t *testing.T) {
 	write(3, "spec", "list", "pods", "")
 	write(4, "spec", "create", "events", "")
 	write(5, "spec", "create", "pods", "")
-	answer(5, 0)
-	answer(1, 404)
+	respond(5, 0)
+	respond(1, 404)
 	write(6, "spec", "create", "pods", "")
 	want := []string{
-		"told   ADDED    pods one, version 5", "wrote  delete pods one: answered 404",
-		"wrote  create pods: its answer was lost", "wrote  create pods: no answer yet",
+		"watch  ADDED    pods one, version 5", "write  delete pods one: status 404",
+		"write  create pods: response lost", "write  create pods: no response yet",
 	}
-	if diff := cmp.Diff(want, w.recentTraffic("spec")); diff != "" {
-		t.Errorf("lately (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, r.recentTraffic("spec")); diff != "" {
+		t.Errorf("recentTraffic (-want +got):\n%s", diff)
 	}
 	for range 100 {
 		write(7, "spec", "create", "pods", "")
 	}
-	if got := len(w.recentTraffic("spec")); got != 24 {
+	if got := len(r.recentTraffic("spec")); got != 24 {
 		t.Errorf("%d lines of many, want the last 24", got)
 	}
 }
 
-// What the API server could not see to is tried again; what it refuses is not.
-func TestInsist(t *testing.T) {
+// retryServerErrors retries after status 500, but not after a rejection.
+func TestRetryServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		errs   []error
 		tries  int
 		failed bool
 	}{
-		{"at once", []error{nil}, 1, false},
-		{"etcd too slow", []error{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500}}, nil}, 2, false},
-		{"refused", []error{apierrors.NewForbidden(schema.GroupResource{}, "", nil)}, 1, true},
-		{"not an answer", []error{errors.New("torn")}, 1, true},
+		{"success", []error{nil}, 1, false},
+		{"status 500", []error{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500}}, nil}, 2, false},
+		{"forbidden", []error{apierrors.NewForbidden(schema.GroupResource{}, "", nil)}, 1, true},
+		{"connection error", []error{errors.New("connection reset")}, 1, true},
 	} {
 		tries := 0
 		err := retryServerErrors(t.Context(), func() error { tries++; return tt.errs[tries-1] })
@@ -260,7 +261,7 @@ func TestInsist(t *testing.T) {
 	}
 }
 
-// The profiles are of faults that there are, with parameters that they take.
+// The profiles have only faults of the catalog, with valid parameters.
 func TestProfiles(t *testing.T) {
 	for _, p := range Profiles {
 		found, err := FindProfile(p.Name)
@@ -277,6 +278,6 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("no profile: %v, %v", p, err)
 	}
 	if _, err := FindProfile("stedy"); err == nil || !strings.Contains(err.Error(), `profile "stedy": expected one of [steady]`) {
-		t.Errorf("a profile that is not there: %v", err)
+		t.Errorf("unknown profile: %v", err)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Satisfy is a matcher for answers of a type, in the spec's own words: it wants the
-// answer to be what the words say.
-func Satisfy[T any](is func(T) bool, what string, args ...any) types.GomegaMatcher {
-	return &satisfyMatcher[T]{is, fmt.Sprintf(what, args...)}
+// Satisfy returns a matcher that accepts a T if the predicate is true. The format and
+// its arguments describe the expected value in failure messages.
+func Satisfy[T any](predicate func(T) bool, format string, args ...any) types.GomegaMatcher {
+	return &satisfyMatcher[T]{predicate, fmt.Sprintf(format, args...)}
 }
 
 type satisfyMatcher[T any] struct {
-	predicate   func(T) bool
-	text string
+	predicate func(T) bool
+	text      string
 }
 
 func (m *satisfyMatcher[T]) Match(actual any) (bool, error) {

@@ -13,24 +13,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Pod is a pod that is shown by what the controllers heed.
+// Pod is a pod. Its String method shows the fields that the controllers use.
 type Pod struct{ *corev1.Pod }
 
-// Ready is whether its Ready condition is True.
+// Ready reports whether the Ready condition is True.
 func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
 
-// Terminating is whether its deletion has begun.
+// Terminating reports whether the pod has a deletion timestamp.
 func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
 
-// Terminal is whether it has come to its end, well or not.
+// Terminal reports whether the pod has failed or succeeded.
 func (p Pod) Terminal() bool {
 	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
-// Active is whether it counts as a replica.
+// Active reports whether the pod counts as a replica.
 func (p Pod) Active() bool { return !p.Terminating() && !p.Terminal() }
 
-// Controller is who controls it; the zero value if nobody does.
+// Controller returns the controller of the pod, or the zero value.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
 
 func controllerOf(o metav1.Object) Ref {
@@ -40,7 +40,7 @@ func controllerOf(o metav1.Object) Ref {
 	return Ref{}
 }
 
-// String is its name and what tells it from other pods.
+// String returns the name, phase, owner and labels.
 func (p Pod) String() string {
 	if p.Pod == nil {
 		return "none"
@@ -53,23 +53,23 @@ func (p Pod) String() string {
 		words = append(words, "terminating")
 	}
 	if owner := p.Controller(); owner.Name != "" {
-		words = append(words, "of "+owner.String())
+		words = append(words, "controlled by "+owner.String())
 	}
 	return fmt.Sprintf("%s (%s, labels %v)", p.Name, strings.Join(words, ", "), p.Labels)
 }
 
-// Pods are some pods.
+// Pods is a list of pods.
 type Pods []Pod
 
-// ControlledBy are those that an object controls.
+// ControlledBy returns the pods that an object controls.
 func (p Pods) ControlledBy(ref Ref) Pods {
 	return p.Filter(func(pod Pod) bool { return pod.Controller() == ref })
 }
 
-// Active are those that count as replicas.
+// Active returns the pods that count as replicas.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// Filter are those of which is holds.
+// Filter returns the pods for which the predicate is true.
 func (p Pods) Filter(is func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
@@ -80,7 +80,7 @@ func (p Pods) Filter(is func(Pod) bool) Pods {
 	return some
 }
 
-// Names are their names, in order.
+// Names returns the names of the pods in the order of the list.
 func (p Pods) Names() []string {
 	names := []string{}
 	for _, pod := range p {
@@ -91,18 +91,18 @@ func (p Pods) Names() []string {
 
 func (p Pods) String() string { return joinLines(p) }
 
-// WithPods is an object, nil if there is none, and pods, each as its watch last showed
-// them: what a status says is compared with the pods that there are, since a create
-// whose answer was lost makes more than were asked for.
+// WithPods is an object and pods, as their watches last delivered them. Specs compare
+// a status with the existing pods, because a create whose response is lost may add a
+// pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods
 }
 
-// String is both.
+// String returns both as text.
 func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
 
-// joinLines is one line for each, or says that there is none.
+// joinLines returns one line for each value, or "none".
 func joinLines[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {
 		return "none"
@@ -114,7 +114,7 @@ func joinLines[T fmt.Stringer](all []T) string {
 	return strings.Join(lines, "\n")
 }
 
-// Condition is a condition of whatever kind.
+// Condition is a status condition of any kind of object.
 type Condition struct{ Type, Status, Reason, Message string }
 
 func findCondition(conditions []Condition, kind string) Condition {
@@ -126,21 +126,21 @@ func findCondition(conditions []Condition, kind string) Condition {
 	return Condition{}
 }
 
-// ReplicaOwner is a ReplicaSet or a ReplicationController: what both have.
+// ReplicaOwner has the common fields of a ReplicaSet and a ReplicationController.
 type ReplicaOwner struct {
 	metav1.Object
-	Ref         Ref
-	Desired     int32
-	Replicas    int32
-	FullyLabeled     int32 // fully
-	Ready       int32
-	Available   int32
-	Terminating *int32 // nil where there is no such field, or no word of it
-	ObservedGeneration    int64
+	Ref                Ref
+	Desired            int32
+	Replicas           int32
+	FullyLabeled       int32
+	Ready              int32
+	Available          int32
+	Terminating        *int32 // nil if the API has no such field or it is not set
+	ObservedGeneration int64
 	MinReadySeconds    int32 // seconds
-	Selector    map[string]string
-	Template    corev1.PodTemplateSpec
-	Conditions  []Condition
+	Selector           map[string]string
+	Template           corev1.PodTemplateSpec
+	Conditions         []Condition
 }
 
 func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
@@ -161,8 +161,8 @@ func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
 		Replicas: rc.Status.Replicas, FullyLabeled: rc.Status.FullyLabeledReplicas, Ready: rc.Status.ReadyReplicas,
-		Available: rc.Status.AvailableReplicas,
-		ObservedGeneration:  rc.Status.ObservedGeneration, MinReadySeconds: rc.Spec.MinReadySeconds,
+		Available:          rc.Status.AvailableReplicas,
+		ObservedGeneration: rc.Status.ObservedGeneration, MinReadySeconds: rc.Spec.MinReadySeconds,
 		Selector: rc.Spec.Selector, Template: *rc.Spec.Template,
 	}
 	for _, c := range rc.Status.Conditions {
@@ -171,26 +171,26 @@ func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	return set
 }
 
-// Condition is the one of that type; the zero value if there is none.
+// Condition returns the condition of the given type, or the zero value.
 func (s *ReplicaOwner) Condition(kind string) Condition { return findCondition(s.Conditions, kind) }
 
-// Controller is who controls it; the zero value if nobody does.
+// Controller returns the controller of the object, or the zero value.
 func (s *ReplicaOwner) Controller() Ref { return controllerOf(s.Object) }
 
-// Hash is its pod-template-hash.
+// Hash returns the pod-template-hash label.
 func (s *ReplicaOwner) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
 
 func (s *ReplicaOwner) String() string {
 	if s == nil {
 		return "none"
 	}
-	text := fmt.Sprintf("%s: wants %d; status %d replicas, %d fully labelled, %d ready, %d available; observed generation %d of %d",
+	text := fmt.Sprintf("%s: spec.replicas %d; status: %d replicas, %d fully labeled, %d ready, %d available; observed generation %d of %d",
 		s.Ref, s.Desired, s.Replicas, s.FullyLabeled, s.Ready, s.Available, s.ObservedGeneration, s.GetGeneration())
 	if s.Terminating != nil {
 		text += fmt.Sprintf("; %d terminating", *s.Terminating)
 	}
 	if owner := s.Controller(); owner.Name != "" {
-		text += "; of " + owner.String()
+		text += "; controlled by " + owner.String()
 	}
 	for _, c := range s.Conditions {
 		text += fmt.Sprintf("; %s=%s (%s)", c.Type, c.Status, c.Reason)
@@ -198,15 +198,15 @@ func (s *ReplicaOwner) String() string {
 	return text
 }
 
-// ReplicaSets are some sets, the oldest first.
+// ReplicaSets is a list of ReplicaSets, oldest first.
 type ReplicaSets []*ReplicaOwner
 
-// ControlledBy are those that an object controls.
+// ControlledBy returns the ReplicaSets that an object controls.
 func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// Filter are those of which is holds.
+// Filter returns the ReplicaSets for which the predicate is true.
 func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
 	var some ReplicaSets
 	for _, set := range s {
@@ -217,7 +217,7 @@ func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
 	return some
 }
 
-// Desired is how many pods they want together.
+// Desired returns the sum of spec.replicas.
 func (s ReplicaSets) Desired() (sum int32) {
 	for _, set := range s {
 		sum += set.Desired
@@ -227,10 +227,10 @@ func (s ReplicaSets) Desired() (sum int32) {
 
 func (s ReplicaSets) String() string { return joinLines(s) }
 
-// Deployment is a Deployment that is shown by its status.
+// Deployment is a Deployment. Its String method shows its status.
 type Deployment struct{ *appsv1.Deployment }
 
-// Condition is the one of that type; the zero value if there is none.
+// Condition returns the condition of the given type, or the zero value.
 func (d *Deployment) Condition(kind string) Condition {
 	for _, c := range d.Status.Conditions {
 		if string(c.Type) == kind {
@@ -240,8 +240,8 @@ func (d *Deployment) Condition(kind string) Condition {
 	return Condition{}
 }
 
-// Complete is whether every pod is of the latest template and available, and the
-// controller has said so of the latest generation.
+// Complete reports whether every pod has the latest template and is available,
+// according to a status for the latest generation.
 func (d *Deployment) Complete() bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	return d.Status.ObservedGeneration >= d.Generation &&
@@ -253,7 +253,7 @@ func (d *Deployment) String() string {
 		return "none"
 	}
 	s := d.Status
-	text := fmt.Sprintf("Deployment/%s: wants %d; status %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
+	text := fmt.Sprintf("Deployment/%s: spec.replicas %d; status: %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
 		d.Name, ptr.Deref(d.Spec.Replicas, 1), s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
 		s.ObservedGeneration, d.Generation)
 	if s.CollisionCount != nil {
@@ -265,11 +265,10 @@ func (d *Deployment) String() string {
 	return text
 }
 
-// Endpoints are Endpoints that are shown by their addresses.
+// Endpoints are Endpoints. Their String method shows their addresses.
 type Endpoints struct{ *rawEndpoints }
 
-// IPs are the addresses that are ready, or those that are not, in order, each
-// once.
+// IPs returns the distinct ready or not ready addresses in order.
 func (e *Endpoints) IPs(ready bool) []string {
 	ips := []string{}
 	if e == nil {
@@ -309,7 +308,7 @@ func (e *Endpoints) String() string {
 	return fmt.Sprintf("Endpoints/%s: %s; labels %v; annotations %v", e.Name, strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
-// abbreviate shows the first of a long list.
+// abbreviate returns the first elements of a long list as text.
 func abbreviate(all []string) string {
 	const most = 6
 	if len(all) <= most {

@@ -11,56 +11,56 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// subjectRecorder keeps what the subject asked for, what it was told and what faults did,
-// of one spec at a time.
+// subjectRecorder records the requests, responses, watch events and faults of one spec
+// at a time. The fault proxy and the faults write to it.
 type subjectRecorder struct {
-	mu      sync.Mutex
-	records []history.Record
-	onRecord   func() // called after each record; nil between specs
+	mu       sync.Mutex
+	records  []history.Record
+	onRecord func() // called after each record; nil between specs
 }
 
 func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
 
-// Append takes a record; see proxy.Recorder.
-func (w *subjectRecorder) Append(record history.Record) {
-	w.mu.Lock()
-	moved := w.onRecord
-	if moved != nil {
-		w.records = append(w.records, record)
+// Append implements proxy.Recorder.
+func (r *subjectRecorder) Append(record history.Record) {
+	r.mu.Lock()
+	onRecord := r.onRecord
+	if onRecord != nil {
+		r.records = append(r.records, record)
 	}
-	w.mu.Unlock()
-	if moved != nil {
-		moved()
+	r.mu.Unlock()
+	if onRecord != nil {
+		onRecord()
 	}
 }
 
-// reset forgets what was, and tells moved of every record from here on. A nil one
-// ends it.
-func (w *subjectRecorder) reset(moved func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.records, w.onRecord = nil, moved
+// reset discards all records and calls onRecord after each later record. If onRecord
+// is nil, the recorder ignores later records.
+func (r *subjectRecorder) reset(onRecord func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records, r.onRecord = nil, onRecord
 }
 
-// requests are those that the subject has sent about a resource of a namespace.
-func (w *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var all []history.Request
-	for _, record := range w.records {
-		if r := record.Request; r != nil && r.Namespace == namespace && r.Verb == verb && r.Resource == resource {
-			all = append(all, *r)
+// requests returns the subject's requests for a resource in a namespace.
+func (r *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []history.Request
+	for _, record := range r.records {
+		if q := record.Request; q != nil && q.Namespace == namespace && q.Verb == verb && q.Resource == resource {
+			found = append(found, *q)
 		}
 	}
-	return all
+	return found
 }
 
-// delivered is the latest version of an object that the subject's watches have brought
-// it.
-func (w *subjectRecorder) delivered(resource, namespace, name string) history.Version {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, record := range slices.Backward(w.records) {
+// delivered returns the latest version of an object that a watch delivered to the
+// subject, or 0.
+func (r *subjectRecorder) delivered(resource, namespace, name string) history.Version {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, record := range slices.Backward(r.records) {
 		if d := record.Delivery; d != nil && d.Resource == resource && d.Object.Namespace == namespace && d.Object.Name == name {
 			return d.Object.Version
 		}
@@ -68,12 +68,12 @@ func (w *subjectRecorder) delivered(resource, namespace, name string) history.Ve
 	return 0
 }
 
-// faultsFired is how often the faults of a kind have fired.
-func (w *subjectRecorder) faultsFired(kind string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// faultsFired returns how often the faults of a kind have fired.
+func (r *subjectRecorder) faultsFired(kind string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	count := 0
-	for _, record := range w.records {
+	for _, record := range r.records {
 		if f := record.Fault; f != nil && f.Name == kind && f.Event == history.FaultFired {
 			count++
 		}
@@ -81,31 +81,31 @@ func (w *subjectRecorder) faultsFired(kind string) int {
 	return count
 }
 
-// recentTraffic is the last of what the subject was told by its watches of a namespace, and
-// of what it wrote there and was answered, a line each, as a failure tells it.
-func (w *subjectRecorder) recentTraffic(namespace string) []string {
-	const most = 24
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	answers := map[uint64]string{} // by request; met before it, since this goes backward
+// recentTraffic describes the subject's last watch events and writes in a namespace,
+// one per line.
+func (r *subjectRecorder) recentTraffic(namespace string) []string {
+	const maxLines = 24
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	responses := map[uint64]string{} // by request ID; the loop runs backward and finds a response before its request
 	var lines []string
-	for _, record := range slices.Backward(w.records) {
-		if len(lines) == most {
+	for _, record := range slices.Backward(r.records) {
+		if len(lines) == maxLines {
 			break
 		}
 		switch {
 		case record.Response != nil:
-			answers[record.Response.ID] = "answered " + strconv.Itoa(record.Response.Code)
+			responses[record.Response.ID] = "status " + strconv.Itoa(record.Response.Code)
 			if record.Response.Code == 0 {
-				answers[record.Response.ID] = "its answer was lost"
+				responses[record.Response.ID] = "response lost"
 			}
 		case record.Request != nil:
-			if r := record.Request; r.Namespace == namespace && r.Resource != "events" && writeVerbs[r.Verb] {
-				lines = append(lines, fmt.Sprintf("wrote  %s: %s", describeWrite(r), cmp.Or(answers[r.ID], "no answer yet")))
+			if q := record.Request; q.Namespace == namespace && q.Resource != "events" && writeVerbs[q.Verb] {
+				lines = append(lines, fmt.Sprintf("write  %s: %s", describeWrite(q), cmp.Or(responses[q.ID], "no response yet")))
 			}
 		case record.Delivery != nil:
 			if d := record.Delivery; d.Object.Namespace == namespace && d.Type.HasObject() {
-				lines = append(lines, fmt.Sprintf("told   %-8s %s %s, version %d", d.Type, d.Resource, d.Object.Name, d.Object.Version))
+				lines = append(lines, fmt.Sprintf("watch  %-8s %s %s, version %d", d.Type, d.Resource, d.Object.Name, d.Object.Version))
 			}
 		}
 	}
@@ -113,11 +113,11 @@ func (w *subjectRecorder) recentTraffic(namespace string) []string {
 	return lines
 }
 
-// writeVerbs are the verbs that change something.
+// writeVerbs are the verbs that change objects.
 var writeVerbs = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
 
-// describeWrite is a write in words.
+// describeWrite returns the verb, resource, name and patch of a request.
 func describeWrite(r *history.Request) string {
-	what := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
-	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, what, r.Name, r.Patch)), " ")
+	resource := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, resource, r.Name, r.Patch)), " ")
 }

@@ -9,10 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// View is what is in a namespace at one moment. It is for the length of one look.
+// View is the state of a namespace at one point in time. A query or an invariant must
+// not keep it.
 type View struct{ store *store }
 
-// objectsOf are the objects of a kind, by name.
+// objectsOf returns the objects of a kind, sorted by name.
 func objectsOf[T Object](v *View, kind string) []T {
 	var found []T
 	for ref, object := range v.store.objects {
@@ -24,16 +25,16 @@ func objectsOf[T Object](v *View, kind string) []T {
 	return found
 }
 
-// objectNamed is the object of that name; the zero value if there is none.
+// objectNamed returns the object with the given name, or the zero value.
 func objectNamed[T Object](v *View, kind, name string) T {
 	object, _ := v.store.objects[Ref{kind, name}].(T)
 	return object
 }
 
-// Has reports whether there is an object.
+// Has reports whether an object exists.
 func (v *View) Has(ref Ref) bool { return v.store.objects[ref] != nil }
 
-// Pods are all of the namespace, by name.
+// Pods returns all pods of the namespace, sorted by name.
 func (v *View) Pods() Pods {
 	var pods Pods
 	for _, pod := range objectsOf[*corev1.Pod](v, PodKind) {
@@ -42,7 +43,7 @@ func (v *View) Pods() Pods {
 	return pods
 }
 
-// ReplicaOwner is a ReplicaSet or ReplicationController; nil if there is none.
+// ReplicaOwner returns a ReplicaSet or ReplicationController, or nil.
 func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	if ref.Kind == ReplicationControllerKind {
 		if rc := objectNamed[*corev1.ReplicationController](v, ref.Kind, ref.Name); rc != nil {
@@ -56,7 +57,7 @@ func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	return nil
 }
 
-// ReplicaSets are all of the namespace, in the order in which they were made.
+// ReplicaSets returns all ReplicaSets of the namespace, oldest first.
 func (v *View) ReplicaSets() ReplicaSets {
 	made := objectsOf[*appsv1.ReplicaSet](v, ReplicaSetKind)
 	slices.SortFunc(made, func(a, b *appsv1.ReplicaSet) int { return v.store.firstSeen[a.UID] - v.store.firstSeen[b.UID] })
@@ -67,7 +68,7 @@ func (v *View) ReplicaSets() ReplicaSets {
 	return sets
 }
 
-// Deployment is the one of that name; nil if there is none.
+// Deployment returns the Deployment with the given name, or nil.
 func (v *View) Deployment(name string) *Deployment {
 	if d := objectNamed[*appsv1.Deployment](v, DeploymentKind, name); d != nil {
 		return &Deployment{d}
@@ -75,7 +76,7 @@ func (v *View) Deployment(name string) *Deployment {
 	return nil
 }
 
-// Endpoints are those of that name; nil if there are none.
+// Endpoints returns the Endpoints with the given name, or nil.
 func (v *View) Endpoints(name string) *Endpoints {
 	if e := objectNamed[*rawEndpoints](v, EndpointsKind, name); e != nil {
 		return &Endpoints{e}
@@ -83,12 +84,12 @@ func (v *View) Endpoints(name string) *Endpoints {
 	return nil
 }
 
-// Quota is the one of that name; nil if there is none.
+// Quota returns the ResourceQuota with the given name, or nil.
 func (v *View) Quota(name string) *corev1.ResourceQuota {
 	return objectNamed[*corev1.ResourceQuota](v, resourceQuotaKind, name)
 }
 
-// EventsAbout are the events about an object: "Normal SuccessfulCreate
+// EventsAbout returns the events about an object, such as "Normal SuccessfulCreate
 // (replicaset-controller): Created pod: web-x2x9j".
 func (v *View) EventsAbout(ref Ref) []string {
 	var found []string
@@ -100,7 +101,7 @@ func (v *View) EventsAbout(ref Ref) []string {
 	return found
 }
 
-// recentEvents are the last of the namespace, for whoever reads of a failure.
+// recentEvents returns the last events of the namespace for a failure message.
 func (v *View) recentEvents() []string {
 	const most = 12
 	events := objectsOf[*corev1.Event](v, eventKind)

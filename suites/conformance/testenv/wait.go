@@ -11,23 +11,23 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Query is what a spec wants to know of its namespace.
+// Query computes a value from the state of a namespace.
 type Query struct {
-	// Text says in words what is asked for, such as "the pods of ReplicaSet/web".
+	// Text describes the value, such as "the pods of ReplicaSet/web".
 	Text string
-	// Evaluate finds it out. It must not keep the view.
+	// Evaluate computes the value. It must not keep the view.
 	Evaluate func(*View) any
 }
 
-// waitTimeout bounds every wait. What is waited for takes milliseconds, or seconds
-// behind faults: the rest is for machines that are slow or busy.
+// waitTimeout bounds every wait. Most conditions become true within milliseconds, or
+// seconds with faults. The rest is for slow machines.
 const waitTimeout = 60 * time.Second
 
-// statesMax is how many of the last states that were seen a failure tells.
+// statesMax is the number of last states that a failure message contains.
 const statesMax = 3
 
-// Eventually waits until the answer is as the matcher wants it, with whatever goes
-// wrong going on, and returns the answer.
+// Eventually waits until the value of a query matches, and returns the value. Active
+// faults stay active.
 func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	answer, err := n.await(ctx, q, matcher)
@@ -37,16 +37,16 @@ func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.Gomeg
 	return answer
 }
 
-// EventuallyWithoutFaults heals all that goes wrong, for good, and then waits as Eventually does.
+// EventuallyWithoutFaults heals all faults for the rest of the spec, and then waits
+// like Eventually.
 func (n *Namespace) EventuallyWithoutFaults(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	n.Heal(ctx)
 	return n.Eventually(ctx, q, matcher)
 }
 
-// Always demands that something is never otherwise, from now to the end of the
-// spec, whatever goes wrong: it is looked at when anything in the namespace
-// changes.
+// Always adds an invariant that must hold until the spec ends. It is checked at once
+// and after every change in the namespace, with or without faults.
 func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
@@ -54,28 +54,28 @@ func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.check()
 }
 
-// ClearInvariants ends what Always demanded so far: from here on it may be otherwise.
+// ClearInvariants removes all invariants.
 func (n *Namespace) ClearInvariants() {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile is as Always, of what an answer that is lost on its way may well make
-// otherwise for a time: with a profile of faults it demands nothing.
+// AlwaysWithoutProfile is Always if no fault profile is active. Otherwise it does
+// nothing, because a lost response may violate the invariant for a time.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
 	}
 }
 
-// HasProfile is whether there is a profile of faults.
+// HasProfile reports whether the specs run with a fault profile.
 func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
-// await waits for an answer. Its error says what was expected, what was seen and
-// what the events tell.
+// await waits until the value of a query matches. Its error says what was expected and
+// found, and contains the last events.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("not within %s", waitTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("timed out after %s", waitTimeout))
 	defer cancel()
 	seen := states{began: time.Now()}
 	for {
@@ -95,7 +95,7 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 	}
 }
 
-// evaluate asks once. Changed is closed when it is worth to ask again.
+// evaluate evaluates a query once. The channel changed closes at the next change.
 func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()
@@ -108,34 +108,34 @@ func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states)
 	seen.add(format(answer))
 	matched, err = matcher.Match(answer)
 	if err != nil {
-		// Such as a field of something that is not there yet: it may come.
+		// The object of the matcher may not exist yet.
 		matched, err = false, nil
 	}
 	return answer, matched, s.changed, err
 }
 
-// timeoutError is the error of a wait that was in vain.
+// timeoutError returns the error of a wait that timed out or was canceled.
 func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *states) error {
 	s := n.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nthe last states seen:\n%s%s", q.Text, cause, expected, seen, n.failureContext(&View{s}))
+	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nfound (last states):\n%s%s", q.Text, cause, expected, seen, n.failureContext(&View{s}))
 }
 
-// failureContext says what else is known: the events, what passed between the subject and the
-// API server, and the faults.
+// failureContext describes the last events, the subject's last watch events and
+// writes, and the active faults.
 func (n *Namespace) failureContext(v *View) string {
-	text := "\nthe events:\n" + indent(strings.Join(v.recentEvents(), "\n"))
+	text := "\nlast events:\n" + indent(strings.Join(v.recentEvents(), "\n"))
 	if lines := n.env.recorder.recentTraffic(n.Name); len(lines) > 0 {
-		text += "\nwhat the subject was told and wrote last:\n" + indent(strings.Join(lines, "\n"))
+		text += "\nlast watch events and writes of the subject:\n" + indent(strings.Join(lines, "\n"))
 	}
 	if n.env.options.Profile != nil {
-		text += fmt.Sprintf("\nfaults of the profile %s: %d in force", n.env.options.Profile.Name, len(n.heals))
+		text += fmt.Sprintf("\nprofile %s: %d active faults", n.env.options.Profile.Name, len(n.heals))
 	}
 	return text
 }
 
-// states are the last different states that a wait saw.
+// states are the last distinct states that a wait saw.
 type states struct {
 	began time.Time
 	last  []state
@@ -161,7 +161,7 @@ func (s *states) add(text string) {
 func (s *states) String() string {
 	var lines []string
 	if s.count > len(s.last) {
-		lines = append(lines, fmt.Sprintf("(%d before)", s.count-len(s.last)))
+		lines = append(lines, fmt.Sprintf("(%d earlier states)", s.count-len(s.last)))
 	}
 	for _, one := range s.last {
 		lines = append(lines, fmt.Sprintf("after %.2f s:\n%s", one.after.Seconds(), indent(one.text)))
