@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// How a Deployment goes from one template to the next.
+// Rollouts of a Deployment.
 var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/TestNewDeployment", "a Deployment creates a ReplicaSet with the hash of its template in name and labels, and with revision 1",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -35,16 +35,16 @@ var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/TestDeploymentRollingUpdate", "a rolling update replaces every pod and never requests more than replicas + maxSurge",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 4, withRollingUpdate("1", "1")))
-			n.Always("it wants 5 pods at most", desiredAtMost(d, 5))
+			n.Always("the sum of spec.replicas is at most 5", desiredAtMost(d, 5))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			first := onlyReplicaSet(ctx, n, d)
 			updateTemplate(ctx, n, d, "2")
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.Eventually(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 4))
-			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`) // back again
+			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`) // the first template
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(4, 0))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4)) // and not another of the same template
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4)) // no second ReplicaSet with the same template
 		})
 
 	spec("Deployment/RollingUpdateDeployment deletes old pods and creates new ones", "a Deployment adopts an existing ReplicaSet, rolls out from it, and continues its revision numbers",
@@ -64,7 +64,7 @@ var _ = ginkgo.Describe("rollout", func() {
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRecreate, withPods(func(t *corev1.PodTemplateSpec) { t.Annotations = map[string]string{versionKey: "1"} })))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
-			n.Always("no pods of both templates at once", podsOfOneTemplate)
+			n.Always("all pods have the same template", podsOfOneTemplate)
 			updateTemplate(ctx, n, d, "2")
 			n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(all testenv.Pods) bool {
 				return len(all) == 2 && all[0].Annotations[versionKey] == "2" && all[1].Annotations[versionKey] == "2"
@@ -77,11 +77,11 @@ var _ = ginkgo.Describe("rollout", func() {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRecreate, withPods(testenv.UnschedulableWithFinalizer)))
 			setAllPodsReady(ctx, n, d, 2)
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
-			n.Always("no pods of both templates at once", podsOfOneTemplate)
+			n.Always("all pods have the same template", podsOfOneTemplate)
 			updateTemplate(ctx, n, d, "2")
 			n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(all testenv.Pods) bool {
 				return len(all.Filter(testenv.Pod.Terminating)) == 2
-			}, "2 pods that are being deleted"))
+			}, "2 terminating pods"))
 			n.Barrier(ctx)
 			removePodFinalizers(ctx, n)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 2))
@@ -92,7 +92,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRecreate, withPods(testenv.Unschedulable)))
 			old := setAllPodsReady(ctx, n, d, 2)
 			n.PatchSubresource(ctx, podRef(old[0].Name), "status", `{"status":{"phase":"Failed","conditions":[{"type":"Ready","status":"False"}]}}`)
-			n.Eventually(ctx, testenv.GetPods(), podCount(3)) // the failed one, and another in its place
+			n.Eventually(ctx, testenv.GetPods(), podCount(3)) // the failed pod, the other pod and a replacement
 			updateTemplate(ctx, n, d, "2")
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 2))
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(3))
@@ -107,7 +107,7 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 2))
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), testenv.Satisfy(func(all testenv.Pods) bool {
 				return len(all.Filter(testenv.Pod.Terminating)) >= 2 && len(all.Active()) == 2
-			}, "2 pods, and 2 that are still being deleted"))
+			}, "2 active pods and 2 terminating pods"))
 		})
 
 	spec("Deployment/TestRollingUpdateAndProportionalScalingForDeploymentPodReplacement", "a Deployment that is scaled during a rollout does not count terminating pods",
@@ -120,7 +120,7 @@ var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/rollover", "a Deployment abandons a rollout when its template changes again, and rolls out the last template",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 3, withRollingUpdate("1", "0")), 3, 1)
-			n.Always("it wants 4 pods at most", desiredAtMost(d, 4))
+			n.Always("the sum of spec.replicas is at most 4", desiredAtMost(d, 4))
 			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":{%q:"3"}},"spec":{"nodeSelector":null}}}}`, versionKey)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 0, 3))
@@ -169,10 +169,10 @@ var _ = ginkgo.Describe("rollout", func() {
 			ready := waitActivePods(ctx, n, set.Ref, 4).Names()[:3]
 			setPodsReady(ctx, n, time.Now(), ready...)
 			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), statusCounts(4, 3, 3))
-			n.Always("the pods that are ready stay", func(v *testenv.View) error {
+			n.Always("the ready pods exist", func(v *testenv.View) error {
 				for _, name := range ready {
 					if !v.Has(podRef(name)) {
-						return fmt.Errorf("the pod %s is gone", name)
+						return fmt.Errorf("pod %s does not exist", name)
 					}
 				}
 				return nil
@@ -185,14 +185,14 @@ var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/statement 8", "maxSurge of 25 % is rounded up and maxUnavailable of 25 % is rounded down",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := testenv.NewDeployment("web", 10, withRollingUpdate("25%", "25%"))
-			n.Always("it wants 13 pods at most", desiredAtMost(testenv.RefOf(d), 13))
+			n.Always("the sum of spec.replicas is at most 13", desiredAtMost(testenv.RefOf(d), 13))
 			stuckRollout(ctx, n, d, 8, 5)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(testenv.RefOf(d)), desiredReplicas(8, 5))
 		})
 	spec("Deployment/statement 8", "maxUnavailable is 1 if maxSurge and maxUnavailable both resolve to 0",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, withRollingUpdate("0", "1%")))
-			n.Always("it wants 1 pod at most", desiredAtMost(d, 1))
+			n.Always("the sum of spec.replicas is at most 1", desiredAtMost(d, 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			updateTemplate(ctx, n, d, "2")
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
@@ -201,9 +201,9 @@ var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/statement 8", "maxUnavailable is limited to the number of replicas",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := testenv.NewDeployment("web", 2, withRollingUpdate("0", "5"))
-			n.Always("it wants 2 pods at most", desiredAtMost(testenv.RefOf(d), 2))
+			n.Always("the sum of spec.replicas is at most 2", desiredAtMost(testenv.RefOf(d), 2))
 			stuckRollout(ctx, n, d, 0, 2)
-			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(testenv.RefOf(d)), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Status.AvailableReplicas == 0 }, "no pod that is available"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(testenv.RefOf(d)), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Status.AvailableReplicas == 0 }, "no available pods"))
 		})
 
 	spec("Deployment/TestFailedDeployment", "a Deployment reports ProgressDeadlineExceeded, and reports progress again when the rollout continues",
@@ -211,8 +211,8 @@ var _ = ginkgo.Describe("rollout", func() {
 			begun := time.Now()
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, withProgressDeadline(5), withPods(testenv.Unschedulable)))
 			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "False", "ProgressDeadlineExceeded"))
-			// Times of the API have whole seconds.
-			gomega.Expect(time.Since(begun)).To(gomega.BeNumerically(">", 4*time.Second), "not before the deadline")
+			// API timestamps have whole seconds.
+			gomega.Expect(time.Since(begun)).To(gomega.BeNumerically(">", 4*time.Second), "time until the condition")
 			setAllPodsReady(ctx, n, d, 1)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "True", "NewReplicaSetAvailable"))
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
@@ -232,11 +232,11 @@ var _ = ginkgo.Describe("rollout", func() {
 		})
 })
 
-// revisionKey is the annotation that numbers a Deployment's templates.
+// revisionKey is the annotation with the revision of a template.
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// podsOfOneTemplate is the invariant that there are never pods of two templates that have
-// not come to their end.
+// podsOfOneTemplate is the invariant that all pods that have not failed or succeeded
+// have the same template.
 func podsOfOneTemplate(v *testenv.View) error {
 	alive := v.Pods().Filter(func(p testenv.Pod) bool { return !p.Terminal() })
 	for _, pod := range alive {

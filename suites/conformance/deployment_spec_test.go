@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// What a Deployment makes of the rest of its spec, and whose the ReplicaSets are.
+// Other fields of a Deployment, and ownership of ReplicaSets.
 var _ = ginkgo.Describe("deployment", func() {
 	spec("Deployment/TestDeploymentSelectorImmutability", "the API server rejects a change of a Deployment's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -34,9 +34,9 @@ var _ = ginkgo.Describe("deployment", func() {
 
 			n.Patch(ctx, d, `{"spec":{"paused":true}}`)
 			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "Unknown", "DeploymentPaused"))
-			n.Always("it makes no second ReplicaSet", replicaSetsAtMost(d, 1))
+			n.Always("there is at most 1 ReplicaSet", replicaSetsAtMost(d, 1))
 			updateTemplate(ctx, n, d, "2")
-			n.Eventually(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Status.ObservedGeneration == d.Generation }, "a status of the latest generation"))
+			n.Eventually(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Status.ObservedGeneration == d.Generation }, "a status for the latest generation"))
 			n.Barrier(ctx)
 			n.ClearInvariants()
 			n.Patch(ctx, d, `{"spec":{"paused":false}}`)
@@ -89,10 +89,10 @@ var _ = ginkgo.Describe("deployment", func() {
 			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 5, withRollingUpdate("2", "1")), 4, 3)
 			n.Patch(ctx, d, `{"spec":{"replicas":15}}`)
 			sets := n.Eventually(ctx, testenv.GetReplicaSets(d), desiredReplicas(10, 7)).(testenv.ReplicaSets)
-			n.Always("it wants 17 pods at most", desiredAtMost(d, 17))
-			// As soon as the new pods are ready, the rest follow.
+			n.Always("the sum of spec.replicas is at most 17", desiredAtMost(d, 17))
+			// The rollout continues when the new pods are ready.
 			setPodsReady(ctx, n, time.Now(), waitActivePods(ctx, n, sets[1].Ref, 7).Names()...)
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(sets[1].Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Desired > 7 }, "more than 7 new pods wanted"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(sets[1].Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Desired > 7 }, "a new ReplicaSet with spec.replicas above 7"))
 		})
 	spec("Deployment/proportional scaling", "a Deployment that is scaled up during a stuck rollout scales old and new ReplicaSets proportionally",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -110,7 +110,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), statusCounts(4, 4, 0))
 			n.Eventually(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool {
 				return d.Status.ReadyReplicas == 4 && d.Condition("Available").Status == "False"
-			}, "4 pods ready, and yet not available"))
+			}, "4 ready pods that are not available"))
 			n.Patch(ctx, d, `{"spec":{"minReadySeconds":0}}`)
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), statusCounts(4, 4, 4))
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), deploymentCondition("Available", "True", "MinimumReplicasAvailable"))
@@ -160,10 +160,10 @@ var _ = ginkgo.Describe("deployment", func() {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			set := onlyReplicaSet(ctx, n, d)
-			n.Always("it makes no other in its place", replicaSetsAtMost(d, 1))
+			n.Always("there is at most 1 ReplicaSet", replicaSetsAtMost(d, 1))
 			for _, owners := range []string{`[` + ownerReference(ctx, n, d) + `]`, `[]`} {
 				n.Patch(ctx, set.Ref, `{"metadata":{"ownerReferences":%s}}`, owners)
-				n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == d }, "a ReplicaSet that %s controls", d))
+				n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == d }, "a ReplicaSet controlled by %s", d))
 			}
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
@@ -174,13 +174,13 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			set := onlyReplicaSet(ctx, n, d)
 			n.Patch(ctx, set.Ref, `{"metadata":{"labels":{"app":"elsewhere"}}}`)
-			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet that nobody controls"))
+			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet without controller"))
 			n.Eventually(ctx, testenv.GetReplicaSets(d), testenv.Satisfy(func(sets testenv.ReplicaSets) bool {
 				return len(sets) == 1 && sets[0].GetName() != set.GetName()
 			}, "another ReplicaSet"))
 			n.Patch(ctx, set.Ref, `{"metadata":{"labels":{"app":"web"}}}`)
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Controller() == d }, "a ReplicaSet that %s controls again", d))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 2 && sets.Desired() == 1 }, "2 ReplicaSets of one template, of which one wants a pod"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Controller() == d }, "a ReplicaSet controlled by %s", d))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 2 && sets.Desired() == 1 }, "2 ReplicaSets with 1 replica in total"))
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
@@ -192,7 +192,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			names := waitActivePods(ctx, n, set.Ref, 2).Names()
 			n.Delete(ctx, d, metav1.DeletePropagationOrphan)
 			n.Eventually(ctx, testenv.Exists(d), gomega.BeFalse())
-			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet that nobody controls"))
+			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet without controller"))
 			n.Create(ctx, testenv.NewDeployment("web", 2))
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(2))
@@ -261,7 +261,7 @@ var _ = ginkgo.Describe("deployment", func() {
 				has := s.GetAnnotations()
 				return has[revisionKey] == "3" && has["deployment.kubernetes.io/revision-history"] == "1" &&
 					has["deployment.kubernetes.io/desired-replicas"] == "2" && has["deployment.kubernetes.io/max-replicas"] == "3"
-			}, "a ReplicaSet of revision 3 that had revision 1, of a Deployment that wants 2 pods, and 3 at most"))
+			}, "a ReplicaSet with revision 3, revision history 1, desired-replicas 2 and max-replicas 3"))
 		})
 
 	spec("Deployment/statement 18", "the rollback annotation with revision 0 rolls a Deployment back to the previous revision once",
@@ -271,7 +271,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, testenv.GetDeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("4"))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0)) // it is of two revisions before
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0)) // revision 1 is not the previous revision
 			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Normal DeploymentRollback (deployment-controller): "))
 		})
 	spec("Deployment/statement 18", "the rollback annotation rolls a Deployment back to the given revision",
@@ -301,11 +301,12 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 				_, applied := s.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 				return s.GetAnnotations()["note"] == "second" && !applied && s.MinReadySeconds == 1
-			}, "the annotation note=second, none of kubectl's, and minReadySeconds of 1"))
+			}, "the annotation note=second, no last-applied-configuration, and minReadySeconds 1"))
 		})
 })
 
-// deploymentAtRevision2 is a Deployment of revision 2, complete, and the ReplicaSet of revision 1.
+// deploymentAtRevision2 returns a complete Deployment at revision 2, and the
+// ReplicaSet of revision 1.
 func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testenv.Ref, *testenv.ReplicaOwner) {
 	ginkgo.GinkgoHelper()
 	d := n.Create(ctx, testenv.NewDeployment("web", 1))
@@ -316,8 +317,8 @@ func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testen
 	return d, first
 }
 
-// replicaSetsAtMost is the invariant that a Deployment never has more ReplicaSets than so
-// many.
+// replicaSetsAtMost returns the invariant that a Deployment has at most the given
+// number of ReplicaSets.
 func replicaSetsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().ControlledBy(ref); len(sets) > count {

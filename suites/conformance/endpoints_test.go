@@ -13,8 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// hasAddresses wants Endpoints of just these addresses: those that are ready, and those
-// that are not.
+// hasAddresses matches Endpoints with exactly these ready and not ready addresses.
 func hasAddresses(ready []string, notReady ...string) types.GomegaMatcher {
 	slices.Sort(ready)
 	slices.Sort(notReady)
@@ -23,27 +22,27 @@ func hasAddresses(ready []string, notReady ...string) types.GomegaMatcher {
 	}, "Endpoints, ready %v, not ready %v", ready, notReady)
 }
 
-// endpointsThat wants Endpoints of which something holds.
-func endpointsThat(is func(*testenv.Endpoints) bool, what string, args ...any) types.GomegaMatcher {
-	return testenv.Satisfy(func(e *testenv.Endpoints) bool { return e != nil && is(e) }, what, args...)
+// endpointsThat matches existing Endpoints for which the predicate is true.
+func endpointsThat(predicate func(*testenv.Endpoints) bool, format string, args ...any) types.GomegaMatcher {
+	return testenv.Satisfy(func(e *testenv.Endpoints) bool { return e != nil && predicate(e) }, format, args...)
 }
 
-// webLabels is the labels that the Services of these specs select.
+// webLabels are the labels that the Services of these specs select.
 var webLabels = map[string]string{"app": "web"}
 
-// createReadyPod makes a pod that the Services select and returns its address, once it is
-// ready.
+// createReadyPod creates a pod that the Services select, waits until it is ready, and
+// returns its address.
 func createReadyPod(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, edits ...func(*corev1.PodTemplateSpec)) (ip string) {
 	ginkgo.GinkgoHelper()
-	n.RequireSimulatedKubelets("pods are given a status")
+	n.RequireSimulatedKubelets("the spec sets the status of pods")
 	n.Create(ctx, testenv.NewPod(name, webLabels, edits...))
 	pod := n.Eventually(ctx, testenv.GetPod(name), testenv.Satisfy(func(p testenv.Pod) bool {
 		return p.Pod != nil && p.Ready() && p.Status.PodIP != ""
-	}, "a pod that is ready and has an address")).(testenv.Pod)
+	}, "a ready pod with an address")).(testenv.Pod)
 	return pod.Status.PodIP
 }
 
-// setReady makes a pod ready, or unready, as its kubelet would.
+// setReady sets the readiness of a pod, as its kubelet would.
 func setReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, ready bool) {
 	ginkgo.GinkgoHelper()
 	status := map[bool]string{true: "True", false: "False"}[ready]
@@ -56,7 +55,7 @@ func withExternalName(s *corev1.Service) {
 	s.Spec.Type, s.Spec.ExternalName, s.Spec.Selector = corev1.ServiceTypeExternalName, "example.org", webLabels
 }
 
-// Whose addresses the Endpoints of a Service have.
+// Addresses and metadata of Endpoints.
 var _ = ginkgo.Describe("endpoints", func() {
 	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its ready pods under the port that each resolves",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -87,14 +86,14 @@ var _ = ginkgo.Describe("endpoints", func() {
 			made := n.Create(ctx, testenv.NewEndpoints("manual", "192.0.2.9"))
 			n.Eventually(ctx, testenv.GetEndpoints("manual"), hasAddresses([]string{"192.0.2.9"}))
 			n.Patch(ctx, made, `{"metadata":{"labels":{"patched":"yes"}}}`)
-			n.Always("they have the user's address", func(v *testenv.View) error {
+			n.Always("the Endpoints have the address that the user set", func(v *testenv.View) error {
 				if e := v.Endpoints("manual"); e == nil || !slices.Equal(e.IPs(true), []string{"192.0.2.9"}) {
 					return fmt.Errorf("%s", e)
 				}
 				return nil
 			})
 			n.Barrier(ctx)
-			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("manual"), endpointsThat(func(e *testenv.Endpoints) bool { return e.Labels["patched"] == "yes" }, "the user's label"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("manual"), endpointsThat(func(e *testenv.Endpoints) bool { return e.Labels["patched"] == "yes" }, "the label patched=yes"))
 			n.ClearInvariants()
 			n.DeleteAll(ctx, testenv.EndpointsKind, "patched=yes")
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(made), gomega.BeFalse())
@@ -109,7 +108,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			gomega.Expect(e.Subsets[0].Addresses[0].TargetRef).To(gomega.HaveValue(gomega.HaveField("Name", pod.Name)))
 			waitDelivered(ctx, n, testenv.Ref{Kind: testenv.EndpointsKind, Name: "web"})
 			version := e.ResourceVersion
-			n.Always("they are not written again", func(v *testenv.View) error {
+			n.Always("the Endpoints are not updated", func(v *testenv.View) error {
 				if e := v.Endpoints("web"); e == nil || e.ResourceVersion != version {
 					return fmt.Errorf("%s", e)
 				}
@@ -139,7 +138,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			one := createReadyPod(ctx, n, "one")
 			service := n.Create(ctx, testenv.NewService("web", webLabels, withExternalName))
-			n.Always("no Endpoints as long as it is a name", func(v *testenv.View) error {
+			n.Always("the Service has no Endpoints", func(v *testenv.View) error {
 				if e := v.Endpoints("web"); e != nil {
 					return fmt.Errorf("%s", e)
 				}
@@ -159,30 +158,30 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 			n.Delete(ctx, pod, "")
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses(nil))
-			n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod.Name), testenv.Satisfy(func(p testenv.Pod) bool { return p.Pod != nil && p.Terminating() && p.Ready() }, "a ready pod that is being deleted"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetPod(pod.Name), testenv.Satisfy(func(p testenv.Pod) bool { return p.Pod != nil && p.Terminating() && p.Ready() }, "a ready, terminating pod"))
 		})
 
 	spec("Endpoints/TestEndpointTruncate", "Endpoints are truncated to 1000 addresses with ready ones first, and the annotation says so as long as they are",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			n.RequireSimulatedKubelets("two nodes take so many pods")
-			const most, spare = 1000, 2
-			n.CreatePods(ctx, most+spare, func(i int) *corev1.Pod { return testenv.NewPod(fmt.Sprintf("pod-%d", i), webLabels) })
+			n.RequireSimulatedKubelets("two real nodes do not take 1002 pods")
+			const limit, surplus = 1000, 2
+			n.CreatePods(ctx, limit+surplus, func(i int) *corev1.Pod { return testenv.NewPod(fmt.Sprintf("pod-%d", i), webLabels) })
 			n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(all testenv.Pods) bool {
-				return len(all.Filter(testenv.Pod.Ready)) == most+spare
-			}, "%d pods that are ready", most+spare))
-			for i := range spare {
+				return len(all.Filter(testenv.Pod.Ready)) == limit+surplus
+			}, "%d ready pods", limit+surplus))
+			for i := range surplus {
 				setReady(ctx, n, fmt.Sprintf("pod-%d", i), false)
 			}
 			n.Create(ctx, testenv.NewService("web", webLabels))
 			n.Eventually(ctx, testenv.GetEndpoints("web"), endpointsThat(func(e *testenv.Endpoints) bool {
-				return len(e.IPs(true)) == most && len(e.IPs(false)) == 0 && e.Annotations[corev1.EndpointsOverCapacity] == "truncated"
+				return len(e.IPs(true)) == limit && len(e.IPs(false)) == 0 && e.Annotations[corev1.EndpointsOverCapacity] == "truncated"
 			}, "1000 ready addresses, marked as truncated"))
-			for i := range spare {
+			for i := range surplus {
 				n.Delete(ctx, podRef(fmt.Sprintf("pod-%d", i)), "")
 			}
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), endpointsThat(func(e *testenv.Endpoints) bool {
 				_, marked := e.Annotations[corev1.EndpointsOverCapacity]
-				return len(e.IPs(true)) == most && !marked
+				return len(e.IPs(true)) == limit && !marked
 			}, "1000 ready addresses, not marked"))
 		})
 
@@ -202,7 +201,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			want := map[string]string{corev1.IsHeadlessService: "", managedBy: "endpoint-controller"}
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 			n.Patch(ctx, testenv.Ref{Kind: testenv.EndpointsKind, Name: "web"}, `{"metadata":{"labels":{%q:null}}}`, corev1.IsHeadlessService)
-			one := createReadyPod(ctx, n, "one") // manual edits stay until something else happens
+			one := createReadyPod(ctx, n, "one") // updates of Endpoints enqueue nothing
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 		})
@@ -235,7 +234,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Eventually(ctx, testenv.GetEndpoints("other"), hasAddresses([]string{one}))
 			other := testenv.Ref{Kind: testenv.EndpointsKind, Name: "other"}
 			first := n.Eventually(ctx, testenv.GetUID(other), gomega.Not(gomega.BeEmpty()))
-			n.Delete(ctx, other, "") // which is made again
+			n.Delete(ctx, other, "") // the controller creates it again
 			n.Eventually(ctx, testenv.GetUID(other), gomega.Not(gomega.Equal(first)))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("other"), hasAddresses([]string{one}))
 		})
@@ -260,7 +259,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			for name, subdomain := range map[string]string{"inside": "web", "outside": "other"} {
 				n.Create(ctx, testenv.NewPod(name, webLabels, func(t *corev1.PodTemplateSpec) { t.Spec.Hostname, t.Spec.Subdomain = name, subdomain }))
-				n.Eventually(ctx, testenv.GetPod(name), testenv.Satisfy(testenv.Pod.Ready, "a pod that is ready"))
+				n.Eventually(ctx, testenv.GetPod(name), testenv.Satisfy(testenv.Pod.Ready, "a ready pod"))
 			}
 			n.Create(ctx, testenv.NewService("web", webLabels, withoutClusterIP))
 			e := n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), endpointsThat(func(e *testenv.Endpoints) bool { return len(e.IPs(true)) == 2 }, "2 ready addresses")).(*testenv.Endpoints)
@@ -290,7 +289,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 					}
 				}
 				return len(byPort) == 2 && slices.Equal(byPort[8080], []string{usual}) && slices.Equal(byPort[9090], []string{unusual})
-			}, "%s by 8080 and %s by 9090", usual, unusual))
+			}, "%s with port 8080 and %s with port 9090", usual, unusual))
 		})
 	spec("Endpoints/statement 6", "a headless Service without ports has addresses in a subset without ports",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -334,7 +333,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			heal := n.Inject(ctx, "watch-stall", `{resource: endpoints}`)
 			setReady(ctx, n, "one", true)
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
-			setReady(ctx, n, "one", false) // which is what its cache has
+			setReady(ctx, n, "one", false) // as in the stale cache
 			waitDelivered(ctx, n, pod)
 			n.BarrierOf(ctx, testenv.DeploymentKind)
 			heal(ctx)
@@ -359,9 +358,9 @@ var _ = ginkgo.Describe("endpoints", func() {
 			kept := n.Create(ctx, leader)
 			n.Eventually(ctx, testenv.Exists(orphan), gomega.BeTrue())
 			n.Eventually(ctx, testenv.Exists(kept), gomega.BeTrue())
-			n.Always("the leader's are there", func(v *testenv.View) error {
+			n.Always("the Endpoints with the leader election annotation exist", func(v *testenv.View) error {
 				if !v.Has(kept) {
-					return fmt.Errorf("no Endpoints %s", kept.Name)
+					return fmt.Errorf("Endpoints %s do not exist", kept.Name)
 				}
 				return nil
 			})
@@ -373,7 +372,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 
 const managedBy = "endpoints.kubernetes.io/managed-by"
 
-// hasLabels wants Endpoints of just these labels.
+// hasLabels matches Endpoints with exactly these labels.
 func hasLabels(want map[string]string) types.GomegaMatcher {
 	return endpointsThat(func(e *testenv.Endpoints) bool {
 		return fmt.Sprint(e.Labels) == fmt.Sprint(want)

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// How many pods there are, and what the status says of them.
+// Number of pods, and status.
 var _ = ginkgo.Describe("replicas", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/TestSpecReplicasChange", "a "+kind+" follows spec.replicas up, down and to zero, and keeps its pods when its template changes",
@@ -26,7 +26,7 @@ var _ = ginkgo.Describe("replicas", func() {
 
 				before := waitActivePods(ctx, n, set, 2).Names()
 				n.Patch(ctx, set, `{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2)) // and the change is observed
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2)) // the status is for the new generation
 				n.Eventually(ctx, testenv.GetActivePods(set), podNames(before...))
 
 				n.Patch(ctx, set, `{"spec":{"replicas":0}}`)
@@ -38,10 +38,10 @@ var _ = ginkgo.Describe("replicas", func() {
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2, Pods: testenv.UnschedulableWithFinalizer}.Build())
 				old := waitActivePods(ctx, n, set, 2).Names()
-				n.Always("pods that the "+kind+" does not count stay as they are", func(v *testenv.View) error {
+				n.Always("the terminating and the failed pod exist", func(v *testenv.View) error {
 					for _, name := range old {
 						if !v.Has(podRef(name)) {
-							return fmt.Errorf("the pod %s is gone", name)
+							return fmt.Errorf("pod %s does not exist", name)
 						}
 					}
 					return nil
@@ -50,10 +50,10 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.PatchSubresource(ctx, podRef(old[1]), "status", `{"status":{"phase":"Failed"}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
 					return len(pods) == 2 && pods[0].Name != old[0] && pods[1].Name != old[1] && pods[0].Name != old[1] && pods[1].Name != old[0]
-				}, "2 other pods than %v", old))
+				}, "2 pods other than %v", old))
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
 				failed := n.Eventually(ctx, testenv.GetPod(old[1]), controlledBy(set)).(testenv.Pod)
-				gomega.Expect(failed.Terminating()).To(gomega.BeFalse(), "a failed pod is not deleted")
+				gomega.Expect(failed.Terminating()).To(gomega.BeFalse(), "the failed pod is terminating")
 			})
 
 		spec(kind+"/TestReadyAndAvailableReplicas", "the status of a "+kind+" counts existing, ready and available pods",
@@ -74,8 +74,8 @@ var _ = ginkgo.Describe("replicas", func() {
 				ready := time.Now()
 				setPodsReady(ctx, n, ready, name)
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1))
-				// Times of the API have whole seconds.
-				gomega.Expect(time.Since(ready)).To(gomega.BeNumerically(">", 2*time.Second), "not before its time")
+				// API timestamps have whole seconds.
+				gomega.Expect(time.Since(ready)).To(gomega.BeNumerically(">", 2*time.Second), "time until the pod is available")
 			})
 
 		scaleSubresource := map[string]string{testenv.ReplicaSetKind: "/TestRSScaleSubresource", testenv.ReplicationControllerKind: "/TestRCScaleSubresource"}
@@ -113,7 +113,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), fullyLabeled(3, 3))
 				n.Patch(ctx, podRef(names[0]), `{"metadata":{"labels":{"tier":"back"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), fullyLabeled(3, 2))
-				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...)) // it is no reason to release one
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...)) // a missing template label releases no pod
 			})
 
 		spec(kind+"/surface a failure condition on a common issue like exceeded quota", "a "+kind+" reports ReplicaFailure when the quota is exceeded, and removes the condition when it needs no more pods",
@@ -133,7 +133,7 @@ var _ = ginkgo.Describe("replicas", func() {
 			names := waitActivePods(ctx, n, set, 3).Names()
 			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 0))
 			n.Delete(ctx, podRef(names[0]), "")
-			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 1)) // replaced, and not gone
+			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 1)) // replaced, but not gone
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 1, 3))
 			removeFinalizer(ctx, n, podRef(names[0]))

@@ -10,23 +10,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// scaleDownCase is two pods of a set that is to have one less, and which one goes.
+// scaleDownCase is two pods of an object that scales down by one, and the pod that it
+// must delete.
 type scaleDownCase struct {
 	text          string
 	kept, deleted podState
 }
 
-// podState gives a held pod what tells it from others. It reckons from a time that is one
-// for both pods of a choice: of two that differ by a second in how long they have been
-// ready, upstream takes either.
+// podState gives an unschedulable pod the state that distinguishes it from the other
+// pod. Both pods use the same time: if their ready times differ by a second, upstream
+// may delete either.
 type podState func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time)
 
-// longReady is a pod that has long been ready.
+// longReady is the state of a pod that has been ready for an hour.
 func longReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 	withReadiness(true, time.Hour, 0)(ctx, n, pod, now)
 }
 
-// withDeletionCost is a pod that has long been ready and has a deletion cost.
+// withDeletionCost returns the state of a pod that is long ready and has a deletion
+// cost.
 func withDeletionCost(cost string) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -35,8 +37,8 @@ func withDeletionCost(cost string) podState {
 	}
 }
 
-// withReadiness is a pod that runs, and has been ready or not for so long, after so many
-// restarts.
+// withReadiness returns the state of a running pod: its readiness, the time since its
+// last change, and the restarts.
 func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -44,10 +46,10 @@ func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	}
 }
 
-// unchanged is a pod that nothing has happened to.
+// unchanged is the state of a pod as created: pending.
 func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
 
-// Which pod goes when there is to be one less.
+// Order in which a scale-down deletes pods.
 var _ = ginkgo.Describe("scaling down", func() {
 	for _, c := range []scaleDownCase{
 		{"with the lower pod-deletion-cost", withDeletionCost("10"), withDeletionCost("5")},
@@ -78,22 +80,22 @@ var _ = ginkgo.Describe("scaling down", func() {
 		spec(kind+"/statement 10", "of two pods a "+kind+" deletes an unassigned pod before a pod on a node",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				labels := map[string]string{"app": "web"}
-				n.Create(ctx, testenv.NewPod("placed", labels))
-				n.Eventually(ctx, testenv.GetPod("placed"), testenv.Satisfy(testenv.Pod.Ready, "a pod that runs"))
-				n.Create(ctx, testenv.NewPod("unplaced", labels, testenv.Unschedulable))
-				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unplaced") // which counts for less
-				waitDelivered(ctx, n, podRef("placed"), podRef("unplaced"))
+				n.Create(ctx, testenv.NewPod("assigned", labels))
+				n.Eventually(ctx, testenv.GetPod("assigned"), testenv.Satisfy(testenv.Pod.Ready, "a running pod"))
+				n.Create(ctx, testenv.NewPod("unassigned", labels, testenv.Unschedulable))
+				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned") // which has a lower priority
+				waitDelivered(ctx, n, podRef("assigned"), podRef("unassigned"))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
-				n.Eventually(ctx, testenv.GetActivePods(set), podNames("placed", "unplaced"))
+				n.Eventually(ctx, testenv.GetActivePods(set), podNames("assigned", "unassigned"))
 				n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
-				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames("placed"))
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames("assigned"))
 			})
 	})
 })
 
-// run has a set choose. The pods lose a label last: a status that does not count
-// it any more is of one who knows both pods as they are. Which names they have changes
-// nothing.
+// run scales an object down. First it removes a label from both pods. A status without
+// fully labeled pods shows that the controller has the current state of both pods in
+// its cache. The names of the pods have no effect.
 func (c scaleDownCase) run(ctx ginkgo.SpecContext, n *testenv.Namespace, kind string) {
 	ginkgo.GinkgoHelper()
 	set := n.Create(ctx, testenv.ReplicaOwnerSpec{

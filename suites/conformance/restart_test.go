@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// What a start must not do.
+// Restart of the subject.
 var _ = ginkgo.Describe("restart", func() {
 	spec("Restart/Controller Manager should not create/delete replicas across restart", "a restarted controller creates and deletes no pods, because it waits for its caches to sync",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -21,7 +21,7 @@ var _ = ginkgo.Describe("restart", func() {
 			n.Heal(ctx)
 			pods := n.Eventually(ctx, testenv.GetPods(), podCount(25)).(testenv.Pods)
 			want := fmt.Sprint(pods.Names())
-			n.Always("the pods are those that there were", func(v *testenv.View) error {
+			n.Always("the pods are the same as before the restart", func(v *testenv.View) error {
 				if got := fmt.Sprint(v.Pods().Names()); got != want {
 					return fmt.Errorf("the pods:\n%s", v.Pods())
 				}
