@@ -1,5 +1,6 @@
-// Package table renders the results of a run of the conformance suite: for each row
-// and each statement of the contract, by subject. It does no I/O other than writing.
+// Package table renders the results of a run of the conformance suite. It shows the
+// result of each row and each statement of the contract, by subject. It does no I/O
+// except writing.
 package table
 
 import (

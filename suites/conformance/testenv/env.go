@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -31,7 +30,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -68,7 +66,7 @@ type Env struct {
 	simulatedNodes bool
 	recorder       *subjectRecorder
 	// stops stop the components, in the order of their start.
-	stops []func(context.Context) error
+	stops run.Teardowns
 }
 
 // nodeCount is the number of nodes for pods.
@@ -107,9 +105,10 @@ func (e *Env) start(ctx context.Context) error {
 		return err
 	}
 	if e.options.Provider != faults.Kubelets { // there the subject runs in pods, without a proxy
-		if err := e.startProxy(ctx); err != nil {
+		if e.proxy, err = run.StartProxy(ctx, e.cluster, e.recorder, clock.RealClock{}); err != nil {
 			return err
 		}
+		e.stops = append(e.stops, e.proxy.Stop)
 	}
 	if e.options.Provider == faults.Existing {
 		e.stops = append(e.stops, func(ctx context.Context) error { return subject.Revoke(ctx, e.admin) })
@@ -140,47 +139,24 @@ func (e *Env) makeDirectories() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	release, err := process.GuardDirectory(dir)
+	remove, err := run.GuardDirectory(dir)
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	e.stops = append(e.stops, func(context.Context) error {
-		defer release()
-		return os.RemoveAll(dir)
-	})
+	e.stops = append(e.stops, remove)
 	if e.options.LogDir, err = filepath.Abs(e.options.LogDir); err != nil {
 		return "", err
 	}
 	return dir, os.MkdirAll(e.options.LogDir, 0o755)
 }
 
-// startProxy starts the fault proxy, through which the subject sends all requests.
-func (e *Env) startProxy(ctx context.Context) error {
-	direct := e.cluster.Config(cluster.Subject)
-	target, err := url.Parse(direct.Host)
-	if err != nil {
-		return err
-	}
-	e.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
-		Target: target, TargetCA: direct.CAData, Recorder: e.recorder, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		return err
-	}
-	e.stops = append(e.stops, e.proxy.Stop)
-	return nil
-}
-
 // Stop stops all components, last started first, and removes their state.
 func (e *Env) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	var all []error
-	for i := len(e.stops) - 1; i >= 0; i-- {
-		all = append(all, e.stops[i](ctx))
-	}
+	stops := e.stops
 	e.stops = nil
-	return errors.Join(all...)
+	return stops.Run(ctx)
 }
 
 // componentErr returns an error if a part of the control plane or the subject has

@@ -2,7 +2,6 @@ package testenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -110,13 +109,4 @@ func newFault(spec FaultSpec) (faults.Fault, error) {
 		return nil, err
 	}
 	return kind.New(params)
-}
-
-// healFaults heals the active faults, last first.
-func healFaults(ctx context.Context, heals []func(context.Context) error) error {
-	var all []error
-	for i := len(heals) - 1; i >= 0; i-- {
-		all = append(all, heals[i](ctx))
-	}
-	return errors.Join(all...)
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 // Namespace is the namespace of one spec. Its methods send requests as an
@@ -34,7 +35,7 @@ type Namespace struct {
 	env   *Env
 	store *store
 	// heals heal the active faults, in the order of their injection.
-	heals        []func(context.Context) error
+	heals        run.Teardowns
 	injected     int // number of injected faults
 	barrierCount int
 	// stop ends the watches. Cleanup waits for group.
@@ -80,7 +81,7 @@ const cleanupTimeout = 30 * time.Second
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	all := []error{healFaults(ctx, n.heals)}
+	all := []error{n.heals.Run(ctx)}
 	n.env.recorder.reset(nil)
 	n.store.mu.Lock()
 	if n.store.violation != "" && !n.store.reported {
@@ -168,7 +169,7 @@ func (n *Namespace) Heal(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	heals := n.heals
 	n.heals = nil
-	gomega.Expect(healFaults(ctx, heals)).To(gomega.Succeed())
+	gomega.Expect(heals.Run(ctx)).To(gomega.Succeed())
 }
 
 // Create creates an object and reads the response into it.
@@ -409,7 +410,7 @@ func (n *Namespace) requireProxy() {
 	}
 }
 
-// LatestDelivered returns a query for a bool: whether a watch has delivered the
+// LatestDelivered returns a query for a bool: whether a watch delivered the
 // current version of an object to the subject. The spec is skipped if the provider has
 // no fault proxy.
 func (n *Namespace) LatestDelivered(ref Ref) Query {
