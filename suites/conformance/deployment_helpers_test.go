@@ -100,9 +100,9 @@ func setAllPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.R
 	ginkgo.GinkgoHelper()
 	set := onlyReplicaSet(ctx, n, ref)
 	n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), scaledTo(int32(count)))
-	made := waitActivePods(ctx, n, set.Ref, count)
-	setPodsReady(ctx, n, time.Now(), made.Names()...)
-	return made
+	active := waitActivePods(ctx, n, set.Ref, count)
+	setPodsReady(ctx, n, time.Now(), active.Names()...)
+	return active
 }
 
 // onlyReplicaSet returns the only ReplicaSet of a Deployment.

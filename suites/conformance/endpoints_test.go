@@ -83,9 +83,9 @@ var _ = ginkgo.Describe("endpoints", func() {
 	spec("Endpoints/lifecycle of an Endpoint", "the controller does not change Endpoints of a Service without selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			n.Create(ctx, testenv.NewService("manual", nil))
-			made := n.Create(ctx, testenv.NewEndpoints("manual", "192.0.2.9"))
+			manual := n.Create(ctx, testenv.NewEndpoints("manual", "192.0.2.9"))
 			n.Eventually(ctx, testenv.GetEndpoints("manual"), hasAddresses([]string{"192.0.2.9"}))
-			n.Patch(ctx, made, `{"metadata":{"labels":{"patched":"yes"}}}`)
+			n.Patch(ctx, manual, `{"metadata":{"labels":{"patched":"yes"}}}`)
 			n.Always("the Endpoints have the address that the user set", func(v *testenv.View) error {
 				if e := v.Endpoints("manual"); e == nil || !slices.Equal(e.IPs(true), []string{"192.0.2.9"}) {
 					return fmt.Errorf("%s", e)
@@ -96,7 +96,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("manual"), endpointsThat(func(e *testenv.Endpoints) bool { return e.Labels["patched"] == "yes" }, "the label patched=yes"))
 			n.ClearInvariants()
 			n.DeleteAll(ctx, testenv.EndpointsKind, "patched=yes")
-			n.EventuallyWithoutFaults(ctx, testenv.Exists(made), gomega.BeFalse())
+			n.EventuallyWithoutFaults(ctx, testenv.Exists(manual), gomega.BeFalse())
 		})
 
 	spec("Endpoints/TestEndpointUpdates", "Endpoints are updated when a pod gets its address, refer to the pod, and are not updated without a change",

@@ -27,7 +27,7 @@ func forEachReplicaOwner(specs func(kind string)) {
 	}
 }
 
-// scaledTo matches a replica owner that wants and has the given number of pods,
+// scaledTo matches a replica owner whose spec and status have the given number of pods,
 // according to a current status.
 func scaledTo(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {

@@ -102,7 +102,7 @@ func statementIDs() []string {
 	}
 	order := func(clause string) (heading, number int) {
 		name, digits, _ := strings.Cut(clause, " ")
-		_, _ = fmt.Sscan(digits, &number) // made of a number by the rows
+		_, _ = fmt.Sscan(digits, &number) // StatementIDs formats a number
 		return slices.Index(rows.Controllers, rows.Controller(name)), number
 	}
 	slices.SortFunc(all, func(a, b string) int {

@@ -49,13 +49,13 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 	if err := e.componentErr(); err != nil {
 		return nil, err
 	}
-	made, err := e.admin.CoreV1().Namespaces().Create(ctx,
+	created, err := e.admin.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: map[string]string{specLabel: "true"}}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Namespace{Name: made.Name, env: e, store: newStore(), stop: stop}
+	n := &Namespace{Name: created.Name, env: e, store: newStore(), stop: stop}
 	n.store.watch(watching, e.admin, n.Name, &n.group)
 	e.recorder.reset(n.store.notify)
 	_, err = n.await(ctx, Query{"the initial lists of all watches and ServiceAccount/default", func(v *View) any {

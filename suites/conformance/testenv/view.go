@@ -59,10 +59,10 @@ func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 
 // ReplicaSets returns all ReplicaSets of the namespace, oldest first.
 func (v *View) ReplicaSets() ReplicaSets {
-	made := objectsOf[*appsv1.ReplicaSet](v, ReplicaSetKind)
-	slices.SortFunc(made, func(a, b *appsv1.ReplicaSet) int { return v.store.firstSeen[a.UID] - v.store.firstSeen[b.UID] })
+	found := objectsOf[*appsv1.ReplicaSet](v, ReplicaSetKind)
+	slices.SortFunc(found, func(a, b *appsv1.ReplicaSet) int { return v.store.firstSeen[a.UID] - v.store.firstSeen[b.UID] })
 	var sets ReplicaSets
-	for _, rs := range made {
+	for _, rs := range found {
 		sets = append(sets, fromReplicaSet(rs))
 	}
 	return sets
