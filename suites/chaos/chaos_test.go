@@ -1,13 +1,13 @@
-// Package chaos runs the scenarios that gauntlet brings along against our
-// controllers and against upstream's. Both must pass all of them, but for what
-// upstream is known to do wrong: any other failure of upstream is a false alarm.
+// Package chaos runs the library's scenarios against our controllers and against kube-
+// controller-manager. Both subjects must pass all scenarios, except for known upstream
+// issues. Any other failure of upstream is a false alarm.
 //
 //	go test ./suites/chaos -ginkgo.label-filter='upstream && pod-churn'
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
 //	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
-// Every spec is labelled with its subject, its provider, its scenario, the kinds of
-// its faults and how fast it is.
+// The labels of a spec are its subject, its provider, its scenario, the kinds of its
+// faults and its speed: fast, slow or slower.
 package chaos
 
 import (
@@ -36,14 +36,14 @@ import (
 )
 
 var (
-	providers        = flag.String("provider", "embedded", "the kinds of control plane to run on, separated by commas")
-	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
-	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
-	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; it is called with off and on")
-	reportsDir       = flag.String("reports", "", "the directory, from the top of the project, for the reports of all runs together; empty is none")
+	providers        = flag.String("provider", "embedded", "the providers of control planes, separated by commas")
+	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
+	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; gauntlet calls it with off and on")
+	reportsDir       = flag.String("reports", "", "the directory for the combined reports of all runs, relative to the root of the repository; empty means no reports")
 )
 
-// root is the top of the project, as the specs see it.
+// root is the root directory of the repository.
 var root = filepath.Join("..", "..")
 
 func TestChaos(t *testing.T) {
@@ -54,55 +54,54 @@ func TestChaos(t *testing.T) {
 var _ = ginkgo.Describe("chaos", func() {
 	for _, provider := range strings.Split(*providers, ",") {
 		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
-			for _, asked := range library.All() {
-				ginkgo.It(fmt.Sprintf("%s keeps its promises through %s on %s", target, asked.Name, provider),
-					labels(provider, target, asked),
-					func(ctx ginkgo.SpecContext) { passes(ctx, provider, target, asked) })
+			for _, s := range library.All() {
+				ginkgo.It(fmt.Sprintf("%s passes scenario %s on %s", target, s.Name, provider),
+					labels(provider, target, s),
+					func(ctx ginkgo.SpecContext) { expectPass(ctx, provider, target, s) })
 			}
 		}
 	}
 })
 
-func labels(provider string, target subject.Target, asked *scenario.Scenario) ginkgo.Labels {
-	all := ginkgo.Labels{target.String(), provider, asked.Name}
-	for _, fault := range asked.Faults {
+func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo.Labels {
+	all := ginkgo.Labels{target.String(), provider, s.Name}
+	for _, fault := range s.Faults {
 		all = append(all, fault.Name)
 	}
 	switch {
 	case provider == faults.Simulated:
 		return append(all, "fast")
-	case asked.Cluster.Nodes <= 2 && !slices.ContainsFunc(asked.Faults, lingers):
-		return append(all, "slow") // a cluster of containers for each
+	case s.Cluster.Nodes <= 2 && !slices.ContainsFunc(s.Faults, slowOnKubelets):
+		return append(all, "slow") // each spec starts a kind cluster
 	default:
 		return append(all, "slower")
 	}
 }
 
-// lingers reports whether a fault takes its time on real kubelets: parts of the
-// cluster have to come back, or it waits for a moment, which they bring about in
-// their own time.
-func lingers(fault scenario.Fault) bool {
-	kind, _ := catalog.Find(fault.Name) // all that the library has are there: its own test
+// slowOnKubelets reports whether a fault takes long on real kubelets. Such a fault
+// restarts parts of the cluster or waits for a trigger.
+func slowOnKubelets(fault scenario.Fault) bool {
+	kind, _ := catalog.Find(fault.Name) // a test of the library checks that every fault exists
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// passes runs a scenario and expects it to pass. Upstream may be excused: which of its
-// known weaknesses a scenario meets is a matter of moments, and its own scenarios, in
-// suites/regression, show each for certain.
-func passes(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario) {
+// expectPass runs a scenario and expects it to pass. Upstream may also fail because of
+// a known upstream issue: timing decides whether a scenario shows one. The scenarios
+// in suites/regression show each issue reliably.
+func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario) {
 	if target == subject.Upstream {
-		ends(ctx, provider, target, asked, check.Pass, check.KnownUpstream)
+		expectVerdict(ctx, provider, target, s, check.Pass, check.KnownUpstream)
 		return
 	}
-	ends(ctx, provider, target, asked, check.Pass)
+	expectVerdict(ctx, provider, target, s, check.Pass)
 }
 
-// ends runs a scenario and expects one of some verdicts. The run directory of one that ends in
-// another way stays in out/.
-func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked *scenario.Scenario, want ...check.Verdict) *reports.Run {
-	asked.Seed = uint64(ginkgo.GinkgoRandomSeed())
+// expectVerdict runs a scenario and expects one of the given verdicts. After any other
+// verdict, the run directory stays in out/.
+func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario, want ...check.Verdict) *reports.Run {
+	s.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{
-		Scenario:  asked,
+		Scenario:  s,
 		Target:    target,
 		Provider:  provider,
 		NodeImage: *nodeImage,
@@ -117,25 +116,25 @@ func ends(ctx ginkgo.SpecContext, provider string, target subject.Target, asked 
 	var err error
 	options.Versions, err = run.Versions(provider, "", options.Existing)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	if err := run.Supported(asked, provider); err != nil {
-		if provider == faults.Simulated { // where whatever makes use of a right can run
+	if err := run.Supported(s, provider); err != nil {
+		if provider == faults.Simulated { // the provider of the audit of permissions
 			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
 		}
 		ginkgo.Skip(err.Error())
 	}
-	judged, err := run.Run(ctx, options)
+	result, err := run.Run(ctx, options)
 	if errors.Is(err, existing.ErrNoRoom) {
 		ginkgo.Skip(err.Error())
 	}
-	if judged != nil {
-		ginkgo.AddReportEntry(runEntry, ginkgo.ReportEntryVisibilityNever, *judged)
+	if result != nil {
+		ginkgo.AddReportEntry(runEntry, ginkgo.ReportEntryVisibilityNever, *result)
 	}
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*judged}, false)).To(gomega.Succeed())
-	gomega.Expect(judged.Verdict).To(gomega.BeElementOf(want), judged.Reason)
+	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*result}, false)).To(gomega.Succeed())
+	gomega.Expect(result.Verdict).To(gomega.BeElementOf(want), result.Reason)
 	if target == subject.Ours {
-		withinRights(judged.Directory)
+		expectPermissionsGranted(result.Directory)
 	}
-	gomega.Expect(os.RemoveAll(judged.Directory)).To(gomega.Succeed())
-	return judged
+	gomega.Expect(os.RemoveAll(result.Directory)).To(gomega.Succeed())
+	return result
 }

@@ -24,124 +24,125 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-var savedRuns = flag.String("runs", "", "the directory of saved runs that TestRBACInRuns looks at, from the top of the project; empty is none")
+var savedRuns = flag.String("runs", "", "the directory of saved runs for TestRBACInRuns, relative to the root of the repository; empty means no runs")
 
-// mayGoUnused are the rights of ours that no scenario needs to make use of, and
-// why they are granted all the same.
-var mayGoUnused = map[rbacaudit.Permission]string{
-	"update replicationcontrollers/finalizers": admission,
-	"update replicasets.apps/finalizers":       admission,
-	"update deployments.apps/finalizers":       admission,
-	"list pods":                                listing,
-	"list replicationcontrollers":              listing,
-	"list replicasets.apps":                    listing,
-	"list deployments.apps":                    listing,
-	"list services":                            listing,
-	"list endpoints":                           listing,
-	"get endpoints":                            "asked for when Endpoints have neither a Service nor a place in the cache",
+// allowedUnused are the permissions of our controllers that no scenario needs, with
+// the reason for granting them.
+var allowedUnused = map[rbacaudit.Permission]string{
+	"update replicationcontrollers/finalizers": usedByAdmission,
+	"update replicasets.apps/finalizers":       usedByAdmission,
+	"update deployments.apps/finalizers":       usedByAdmission,
+	"list pods":                                usedWithoutWatchList,
+	"list replicationcontrollers":              usedWithoutWatchList,
+	"list replicasets.apps":                    usedWithoutWatchList,
+	"list deployments.apps":                    usedWithoutWatchList,
+	"list services":                            usedWithoutWatchList,
+	"list endpoints":                           usedWithoutWatchList,
+	"get endpoints":                            "requested for Endpoints that are not in the cache and have no Service",
 }
 
 const (
-	admission = "asked for by an admission plugin, where it is on, never by a request"
-	listing   = "asked for where the API server does not stream lists"
+	usedByAdmission      = "checked by an optional admission plugin, never requested"
+	usedWithoutWatchList = "requested if the API server does not support streaming lists"
 )
 
-// askedEntry is the name of the report entry that says what a run of ours asked for.
-const askedEntry = "rights asked for"
+// requestedEntry is the name of the report entry with the permissions that a run of
+// our controllers requested.
+const requestedEntry = "requested permissions"
 
-// withinRights expects of a run of ours that its roles grant whatever it asked
-// for, and reports what that was.
-func withinRights(directory string) {
+// expectPermissionsGranted expects that the roles of our controllers grant all
+// permissions that a run requested, and reports these permissions.
+func expectPermissionsGranted(directory string) {
 	ginkgo.GinkgoHelper()
-	ginkgo.AddReportEntry(askedEntry, ginkgo.ReportEntryVisibilityNever, askedWithin(directory))
+	ginkgo.AddReportEntry(requestedEntry, ginkgo.ReportEntryVisibilityNever, requestedPermissions(directory))
 }
 
-// askedWithin returns what a run of ours asked for, and expects that its roles
-// grant it.
-func askedWithin(directory string) rbacaudit.Requested {
+// requestedPermissions returns the permissions that a run of our controllers
+// requested, and expects that the roles grant them.
+func requestedPermissions(directory string) rbacaudit.Requested {
 	ginkgo.GinkgoHelper()
-	asked, err := rbacaudit.RequestedIn(history.ReadFile(run.HistoryFile(directory)))
+	requested, err := rbacaudit.RequestedIn(history.ReadFile(run.HistoryFile(directory)))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	gomega.Expect(rbacaudit.Without(asked.Permissions, granted())).To(gomega.BeEmpty(), "asked for in %s, and not granted by rbac.yaml", directory)
-	gomega.Expect(asked.Refused).To(gomega.BeEmpty(), "refused by the API server in %s", directory)
-	return asked
+	gomega.Expect(rbacaudit.Without(requested.Permissions, grantedPermissions())).To(gomega.BeEmpty(), "permissions requested in %s but not granted by rbac.yaml", directory)
+	gomega.Expect(requested.Refused).To(gomega.BeEmpty(), "requests forbidden by the API server in %s", directory)
+	return requested
 }
 
-// Whatever rbac.yaml grants, some run made use of.
-var _ = ginkgo.ReportAfterSuite("ours is granted no more than it uses", func(report ginkgo.Report) {
-	used, whole := usedBy(report)
-	if !whole {
-		return // of some runs alone nothing follows
+// Every permission in rbac.yaml was used by a run.
+var _ = ginkgo.ReportAfterSuite("unused permissions of our controllers", func(report ginkgo.Report) {
+	used, complete := permissionsUsedIn(report)
+	if !complete {
+		return // a part of the runs does not use all permissions
 	}
-	noneUnused(used)
+	expectNoUnusedPermissions(used)
 })
 
-// noneUnused expects that rbac.yaml grants nothing beyond what all runs together
-// used, but for what may go unused.
-func noneUnused(used []rbacaudit.Permission) {
+// expectNoUnusedPermissions expects that the runs used all permissions in rbac.yaml,
+// except those in allowedUnused.
+func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(rbacaudit.Without(slices.Sorted(maps.Keys(mayGoUnused)), granted())).To(gomega.BeEmpty(), "said to go unused, and not granted by rbac.yaml")
-	unused := rbacaudit.Without(granted(), used)
-	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(mayGoUnused)))).To(gomega.BeEmpty(), "granted by rbac.yaml, and used in no run")
+	gomega.Expect(rbacaudit.Without(slices.Sorted(maps.Keys(allowedUnused)), grantedPermissions())).To(gomega.BeEmpty(), "permissions in allowedUnused that rbac.yaml does not grant")
+	unused := rbacaudit.Without(grantedPermissions(), used)
+	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(allowedUnused)))).To(gomega.BeEmpty(), "permissions granted by rbac.yaml that no run used")
 }
 
-// TestRBACInRuns expects of saved runs of ours what is expected of the specs':
-// where make chaos makes them, the specs of ours need not make them once more. It
-// wants a run of every scenario, and takes the last one of each.
+// TestRBACInRuns checks the permissions in saved runs of our controllers. After make
+// chaos, the specs need not run again for this. It requires a run of every scenario
+// and uses the last one of each.
 func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
-		t.Skip("looks at saved runs: make rights")
+		t.Skip("needs saved runs: run make rbac")
 	}
 	gomega.RegisterTestingT(t)
 	var used []rbacaudit.Permission
-	for _, asked := range library.All() {
-		if run.Supported(asked, faults.Simulated) == nil {
-			used = append(used, askedWithin(lastRunOfOurs(asked.Name)).Permissions...)
+	for _, s := range library.All() {
+		if run.Supported(s, faults.Simulated) == nil {
+			used = append(used, requestedPermissions(lastRunDirectory(s.Name)).Permissions...)
 		}
 	}
-	noneUnused(used)
+	expectNoUnusedPermissions(used)
 }
 
-// lastRunOfOurs returns the directory of the last saved run of a scenario on ours.
-// Names of run directories begin with the time, in digits.
-func lastRunOfOurs(name string) string {
+// lastRunDirectory returns the directory of the last saved run of a scenario with our
+// controllers. The names of run directories begin with the time.
+func lastRunDirectory(name string) string {
 	directories, err := filepath.Glob(filepath.Join(root, *savedRuns, "*-"+name+"-"+subject.Ours.String()+"-seed*"))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	last := ""
 	for _, directory := range directories { // sorted
 		encoded, err := os.ReadFile(filepath.Join(directory, "environment.json"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was given up before it began
+			continue // the run ended before its start
 		}
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
-		var made run.Environment
-		gomega.Expect(json.Unmarshal(encoded, &made)).To(gomega.Succeed(), directory)
-		if made.Scenario == name && made.Provider == faults.Simulated {
+		var environment run.Environment
+		gomega.Expect(json.Unmarshal(encoded, &environment)).To(gomega.Succeed(), directory)
+		if environment.Scenario == name && environment.Provider == faults.Simulated {
 			last = directory
 		}
 	}
-	gomega.Expect(last).NotTo(gomega.BeEmpty(), "no run of %s on ours in %s: make chaos makes one", name, *savedRuns)
+	gomega.Expect(last).NotTo(gomega.BeEmpty(), "no run of scenario %s on ours in %s; run make chaos", name, *savedRuns)
 	return last
 }
 
-// usedBy returns what the runs of ours asked for, and whether all of them ran
-// and passed that could.
-func usedBy(report ginkgo.Report) (used []rbacaudit.Permission, whole bool) {
+// permissionsUsedIn returns the permissions that the runs of our controllers
+// requested. Complete is true if all supported scenarios ran and passed.
+func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, complete bool) {
 	ours := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
 	ours = slices.DeleteFunc(ours, func(spec types.SpecReport) bool { return !slices.Contains(spec.Labels(), subject.Ours.String()) })
 	for _, spec := range ours {
-		if cannotRun := len(entries[string](spec, unsupportedEntry)) > 0; !cannotRun && spec.State != types.SpecStatePassed {
+		if unsupported := len(entries[string](spec, unsupportedEntry)) > 0; !unsupported && spec.State != types.SpecStatePassed {
 			return nil, false
 		}
-		for _, asked := range entries[rbacaudit.Requested](spec, askedEntry) {
-			used = append(used, asked.Permissions...)
+		for _, requested := range entries[rbacaudit.Requested](spec, requestedEntry) {
+			used = append(used, requested.Permissions...)
 		}
 	}
 	return used, len(ours) > 0
 }
 
-// granted returns what rbac.yaml grants.
-func granted() []rbacaudit.Permission {
+// grantedPermissions returns the permissions in rbac.yaml.
+func grantedPermissions() []rbacaudit.Permission {
 	ginkgo.GinkgoHelper()
 	controllers, lease, err := rbac.Roles("kube-system", "lease")
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())

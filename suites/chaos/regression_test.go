@@ -13,54 +13,54 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// regressions is where the scenarios are, from here, that show a weakness of
-// upstream's and that ours does not have it.
-var regressions = filepath.Join("..", "regression")
+// regressionDir has a scenario for each known upstream issue. Upstream shows the issue
+// in it, and our controllers do not.
+var regressionDir = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {
-	for _, w := range check.KnownIssues {
-		path := filepath.Join(regressions, w.Slug+".yaml")
+	for _, issue := range check.KnownIssues {
+		path := filepath.Join(regressionDir, issue.Slug+".yaml")
 		for _, provider := range strings.Split(*providers, ",") {
-			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, w.Slug, provider),
-				ofRegression(provider, subject.Upstream, w), func(ctx ginkgo.SpecContext) {
-					judged := ends(ctx, provider, subject.Upstream, load(path), check.KnownUpstream)
-					for _, result := range judged.Results {
+			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, issue.Slug, provider),
+				regressionLabels(provider, subject.Upstream, issue), func(ctx ginkgo.SpecContext) {
+					run := expectVerdict(ctx, provider, subject.Upstream, loadScenario(path), check.KnownUpstream)
+					for _, result := range run.Results {
 						if result.Verdict == check.KnownUpstream {
-							gomega.Expect(result.Check).To(gomega.Equal(w.Check))
-							gomega.Expect(result.Evidence[0].KnownIssue).To(gomega.Equal(w.Slug))
+							gomega.Expect(result.Check).To(gomega.Equal(issue.Check))
+							gomega.Expect(result.Evidence[0].KnownIssue).To(gomega.Equal(issue.Slug))
 						}
 					}
 				})
-			ginkgo.It(fmt.Sprintf("%s does not have the known issue %s on %s", subject.Ours, w.Slug, provider),
-				ofRegression(provider, subject.Ours, w), func(ctx ginkgo.SpecContext) {
-					passes(ctx, provider, subject.Ours, load(path))
+			ginkgo.It(fmt.Sprintf("%s does not have the known issue %s on %s", subject.Ours, issue.Slug, provider),
+				regressionLabels(provider, subject.Ours, issue), func(ctx ginkgo.SpecContext) {
+					expectPass(ctx, provider, subject.Ours, loadScenario(path))
 				})
 		}
 	}
 
-	ginkgo.It("has no scenario that is none of a weakness", ginkgo.Label("fast"), func() {
-		found, err := filepath.Glob(filepath.Join(regressions, "*.yaml"))
+	ginkgo.It("has exactly one scenario for each known upstream issue", ginkgo.Label("fast"), func() {
+		found, err := filepath.Glob(filepath.Join(regressionDir, "*.yaml"))
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var want []string
-		for _, w := range check.KnownIssues {
-			want = append(want, filepath.Join(regressions, w.Slug+".yaml"))
+		for _, issue := range check.KnownIssues {
+			want = append(want, filepath.Join(regressionDir, issue.Slug+".yaml"))
 		}
 		gomega.Expect(found).To(gomega.ConsistOf(want))
 	})
 })
 
-// ofRegression labels a regression's spec.
-func ofRegression(provider string, target subject.Target, w *check.KnownIssue) ginkgo.Labels {
+// regressionLabels returns the labels of a regression spec.
+func regressionLabels(provider string, target subject.Target, issue *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
-	if provider != "embedded" || w.Slow {
+	if provider != "embedded" || issue.Slow {
 		speed = "slower"
 	}
 	return ginkgo.Labels{target.String(), provider, "regression", speed}
 }
 
-func load(path string) *scenario.Scenario {
+func loadScenario(path string) *scenario.Scenario {
 	ginkgo.GinkgoHelper()
-	asked, err := scenario.Load(path)
+	s, err := scenario.Load(path)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	return asked
+	return s
 }

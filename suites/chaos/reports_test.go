@@ -12,14 +12,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// runEntry is the name of the report entry that holds what is reported of a run.
+// runEntry is the name of the report entry with the result of a run.
 const runEntry = "run"
 
-// unsupportedEntry is the name of the report entry that says why a scenario cannot
-// run where others do.
+// unsupportedEntry is the name of the report entry that says why the provider cannot
+// run a scenario.
 const unsupportedEntry = "unsupported"
 
-// The reports of all runs together go where the flag says.
+// The combined reports of all runs go to the directory of the flag -reports.
 var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	if *reportsDir == "" || report.SuiteConfig.DryRun {
 		return
@@ -33,8 +33,8 @@ var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	gomega.Expect(reports.WriteFiles(dir, runs...)).To(gomega.Succeed())
 })
 
-// entries returns what a spec reported under a name. What another process
-// reported comes as plain JSON.
+// entries returns the values that a spec reported under a name. Values from another
+// process arrive as plain JSON.
 func entries[T any](spec types.SpecReport, name string) []T {
 	ginkgo.GinkgoHelper()
 	var all []T

@@ -1,20 +1,19 @@
-// Package conformance has a spec for every behaviour that upstream tests of the
-// four controllers, and for every statement of controllers/CONTRACT.md that none
-// of those tests puts to the question. Package rows lists them; a test keeps the
-// specs and the list in step.
+// Package conformance has a spec for every test that Kubernetes has of the four
+// controllers. It also has a spec for every statement of controllers/CONTRACT.md that
+// these tests do not cover. Package rows lists the tests and statements, and a test
+// requires that specs and list agree.
 //
 //	make conformance SUBJECTS=ours,upstream
 //	go test ./suites/conformance -args -subject=exec:/path/to/my-kcm -ginkgo.label-filter=Deployment
 //
-// A spec lives in a namespace of its own, so that any of them runs alone, in any
-// order and beside any other; see package world for how it states what is always
-// so, what comes about, and what has come about in the end. With a profile of
-// faults the same specs run while things go wrong:
+// A spec lives in a namespace of its own. It therefore runs alone, in any order and in
+// parallel with other specs. Package testenv explains how specs state their
+// guarantees. With a fault profile, the same specs run while faults are active:
 //
 //	make conformance PROFILE=steady
 //
-// Every spec is labelled with its subject, its controller, the name of upstream's
-// test and the statements of the contract that it puts to the question.
+// The labels of a spec are its subject, its controller, the name of the Kubernetes
+// test and the statements that it covers.
 package conformance
 
 import (
@@ -35,16 +34,16 @@ import (
 )
 
 var (
-	subjects         = flag.String("subject", "ours", "what is under test: ours, upstream, exec:PATH or image:REF, more than one separated by commas")
-	provider         = flag.String("provider", "embedded", "the kind of control plane to run on")
-	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty is the provider's choice")
-	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty is what kubectl takes")
-	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; it is called with off and on")
-	profile          = flag.String("profile", "", "what goes wrong while specs run: steady, or nothing")
-	reportsDir       = flag.String("reports", "", "the directory, if not absolute from the top of the project, for the table in JSON and Markdown; empty is none")
+	subjects         = flag.String("subject", "ours", "the subjects, separated by commas: ours, upstream, exec:PATH or image:REF")
+	provider         = flag.String("provider", "embedded", "the provider of the control plane")
+	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
+	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; gauntlet calls it with off and on")
+	profile          = flag.String("profile", "", "the fault profile: steady, or empty for none")
+	reportsDir       = flag.String("reports", "", "the directory for the table in JSON and Markdown, absolute or relative to the root of the repository; empty means no files")
 )
 
-// root is the top of the project, as the specs see it.
+// root is the root directory of the repository.
 var root = filepath.Join("..", "..")
 
 func TestConformance(t *testing.T) {
@@ -52,30 +51,30 @@ func TestConformance(t *testing.T) {
 		t.Skip("takes minutes; make conformance runs it")
 	}
 	if *provider == "existing" && strings.Contains(*subjects, ",") {
-		t.Fatalf("-provider=existing -subject=%s: expected one subject, for a cluster runs one of each controller at a time", *subjects)
+		t.Fatalf("-provider=existing -subject=%s: expected one subject, because a cluster runs one instance of each controller at a time", *subjects)
 	}
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "conformance")
 }
 
-// worlds are those of this process, by subject. A subject's is made for the first
-// of its specs.
-var worlds = map[string]*testenv.Env{}
+// environments are the environments of this process, by subject. The first spec of a
+// subject starts its environment.
+var environments = map[string]*testenv.Env{}
 
-// startWithin bounds the start of a world.
-const startWithin = 3 * time.Minute
+// startTimeout bounds the start of an environment.
+const startTimeout = 3 * time.Minute
 
-func worldOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
+func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	ginkgo.GinkgoHelper()
-	if w := worlds[target]; w != nil {
-		return w
+	if env := environments[target]; env != nil {
+		return env
 	}
 	parsed, err := subject.ParseTarget(target)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	chosen, err := testenv.FindProfile(*profile)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	name := fmt.Sprintf("%s-%d", filepath.Base(target), ginkgo.GinkgoParallelProcess())
-	w, err := testenv.Start(ctx, testenv.Options{
+	env, err := testenv.Start(ctx, testenv.Options{
 		Provider:  *provider,
 		Target:    parsed,
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
@@ -85,61 +84,60 @@ func worldOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 		Profile:   chosen,
 		Seed:      uint64(ginkgo.GinkgoRandomSeed()),
 	})
-	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "starting a world for %s", target)
-	worlds[target] = w
-	return w
+	gomega.Expect(err).NotTo(gomega.HaveOccurred(), "starting the environment of %s", target)
+	environments[target] = env
+	return env
 }
 
-// Every namespace goes for good, and then the worlds.
+// The environments stop after the namespaces of all specs are gone.
 var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
-	for _, w := range worlds {
-		gone := w.Gone(ctx)
-		gomega.Expect(w.Stop(ctx)).To(gomega.Succeed())
+	for _, env := range environments {
+		gone := env.WaitNamespacesGone(ctx)
+		gomega.Expect(env.Stop(ctx)).To(gomega.Succeed())
 		gomega.Expect(gone).To(gomega.Succeed())
 	}
 }, ginkgo.NodeTimeout(2*time.Minute))
 
-// specWithin bounds a spec, the start of its world not counted.
-const specWithin = 3 * time.Minute
+// specTimeout bounds a spec without the start of its environment.
+const specTimeout = 3 * time.Minute
 
-// rowLabel begins the label that names a spec's row.
+// rowLabel is the prefix of the label that names the row of a spec.
 const rowLabel = "row:"
 
-// body is what a spec does.
-type body func(ginkgo.SpecContext, *testenv.Namespace)
+// specBody is the body of a spec.
+type specBody func(ginkgo.SpecContext, *testenv.Namespace)
 
-// spec states what a row promises, for every subject. Options are decorators of
-// Ginkgo's, and calm.
-func spec(row, text string, does body, options ...any) {
+// spec adds a spec of a row for every subject. Options are decorators of Ginkgo and
+// withoutProfile.
+func spec(row, text string, body specBody, options ...any) {
 	labels := ginkgo.Labels{label(rowLabel + row)}
 	if known, ok := rows.Find(row); ok {
 		labels = append(labels, string(known.Controller), string(known.Level), label(known.Name))
-		labels = append(labels, known.Clauses()...)
+		labels = append(labels, known.StatementIDs()...)
 	}
-	untroubled := false
+	withProfile := true
 	var decorators []any
 	for _, option := range options {
-		if _, ok := option.(calm); ok {
-			untroubled = true
+		if _, ok := option.(withoutProfile); ok {
+			withProfile = false
 			continue
 		}
 		decorators = append(decorators, option)
 	}
 	for _, target := range strings.Split(*subjects, ",") {
-		ginkgo.It(text, append(decorators, append(labels, label(target)), ginkgo.NodeTimeout(startWithin+specWithin), func(ctx ginkgo.SpecContext) {
-			w := worldOf(ctx, target)
-			n, err := w.NewNamespace(ctx, untroubled)
-			gomega.Expect(err).NotTo(gomega.HaveOccurred(), "making a namespace")
+		ginkgo.It(text, append(decorators, append(labels, label(target)), ginkgo.NodeTimeout(startTimeout+specTimeout), func(ctx ginkgo.SpecContext) {
+			env := environmentOf(ctx, target)
+			n, err := env.NewNamespace(ctx, withProfile)
+			gomega.Expect(err).NotTo(gomega.HaveOccurred(), "creating a namespace")
 			ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
 				gomega.Expect(n.Cleanup(ctx)).To(gomega.Succeed())
-			}, ginkgo.NodeTimeout(specWithin))
-			does(ctx, n)
+			}, ginkgo.NodeTimeout(specTimeout))
+			body(ctx, n)
 		})...)
 	}
 }
 
-// label makes a label of a text: some characters have a meaning where labels are
-// filtered by.
+// label replaces characters that have a meaning in label filters.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("&|!,()/", r) {
@@ -149,5 +147,6 @@ func label(text string) string {
 	}, text)
 }
 
-// calm says why a spec runs without the profile's faults.
-type calm string
+// withoutProfile is an option of spec: the spec runs without the fault profile. Its
+// text says why.
+type withoutProfile string

@@ -14,15 +14,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// complete wants a Deployment whose pods are all of the latest template, and
+// isComplete matches a Deployment whose pods all have the latest template and are
 // available.
-func complete() types.GomegaMatcher {
-	return testenv.Be(func(d *testenv.Deployment) bool { return d != nil && d.Complete() }, "a Deployment that is complete, by the status of its latest generation")
+func isComplete() types.GomegaMatcher {
+	return testenv.Satisfy(func(d *testenv.Deployment) bool { return d != nil && d.Complete() }, "a complete Deployment, and a status for the latest generation")
 }
 
-// reports wants a Deployment with a condition of that status and reason.
-func reports(kind, status, reason string) types.GomegaMatcher {
-	return testenv.Be(func(d *testenv.Deployment) bool {
+// deploymentCondition matches a Deployment with a condition of the given status and
+// reason.
+func deploymentCondition(kind, status, reason string) types.GomegaMatcher {
+	return testenv.Satisfy(func(d *testenv.Deployment) bool {
 		if d == nil {
 			return false
 		}
@@ -31,9 +32,9 @@ func reports(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// sized wants sets that are to have so many pods each, the oldest first.
-func sized(replicas ...int32) types.GomegaMatcher {
-	return testenv.Be(func(sets testenv.Sets) bool {
+// desiredReplicas matches ReplicaSets with the given spec.replicas, oldest first.
+func desiredReplicas(replicas ...int32) types.GomegaMatcher {
+	return testenv.Satisfy(func(sets testenv.ReplicaSets) bool {
 		if len(sets) != len(replicas) {
 			return false
 		}
@@ -43,12 +44,11 @@ func sized(replicas ...int32) types.GomegaMatcher {
 			}
 		}
 		return true
-	}, "ReplicaSets of %v pods, the oldest first", replicas)
+	}, "ReplicaSets with spec.replicas %v, oldest first", replicas)
 }
 
-// rolling sets how much may be too many, and how much too few, while pods are
-// replaced.
-func rolling(maxSurge, maxUnavailable string) func(*appsv1.Deployment) {
+// withRollingUpdate sets maxSurge and maxUnavailable.
+func withRollingUpdate(maxSurge, maxUnavailable string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		surge, unavailable := intstr.Parse(maxSurge), intstr.Parse(maxUnavailable)
 		d.Spec.Strategy = appsv1.DeploymentStrategy{
@@ -58,81 +58,82 @@ func rolling(maxSurge, maxUnavailable string) func(*appsv1.Deployment) {
 	}
 }
 
-func recreating(d *appsv1.Deployment) {
+func withRecreate(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
 
-// pods changes the template of a Deployment's pods.
-func pods(edit func(*corev1.PodTemplateSpec)) func(*appsv1.Deployment) {
+// withPods edits the pod template of a Deployment.
+func withPods(edit func(*corev1.PodTemplateSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { edit(&d.Spec.Template) }
 }
 
-func deadline(seconds int32) func(*appsv1.Deployment) {
+func withProgressDeadline(seconds int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(seconds) }
 }
 
-// versionKey is the annotation by which the specs' templates differ.
+// versionKey is the annotation that distinguishes the pod templates of a spec.
 const versionKey = "version"
 
-// roll gives a Deployment another template.
-func roll(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, version string) {
+// updateTemplate changes the pod template of a Deployment.
+func updateTemplate(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, version string) {
 	ginkgo.GinkgoHelper()
 	n.Patch(ctx, ref, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, versionKey, version)
 }
 
-// stuck makes a Deployment whose pods are all available, and rolls it out to pods
-// that never are. It returns when so many pods of the old template and of the new
-// are wanted, at which it stops.
-func stuck(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deployment, old, latest int32) testenv.Ref {
+// stuckRollout creates a Deployment with available pods and starts a rollout whose new
+// pods never become ready. It waits until the old and the new ReplicaSet have the
+// given spec.replicas, with which the rollout stops.
+func stuckRollout(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deployment, old, latest int32) testenv.Ref {
 	ginkgo.GinkgoHelper()
-	testenv.Held(&d.Spec.Template)
+	testenv.Unschedulable(&d.Spec.Template)
 	ref := n.Create(ctx, d)
-	makeAllReady(ctx, n, ref, int(*d.Spec.Replicas))
-	n.Eventually(ctx, testenv.ADeployment(ref), complete())
-	roll(ctx, n, ref, "2")
-	n.Eventually(ctx, testenv.SetsOf(ref), sized(old, latest))
+	setAllPodsReady(ctx, n, ref, int(*d.Spec.Replicas))
+	n.Eventually(ctx, testenv.GetDeployment(ref), isComplete())
+	updateTemplate(ctx, n, ref, "2")
+	n.Eventually(ctx, testenv.GetReplicaSets(ref), desiredReplicas(old, latest))
 	return ref
 }
 
-// makeAllReady makes the held pods of a Deployment's one ReplicaSet ready.
-func makeAllReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
+// setAllPodsReady makes the unschedulable pods of a Deployment with one ReplicaSet
+// ready.
+func setAllPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
-	set := onlySet(ctx, n, ref)
-	n.Eventually(ctx, testenv.ASet(set.Ref), scaledTo(int32(count)))
-	made := podsOf(ctx, n, set.Ref, count)
-	makeReady(ctx, n, time.Now(), made.Names()...)
-	return made
+	set := onlyReplicaSet(ctx, n, ref)
+	n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), scaledTo(int32(count)))
+	active := waitActivePods(ctx, n, set.Ref, count)
+	setPodsReady(ctx, n, time.Now(), active.Names()...)
+	return active
 }
 
-// onlySet is the one ReplicaSet of a Deployment.
-func onlySet(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) *testenv.Set {
+// onlyReplicaSet returns the only ReplicaSet of a Deployment.
+func onlyReplicaSet(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) *testenv.ReplicaOwner {
 	ginkgo.GinkgoHelper()
-	return n.Eventually(ctx, testenv.SetsOf(ref), testenv.Be(func(sets testenv.Sets) bool { return len(sets) == 1 }, "one ReplicaSet")).(testenv.Sets)[0]
+	return n.Eventually(ctx, testenv.GetReplicaSets(ref), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 1 }, "one ReplicaSet")).(testenv.ReplicaSets)[0]
 }
 
-// wantsAtMost is the invariant that the ReplicaSets of a Deployment together never
-// want more pods than so many.
-func wantsAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
+// desiredAtMost returns the invariant that the sum of spec.replicas of a Deployment's
+// ReplicaSets has an upper bound.
+func desiredAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
 	return func(v *testenv.View) error {
-		if sets := v.ReplicaSets().Of(ref); sets.Desired() > count {
-			return fmt.Errorf("%d pods wanted:\n%s", sets.Desired(), sets)
+		if sets := v.ReplicaSets().ControlledBy(ref); sets.Desired() > count {
+			return fmt.Errorf("sum of spec.replicas is %d:\n%s", sets.Desired(), sets)
 		}
 		return nil
 	}
 }
 
-// completeAt wants a Deployment that is complete and of that revision.
+// completeAt matches a complete Deployment with the given revision.
 func completeAt(revision string) types.GomegaMatcher {
-	return testenv.Be(func(d *testenv.Deployment) bool {
+	return testenv.Satisfy(func(d *testenv.Deployment) bool {
 		return d.Complete() && d.Annotations[revisionKey] == revision
 	}, "revision %s, complete", revision)
 }
 
-// rolledBackTo wants a Deployment that is complete, of that revision, and asks for no
-// rollback any more.
+// rolledBackTo matches a complete Deployment with the given revision and without the
+// rollback annotation.
 func rolledBackTo(revision string) types.GomegaMatcher {
-	return testenv.Be(func(d *testenv.Deployment) bool {
-		_, asks := d.Annotations[appsv1.DeprecatedRollbackTo]
-		return !asks && d.Complete() && d.Annotations[revisionKey] == revision
-	}, "revision %s, complete, and no rollback asked for", revision)
+	return testenv.Satisfy(func(d *testenv.Deployment) bool {
+		_, requested := d.Annotations[appsv1.DeprecatedRollbackTo]
+		return !requested && d.Complete() && d.Annotations[revisionKey] == revision
+	}, "revision %s, complete, and no rollback annotation", revision)
 }

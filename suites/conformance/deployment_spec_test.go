@@ -13,47 +13,47 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// What a Deployment makes of the rest of its spec, and whose the ReplicaSets are.
+// Other fields of a Deployment, and ownership of ReplicaSets.
 var _ = ginkgo.Describe("deployment", func() {
-	spec("Deployment/TestDeploymentSelectorImmutability", "the selector of a Deployment never changes, so that its ReplicaSets remain its own",
+	spec("Deployment/TestDeploymentSelectorImmutability", "the API server rejects a change of a Deployment's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			err := n.TryPatch(ctx, d, `{"spec":{"selector":{"matchLabels":{"app":"else"}},"template":{"metadata":{"labels":{"app":"else"}}}}}`)
 			gomega.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("field is immutable")))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestPausedDeployment", "a Deployment that is paused rolls nothing out until it is resumed",
+	spec("Deployment/TestPausedDeployment", "a paused Deployment rolls out no template until it is resumed",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) { d.Spec.Paused = true }))
-			n.Eventually(ctx, testenv.ADeployment(d), reports("Progressing", "Unknown", "DeploymentPaused"))
-			n.Eventually(ctx, testenv.SetsOf(d), sized())
+			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "Unknown", "DeploymentPaused"))
+			n.Eventually(ctx, testenv.GetReplicaSets(d), desiredReplicas())
 			n.Patch(ctx, d, `{"spec":{"paused":false}}`)
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 
 			n.Patch(ctx, d, `{"spec":{"paused":true}}`)
-			n.Eventually(ctx, testenv.ADeployment(d), reports("Progressing", "Unknown", "DeploymentPaused"))
-			n.Always("it makes no second ReplicaSet", setsAtMost(d, 1))
-			roll(ctx, n, d, "2")
-			n.Eventually(ctx, testenv.ADeployment(d), testenv.Be(func(d *testenv.Deployment) bool { return d.Status.ObservedGeneration == d.Generation }, "a status of the latest generation"))
+			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "Unknown", "DeploymentPaused"))
+			n.Always("there is at most 1 ReplicaSet", replicaSetsAtMost(d, 1))
+			updateTemplate(ctx, n, d, "2")
+			n.Eventually(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool { return d.Status.ObservedGeneration == d.Generation }, "a status for the latest generation"))
 			n.Barrier(ctx)
-			n.Forget()
+			n.ClearInvariants()
 			n.Patch(ctx, d, `{"spec":{"paused":false}}`)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(0, 1))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 1))
 		})
 
-	spec("Deployment/TestScalePausedDeployment", "a Deployment that is paused is scaled all the same, by pods of the template that it has rolled out",
+	spec("Deployment/TestScalePausedDeployment", "a paused Deployment scales with pods of the template that it rolled out last",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			set := onlySet(ctx, n, d)
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			set := onlyReplicaSet(ctx, n, d)
 			n.Patch(ctx, d, `{"spec":{"paused":true}}`)
-			roll(ctx, n, d, "2")
+			updateTemplate(ctx, n, d, "2")
 			n.PutScale(ctx, d, 4)
-			n.EventuallyStable(ctx, testenv.ASet(set.Ref), readyWith(4))
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(4))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), allReady(4))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(4))
 		})
 
 	spec("Deployment/TestSpecReplicasChange", "a Deployment follows spec.replicas up, down and to zero",
@@ -61,83 +61,83 @@ var _ = ginkgo.Describe("deployment", func() {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
 			for _, replicas := range []int32{3, 1, 0, 2} {
 				n.Patch(ctx, d, `{"spec":{"replicas":%d}}`, replicas)
-				n.Eventually(ctx, testenv.SetsOf(d), sized(replicas))
-				n.Eventually(ctx, testenv.ADeployment(d), complete())
+				n.Eventually(ctx, testenv.GetReplicaSets(d), desiredReplicas(replicas))
+				n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			}
-			n.EventuallyStable(ctx, testenv.ASet(onlySet(ctx, n, d).Ref), readyWith(2))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(onlyReplicaSet(ctx, n, d).Ref), allReady(2))
 		})
 
 	spec("Deployment/TestDeploymentScaleSubresource", "a Deployment follows its scale subresource",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.PatchSubresource(ctx, d, "scale", `{"spec":{"replicas":3}}`)
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(3))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(3))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
-	spec("Deployment/working scale subresource", "a Deployment follows a scale that was read and written back",
+	spec("Deployment/working scale subresource", "a Deployment follows an update of its scale subresource",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.PutScale(ctx, d, 2)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(2))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(2))
 		})
 
-	spec("Deployment/TestScaledRolloutDeployment", "a Deployment that is scaled up half-way gives to old and new in proportion, and then goes on",
+	spec("Deployment/TestScaledRolloutDeployment", "a Deployment that is scaled up during a rollout scales old and new ReplicaSets proportionally, and then continues the rollout",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d := stuck(ctx, n, testenv.NewDeployment("web", 5, rolling("2", "1")), 4, 3)
+			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 5, withRollingUpdate("2", "1")), 4, 3)
 			n.Patch(ctx, d, `{"spec":{"replicas":15}}`)
-			sets := n.Eventually(ctx, testenv.SetsOf(d), sized(10, 7)).(testenv.Sets)
-			n.Always("it wants 17 pods at most", wantsAtMost(d, 17))
-			// As soon as the new pods are ready, the rest follow.
-			makeReady(ctx, n, time.Now(), podsOf(ctx, n, sets[1].Ref, 7).Names()...)
-			n.EventuallyStable(ctx, testenv.ASet(sets[1].Ref), testenv.Be(func(s *testenv.Set) bool { return s.Desired > 7 }, "more than 7 new pods wanted"))
+			sets := n.Eventually(ctx, testenv.GetReplicaSets(d), desiredReplicas(10, 7)).(testenv.ReplicaSets)
+			n.Always("the sum of spec.replicas is at most 17", desiredAtMost(d, 17))
+			// The rollout continues when the new pods are ready.
+			setPodsReady(ctx, n, time.Now(), waitActivePods(ctx, n, sets[1].Ref, 7).Names()...)
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(sets[1].Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Desired > 7 }, "a new ReplicaSet with spec.replicas above 7"))
 		})
-	spec("Deployment/proportional scaling", "a Deployment that is scaled up while a rollout is stuck keeps the proportion of old and new",
+	spec("Deployment/proportional scaling", "a Deployment that is scaled up during a stuck rollout scales old and new ReplicaSets proportionally",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d := stuck(ctx, n, testenv.NewDeployment("web", 10, rolling("3", "2")), 8, 5)
+			d := stuckRollout(ctx, n, testenv.NewDeployment("web", 10, withRollingUpdate("3", "2")), 8, 5)
 			n.PutScale(ctx, d, 30)
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(20, 13))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(20, 13))
 		})
 
-	spec("Deployment/TestDeploymentAvailableCondition", "a Deployment says whether enough pods have been ready for minReadySeconds, of which its ReplicaSets hear",
+	spec("Deployment/TestDeploymentAvailableCondition", "a Deployment reports Available after minReadySeconds, and copies minReadySeconds to its ReplicaSets",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d := n.Create(ctx, testenv.NewDeployment("web", 4, pods(testenv.Held), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 300 }, rolling("1", "1")))
-			n.Eventually(ctx, testenv.ADeployment(d), reports("Available", "False", "MinimumReplicasUnavailable"))
-			makeAllReady(ctx, n, d, 4)
-			set := onlySet(ctx, n, d)
-			n.Eventually(ctx, testenv.ASet(set.Ref), counts(4, 4, 0))
-			n.Eventually(ctx, testenv.ADeployment(d), testenv.Be(func(d *testenv.Deployment) bool {
+			d := n.Create(ctx, testenv.NewDeployment("web", 4, withPods(testenv.Unschedulable), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 300 }, withRollingUpdate("1", "1")))
+			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Available", "False", "MinimumReplicasUnavailable"))
+			setAllPodsReady(ctx, n, d, 4)
+			set := onlyReplicaSet(ctx, n, d)
+			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), statusCounts(4, 4, 0))
+			n.Eventually(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool {
 				return d.Status.ReadyReplicas == 4 && d.Condition("Available").Status == "False"
-			}, "4 pods ready, and yet not available"))
+			}, "4 ready pods that are not available"))
 			n.Patch(ctx, d, `{"spec":{"minReadySeconds":0}}`)
-			n.EventuallyStable(ctx, testenv.ASet(set.Ref), counts(4, 4, 4))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), reports("Available", "True", "MinimumReplicasAvailable"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), statusCounts(4, 4, 4))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), deploymentCondition("Available", "True", "MinimumReplicasAvailable"))
 		})
 
-	spec("Deployment/TestDeploymentHashCollision", "a Deployment whose ReplicaSet's name is taken by another template counts a collision and takes another name",
+	spec("Deployment/TestDeploymentHashCollision", "a Deployment increments collisionCount and uses another name if a ReplicaSet with another template has the name",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			taken := onlySet(ctx, n, d)
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			taken := onlyReplicaSet(ctx, n, d)
 			n.Patch(ctx, taken.Ref, `{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":7}}}}`)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), testenv.Be(func(d *testenv.Deployment) bool {
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), testenv.Satisfy(func(d *testenv.Deployment) bool {
 				return d.Status.CollisionCount != nil && *d.Status.CollisionCount == 1
 			}, "one collision"))
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(0, 1))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 1))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestTerminatingReplicasDeploymentStatus", "the status of a Deployment counts pods that are being deleted apart",
+	spec("Deployment/TestTerminatingReplicasDeploymentStatus", "the status of a Deployment counts terminating pods separately",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d := n.Create(ctx, testenv.NewDeployment("web", 3, pods(testenv.Staying)))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			d := n.Create(ctx, testenv.NewDeployment("web", 3, withPods(testenv.WithFinalizer)))
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.PutScale(ctx, d, 1)
-			n.EventuallyStable(ctx, testenv.ADeploymentWithPods(d), deploymentTerminating(n, 1, 2))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeploymentWithPods(d), deploymentTerminatingCount(n, 1, 2))
 		})
 
-	spec("Deployment/TestOverlappingDeployments", "two Deployments with one selector keep to the ReplicaSets that they made",
+	spec("Deployment/TestOverlappingDeployments", "two Deployments with the same selector manage only the ReplicaSets that they created",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			label := map[string]string{"app": "web"}
 			var refs []testenv.Ref
@@ -147,180 +147,181 @@ var _ = ginkgo.Describe("deployment", func() {
 					d.Spec.Template.Annotations = map[string]string{versionKey: name}
 				})))
 			}
-			n.Eventually(ctx, testenv.ADeployment(refs[0]), complete())
-			n.Eventually(ctx, testenv.ADeployment(refs[1]), complete())
+			n.Eventually(ctx, testenv.GetDeployment(refs[0]), isComplete())
+			n.Eventually(ctx, testenv.GetDeployment(refs[1]), isComplete())
 			n.PutScale(ctx, refs[0], 3)
-			n.EventuallyStable(ctx, testenv.SetsOf(refs[0]), sized(3))
-			n.EventuallyStable(ctx, testenv.SetsOf(refs[1]), sized(2))
-			n.EventuallyStable(ctx, testenv.AllPods(), thatMany(5))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(refs[0]), desiredReplicas(3))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(refs[1]), desiredReplicas(2))
+			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(5))
 		})
 
-	spec("Deployment/TestGeneralReplicaSetAdoption", "a Deployment takes back a ReplicaSet of its own that is told it has no controller",
+	spec("Deployment/TestGeneralReplicaSetAdoption", "a Deployment adopts its own ReplicaSet again after its controller reference is removed",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			set := onlySet(ctx, n, d)
-			n.Always("it makes no other in its place", setsAtMost(d, 1))
-			for _, owners := range []string{`[` + ownerOf(ctx, n, d) + `]`, `[]`} {
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			set := onlyReplicaSet(ctx, n, d)
+			n.Always("there is at most 1 ReplicaSet", replicaSetsAtMost(d, 1))
+			for _, owners := range []string{`[` + ownerReference(ctx, n, d) + `]`, `[]`} {
 				n.Patch(ctx, set.Ref, `{"metadata":{"ownerReferences":%s}}`, owners)
-				n.Eventually(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s != nil && s.Controller() == d }, "a ReplicaSet that %s controls", d))
+				n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == d }, "a ReplicaSet controlled by %s", d))
 			}
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/TestReplicaSetOrphaningAndAdoptionWhenLabelsChange", "a Deployment releases a ReplicaSet that matches no more, makes another, and adopts it again when it does",
+	spec("Deployment/TestReplicaSetOrphaningAndAdoptionWhenLabelsChange", "a Deployment releases and replaces a ReplicaSet that no longer matches, and adopts it when it matches again",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			set := onlySet(ctx, n, d)
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			set := onlyReplicaSet(ctx, n, d)
 			n.Patch(ctx, set.Ref, `{"metadata":{"labels":{"app":"elsewhere"}}}`)
-			n.Eventually(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet that nobody controls"))
-			n.Eventually(ctx, testenv.SetsOf(d), testenv.Be(func(sets testenv.Sets) bool {
+			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet without controller"))
+			n.Eventually(ctx, testenv.GetReplicaSets(d), testenv.Satisfy(func(sets testenv.ReplicaSets) bool {
 				return len(sets) == 1 && sets[0].GetName() != set.GetName()
 			}, "another ReplicaSet"))
 			n.Patch(ctx, set.Ref, `{"metadata":{"labels":{"app":"web"}}}`)
-			n.EventuallyStable(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s.Controller() == d }, "a ReplicaSet that %s controls again", d))
-			n.EventuallyStable(ctx, testenv.SetsOf(d), testenv.Be(func(sets testenv.Sets) bool { return len(sets) == 2 && sets.Desired() == 1 }, "2 ReplicaSets of one template, of which one wants a pod"))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s.Controller() == d }, "a ReplicaSet controlled by %s", d))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 2 && sets.Desired() == 1 }, "2 ReplicaSets with 1 replica in total"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/ReplicaSet orphaning and adoption regarding controllerRef", "a Deployment adopts the ReplicaSet that another left behind, with its pods",
+	spec("Deployment/ReplicaSet orphaning and adoption regarding controllerRef", "a Deployment adopts a ReplicaSet that a deleted Deployment orphaned, and keeps its pods",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			set := onlySet(ctx, n, d)
-			names := podsOf(ctx, n, set.Ref, 2).Names()
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			set := onlyReplicaSet(ctx, n, d)
+			names := waitActivePods(ctx, n, set.Ref, 2).Names()
 			n.Delete(ctx, d, metav1.DeletePropagationOrphan)
 			n.Eventually(ctx, testenv.Exists(d), gomega.BeFalse())
-			n.Eventually(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet that nobody controls"))
+			n.Eventually(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool { return s != nil && s.Controller() == testenv.Ref{} }, "a ReplicaSet without controller"))
 			n.Create(ctx, testenv.NewDeployment("web", 2))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(2))
-			n.EventuallyStable(ctx, testenv.PodsOf(set.Ref), named(names...))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(2))
+			n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set.Ref), podNames(names...))
 		})
 
-	spec("Deployment/reaping cascades to ReplicaSets and pods", "a Deployment that is deleted takes its ReplicaSets and their pods along",
+	spec("Deployment/reaping cascades to ReplicaSets and pods", "the ReplicaSets and pods of a Deployment are deleted with it",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			set := onlySet(ctx, n, d)
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			set := onlyReplicaSet(ctx, n, d)
 			n.Delete(ctx, d, "")
-			n.EventuallyStable(ctx, testenv.Exists(d), gomega.BeFalse())
-			n.EventuallyStable(ctx, testenv.Exists(set.Ref), gomega.BeFalse())
-			n.EventuallyStable(ctx, testenv.AllPods(), thatMany(0))
+			n.EventuallyWithoutFaults(ctx, testenv.Exists(d), gomega.BeFalse())
+			n.EventuallyWithoutFaults(ctx, testenv.Exists(set.Ref), gomega.BeFalse())
+			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(0))
 		})
 
-	spec("Deployment/lifecycle of a Deployment", "a Deployment is made, patched, scaled, replaced and deleted, and follows each",
+	spec("Deployment/lifecycle of a Deployment", "a Deployment follows its creation, patches, scales, updates and deletion",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 2))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.Patch(ctx, d, `{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":1,"template":{"spec":{"terminationGracePeriodSeconds":2}}}}`)
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			var read appsv1.Deployment
 			read.Name = d.Name
 			n.Replace(ctx, &read, func() { read.Spec.Template.Annotations = map[string]string{versionKey: "3"} })
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.PutScale(ctx, d, 3)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
-			n.EventuallyStable(ctx, testenv.SetsOf(d), sized(0, 0, 3))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 0, 3))
 			n.DeleteAll(ctx, testenv.DeploymentKind, "patched=yes")
-			n.EventuallyStable(ctx, testenv.Exists(d), gomega.BeFalse())
+			n.EventuallyWithoutFaults(ctx, testenv.Exists(d), gomega.BeFalse())
 		})
 
-	spec("Deployment/validate Deployment Status endpoints", "a Deployment keeps the conditions that others have put into its status",
+	spec("Deployment/validate Deployment Status endpoints", "a Deployment keeps status conditions that other clients set",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.PatchSubresource(ctx, d, "status", `{"status":{"conditions":[{"type":"StatusPatched","status":"True","reason":"E2E"}]}}`)
-			told(ctx, n, d)
+			waitDelivered(ctx, n, d)
 			n.PutScale(ctx, d, 2)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
-			n.EventuallyStable(ctx, testenv.ADeployment(d), reports("StatusPatched", "True", "E2E"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), deploymentCondition("StatusPatched", "True", "E2E"))
 		})
 
-	spec("Deployment/statement 6", "a Deployment that may make no ReplicaSet says so, and goes on when it may",
+	spec("Deployment/statement 6", "a Deployment reports ReplicaSetCreateError when it cannot create a ReplicaSet, and continues when it can",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			few := quota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0, testenv.SetSpec{Kind: testenv.ReplicaSetKind, Name: "one"}.Build())
+			few := createQuota(ctx, n, corev1.ResourceName("count/replicasets.apps"), 0, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "one"}.Build())
 			d := n.Create(ctx, testenv.NewDeployment("web", 1))
-			n.Eventually(ctx, testenv.ADeployment(d), reports("Progressing", "False", "ReplicaSetCreateError"))
-			n.Eventually(ctx, testenv.EventsAbout(d), tells("Warning ReplicaSetCreateError (deployment-controller): "))
+			n.Eventually(ctx, testenv.GetDeployment(d), deploymentCondition("Progressing", "False", "ReplicaSetCreateError"))
+			n.Eventually(ctx, testenv.GetEvents(d), eventWithPrefix("Warning ReplicaSetCreateError (deployment-controller): "))
 			n.Delete(ctx, few, "")
-			n.EventuallyStable(ctx, testenv.ADeployment(d), complete())
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 		})
 
-	spec("Deployment/statement 14", "revisions only rise: a template that is used again has the highest, and remembers those that it had",
+	spec("Deployment/statement 14", "a template that is used again gets the highest revision, and its ReplicaSet records its former revisions",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d := n.Create(ctx, testenv.NewDeployment("web", 2, rolling("1", "0")))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
-			first := onlySet(ctx, n, d)
-			roll(ctx, n, d, "2")
-			n.Eventually(ctx, testenv.ADeployment(d), completeAt("2"))
+			d := n.Create(ctx, testenv.NewDeployment("web", 2, withRollingUpdate("1", "0")))
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+			first := onlyReplicaSet(ctx, n, d)
+			updateTemplate(ctx, n, d, "2")
+			n.Eventually(ctx, testenv.GetDeployment(d), completeAt("2"))
 			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), completeAt("3"))
-			n.EventuallyStable(ctx, testenv.ASet(first.Ref), testenv.Be(func(s *testenv.Set) bool {
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), completeAt("3"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 				has := s.GetAnnotations()
 				return has[revisionKey] == "3" && has["deployment.kubernetes.io/revision-history"] == "1" &&
 					has["deployment.kubernetes.io/desired-replicas"] == "2" && has["deployment.kubernetes.io/max-replicas"] == "3"
-			}, "a ReplicaSet of revision 3 that had revision 1, of a Deployment that wants 2 pods, and 3 at most"))
+			}, "a ReplicaSet with revision 3, revision history 1, desired-replicas 2 and max-replicas 3"))
 		})
 
-	spec("Deployment/statement 18", "a Deployment is rolled back to the revision before by annotation, once",
+	spec("Deployment/statement 18", "the rollback annotation with revision 0 rolls a Deployment back to the previous revision once",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d, first := rolledOut(ctx, n)
-			roll(ctx, n, d, "3")
-			n.Eventually(ctx, testenv.ADeployment(d), completeAt("3"))
+			d, first := deploymentAtRevision2(ctx, n)
+			updateTemplate(ctx, n, d, "3")
+			n.Eventually(ctx, testenv.GetDeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), rolledBackTo("4"))
-			n.EventuallyStable(ctx, testenv.ASet(first.Ref), readyWith(0)) // it is of two revisions before
-			n.EventuallyStable(ctx, testenv.EventsAbout(d), tells("Normal DeploymentRollback (deployment-controller): "))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("4"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0)) // revision 1 is not the previous revision
+			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Normal DeploymentRollback (deployment-controller): "))
 		})
-	spec("Deployment/statement 18", "a Deployment is rolled back to a revision that is named by annotation",
+	spec("Deployment/statement 18", "the rollback annotation rolls a Deployment back to the given revision",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d, first := rolledOut(ctx, n)
+			d, first := deploymentAtRevision2(ctx, n)
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"1"}}}`, appsv1.DeprecatedRollbackTo)
-			n.EventuallyStable(ctx, testenv.ADeployment(d), rolledBackTo("3"))
-			n.EventuallyStable(ctx, testenv.ASet(first.Ref), readyWith(1))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("3"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(1))
 		})
-	spec("Deployment/statement 18", "a Deployment that is to be rolled back to a revision that is not there says so, and asks no more",
+	spec("Deployment/statement 18", "a Deployment emits an event for a rollback to a missing revision, and removes the annotation",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			d, first := rolledOut(ctx, n)
+			d, first := deploymentAtRevision2(ctx, n)
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"7"}}}`, appsv1.DeprecatedRollbackTo)
-			n.EventuallyStable(ctx, testenv.EventsAbout(d), tells("Warning DeploymentRollbackRevisionNotFound (deployment-controller): "))
-			n.EventuallyStable(ctx, testenv.ADeployment(d), rolledBackTo("2"))
-			n.EventuallyStable(ctx, testenv.ASet(first.Ref), readyWith(0))
+			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Warning DeploymentRollbackRevisionNotFound (deployment-controller): "))
+			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("2"))
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0))
 		})
 
-	spec("Deployment/statement 19", "a Deployment's annotations are its ReplicaSet's too, but for what kubectl last applied, and so are its minReadySeconds",
+	spec("Deployment/statement 19", "a Deployment copies minReadySeconds and its annotations to its ReplicaSet, except last-applied-configuration",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 			d := n.Create(ctx, testenv.NewDeployment("web", 1, func(d *appsv1.Deployment) {
 				d.Annotations = map[string]string{"note": "first", corev1.LastAppliedConfigAnnotation: "{}"}
 			}))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.Patch(ctx, d, `{"metadata":{"annotations":{"note":"second"}},"spec":{"minReadySeconds":1}}`)
-			set := onlySet(ctx, n, d)
-			n.EventuallyStable(ctx, testenv.ASet(set.Ref), testenv.Be(func(s *testenv.Set) bool {
+			set := onlyReplicaSet(ctx, n, d)
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set.Ref), testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 				_, applied := s.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
-				return s.GetAnnotations()["note"] == "second" && !applied && s.MinReady == 1
-			}, "the annotation note=second, none of kubectl's, and minReadySeconds of 1"))
+				return s.GetAnnotations()["note"] == "second" && !applied && s.MinReadySeconds == 1
+			}, "the annotation note=second, no last-applied-configuration, and minReadySeconds 1"))
 		})
 })
 
-// rolledOut is a Deployment of revision 2, complete, and the ReplicaSet of revision 1.
-func rolledOut(ctx ginkgo.SpecContext, n *testenv.Namespace) (testenv.Ref, *testenv.Set) {
+// deploymentAtRevision2 returns a complete Deployment at revision 2, and the
+// ReplicaSet of revision 1.
+func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testenv.Ref, *testenv.ReplicaOwner) {
 	ginkgo.GinkgoHelper()
 	d := n.Create(ctx, testenv.NewDeployment("web", 1))
-	n.Eventually(ctx, testenv.ADeployment(d), complete())
-	first := onlySet(ctx, n, d)
-	roll(ctx, n, d, "2")
-	n.Eventually(ctx, testenv.ADeployment(d), completeAt("2"))
+	n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
+	first := onlyReplicaSet(ctx, n, d)
+	updateTemplate(ctx, n, d, "2")
+	n.Eventually(ctx, testenv.GetDeployment(d), completeAt("2"))
 	return d, first
 }
 
-// setsAtMost is the invariant that a Deployment never has more ReplicaSets than so
-// many.
-func setsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
+// replicaSetsAtMost returns the invariant that a Deployment has at most the given
+// number of ReplicaSets.
+func replicaSetsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
-		if sets := v.ReplicaSets().Of(ref); len(sets) > count {
+		if sets := v.ReplicaSets().ControlledBy(ref); len(sets) > count {
 			return fmt.Errorf("%d ReplicaSets:\n%s", len(sets), sets)
 		}
 		return nil

@@ -17,50 +17,53 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// replicators are the kinds that keep so many pods, by the same rules.
-var replicators = []string{testenv.ReplicaSetKind, testenv.ReplicationControllerKind}
+// replicaOwnerKinds are the kinds that maintain a number of pods by the same rules.
+var replicaOwnerKinds = []string{testenv.ReplicaSetKind, testenv.ReplicationControllerKind}
 
-// forEachReplicator makes the specs of both kinds.
-func forEachReplicator(specs func(kind string)) {
-	for _, kind := range replicators {
+// forEachReplicaOwner adds the specs of both kinds.
+func forEachReplicaOwner(specs func(kind string)) {
+	for _, kind := range replicaOwnerKinds {
 		specs(kind)
 	}
 }
 
-// scaledTo wants a set that says of its latest generation that it has so many pods.
+// scaledTo matches a replica owner whose spec and status have the given number of pods,
+// according to a current status.
 func scaledTo(count int32) types.GomegaMatcher {
-	return testenv.Be(func(s *testenv.Set) bool {
-		return s != nil && s.Observed == s.GetGeneration() && s.Desired == count && s.Replicas == count
-	}, "%d replicas wanted and there, by the status of the latest generation", count)
+	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
+		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Desired == count && s.Replicas == count
+	}, "spec.replicas and status.replicas of %d, and a status for the latest generation", count)
 }
 
-// readyWith wants a set whose pods are all there and ready.
-func readyWith(count int32) types.GomegaMatcher {
-	return testenv.Be(func(s *testenv.Set) bool {
-		return s != nil && s.Observed == s.GetGeneration() && s.Replicas == count && s.Ready == count
-	}, "%d replicas, all ready, by the status of the latest generation", count)
+// allReady matches a replica owner whose pods all exist and are ready, according to a
+// current status.
+func allReady(count int32) types.GomegaMatcher {
+	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
+		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Replicas == count && s.Ready == count
+	}, "%d replicas, all ready, and a status for the latest generation", count)
 }
 
-// thatMany wants so many pods.
-func thatMany(count int) types.GomegaMatcher {
-	return testenv.Be(func(pods testenv.Pods) bool { return len(pods) == count }, "%d pods", count)
+// podCount matches the given number of pods.
+func podCount(count int) types.GomegaMatcher {
+	return testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) == count }, "%d pods", count)
 }
 
-// named wants pods of just these names.
-func named(names ...string) types.GomegaMatcher {
+// podNames matches pods with exactly these names.
+func podNames(names ...string) types.GomegaMatcher {
 	want := slices.Sorted(slices.Values(names))
-	return testenv.Be(func(pods testenv.Pods) bool { return slices.Equal(pods.Names(), want) }, "just the pods %v", want)
+	return testenv.Satisfy(func(pods testenv.Pods) bool { return slices.Equal(pods.Names(), want) }, "exactly the pods %v", want)
 }
 
-// controlledBy wants a pod that this object controls; the zero value is nobody.
+// controlledBy matches a pod that the object controls. The zero value matches a pod
+// without a controller.
 func controlledBy(ref testenv.Ref) types.GomegaMatcher {
-	return testenv.Be(func(pod testenv.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod that %q controls", ref)
+	return testenv.Satisfy(func(pod testenv.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod controlled by %q", ref)
 }
 
-// condition wants a set with a condition of that status and reason; with none if
-// the status is empty.
-func condition(kind, status, reason string) types.GomegaMatcher {
-	return testenv.Be(func(s *testenv.Set) bool {
+// ownerCondition matches a replica owner with a condition of the given status and
+// reason. An empty status matches a missing condition.
+func ownerCondition(kind, status, reason string) types.GomegaMatcher {
+	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		c := testenv.Condition{}
 		if s != nil {
 			c = s.Condition(kind)
@@ -69,45 +72,48 @@ func condition(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// tells wants an event that begins so: "Normal SuccessfulCreate (replicaset-controller)".
-func tells(beginning string) types.GomegaMatcher {
-	return testenv.Be(func(events []string) bool {
+// eventWithPrefix matches events of which one has the prefix, such as "Normal
+// SuccessfulCreate (replicaset-controller)".
+func eventWithPrefix(beginning string) types.GomegaMatcher {
+	return testenv.Satisfy(func(events []string) bool {
 		return slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, beginning) })
 	}, "an event %q", beginning)
 }
 
-// podsOf waits until a set has so many active pods, and its status says so, and returns
-// them. A create whose answer was lost may have made one more than was asked for: who
-// has counted as many as there are has none left to delete.
-func podsOf(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
+// waitActivePods waits until an object has the given number of active pods and its
+// status agrees, and returns the pods. A create whose response is lost may add a
+// surplus pod. A controller whose status agrees has no surplus pod to delete.
+func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
-	found := n.Eventually(ctx, testenv.ASetWithPods(ref), testenv.Be(func(s testenv.WithPods[*testenv.Set]) bool {
+	found := n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(ref), testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
 		return s.Object != nil && int(s.Object.Replicas) == count && len(s.Pods.Active()) == count
-	}, "%d pods, and a status that counts them", count))
-	return found.(testenv.WithPods[*testenv.Set]).Pods.Active()
+	}, "%d active pods, and a status with this count", count))
+	return found.(testenv.WithPods[*testenv.ReplicaOwner]).Pods.Active()
 }
 
-// atMost is the invariant that an object never has more active pods than so many.
-func atMost(ref testenv.Ref, count int) func(*testenv.View) error {
+// activePodsAtMost returns the invariant that an object has at most the given number
+// of active pods.
+func activePodsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
-		if pods := v.Pods().Of(ref).Active(); len(pods) > count {
+		if pods := v.Pods().ControlledBy(ref).Active(); len(pods) > count {
 			return fmt.Errorf("%d active pods of %s:\n%s", len(pods), ref, pods)
 		}
 		return nil
 	}
 }
 
-// makeReady gives held pods the status of pods that run and have been ready since then.
-func makeReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time, names ...string) {
+// setPodsReady gives unschedulable pods the status of running pods that became ready
+// at the given time.
+func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time, names ...string) {
 	ginkgo.GinkgoHelper()
 	for _, name := range names {
-		makeRunning(ctx, n, name, true, since, 0)
+		setPodRunning(ctx, n, name, true, since, 0)
 	}
 }
 
-// makeRunning gives a held pod the status of one that runs and has been ready, or not,
-// since then, to the second, with so many restarts.
-func makeRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, ready bool, since time.Time, restarts int) {
+// setPodRunning gives an unschedulable pod the status of a running pod. The time is
+// that of the last change of readiness, in whole seconds.
+func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, ready bool, since time.Time, restarts int) {
 	ginkgo.GinkgoHelper()
 	status := "False"
 	if ready {
@@ -121,86 +127,87 @@ func makeRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, read
 
 func podRef(name string) testenv.Ref { return testenv.Ref{Kind: testenv.PodKind, Name: name} }
 
-// told waits until the subject has been told of objects as they are now.
-func told(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv.Ref) {
+// waitDelivered waits until watches have delivered the current versions of the objects
+// to the subject.
+func waitDelivered(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	for _, ref := range refs {
-		n.Eventually(ctx, n.Deliveries(ref), testenv.Be(func(told bool) bool { return told }, "the subject to know it as it is"))
+		n.Eventually(ctx, n.LatestDelivered(ref), testenv.Satisfy(func(delivered bool) bool { return delivered }, "the current version delivered to the subject"))
 	}
 }
 
-// letGo removes the finalizer that has an object stay.
-func letGo(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) {
+// removeFinalizer removes the finalizers of an object.
+func removeFinalizer(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	n.Patch(ctx, ref, `{"metadata":{"finalizers":null}}`)
 }
 
-// letAllGo removes it from every pod that is there: with faults there may be more
-// than were asked for.
-func letAllGo(ctx ginkgo.SpecContext, n *testenv.Namespace) {
+// removePodFinalizers removes the finalizers of every existing pod. With faults, there
+// may be surplus pods.
+func removePodFinalizers(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 	ginkgo.GinkgoHelper()
-	held := n.Eventually(ctx, testenv.AllPods(), testenv.Be(func(pods testenv.Pods) bool { return len(pods) > 0 }, "some pods")).(testenv.Pods)
-	for _, name := range held.Names() {
-		letGo(ctx, n, podRef(name))
+	existing := n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) > 0 }, "some pods")).(testenv.Pods)
+	for _, name := range existing.Names() {
+		removeFinalizer(ctx, n, podRef(name))
 	}
 }
 
-// runsItsImage is whether the one container of a pod runs.
-func runsItsImage(pod testenv.Pod) bool {
+// containerRuns reports whether the only container of a pod runs.
+func containerRuns(pod testenv.Pod) bool {
 	containers := pod.Status.ContainerStatuses
 	return len(containers) == 1 && containers[0].State.Running != nil
 }
 
-// counts wants a set's status to count so many pods, of them so many ready, and of
-// those so many available.
-func counts(replicas, ready, available int32) types.GomegaMatcher {
-	return testenv.Be(func(s *testenv.Set) bool {
+// statusCounts matches a replica owner whose status has the given counts.
+func statusCounts(replicas, ready, available int32) types.GomegaMatcher {
+	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.Ready == ready && s.Available == available
 	}, "%d replicas, %d ready, %d available", replicas, ready, available)
 }
 
-// labeled wants a set's status to count so many pods, of them so many fully
-// labelled.
-func labeled(replicas, fully int32) types.GomegaMatcher {
-	return testenv.Be(func(s *testenv.Set) bool {
-		return s != nil && s.Replicas == replicas && s.Labeled == fully
-	}, "%d replicas, %d fully labelled", replicas, fully)
+// fullyLabeled matches a replica owner whose status has the given replicas and
+// fullyLabeledReplicas.
+func fullyLabeled(replicas, fully int32) types.GomegaMatcher {
+	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
+		return s != nil && s.Replicas == replicas && s.FullyLabeled == fully
+	}, "%d replicas, %d fully labeled", replicas, fully)
 }
 
-// terminating wants a set's status to count so many pods, and apart from them all that
-// are terminating, which are so many, or with a profile of faults maybe more.
-func terminating(n *testenv.Namespace, replicas int32, leaving int) types.GomegaMatcher {
-	return testenv.Be(func(s testenv.WithPods[*testenv.Set]) bool {
-		return s.Object != nil && s.Object.Replicas == replicas && countsLeaving(n, s.Object.Terminating, s.Pods, leaving)
-	}, apart, replicas, leaving)
+// terminatingCount matches a replica owner whose status has the given replicas and
+// counts all terminating pods separately. With a fault profile, more pods than given
+// may be terminating.
+func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
+	return testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
+		return s.Object != nil && s.Object.Replicas == replicas && countsTerminating(n, s.Object.Terminating, s.Pods, want)
+	}, terminatingText, replicas, want)
 }
 
-// deploymentTerminating wants that of a Deployment.
-func deploymentTerminating(n *testenv.Namespace, replicas int32, leaving int) types.GomegaMatcher {
-	return testenv.Be(func(d testenv.WithPods[*testenv.Deployment]) bool {
-		return d.Object != nil && d.Object.Status.Replicas == replicas && countsLeaving(n, d.Object.Status.TerminatingReplicas, d.Pods, leaving)
-	}, apart, replicas, leaving)
+// deploymentTerminatingCount is terminatingCount for a Deployment.
+func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
+	return testenv.Satisfy(func(d testenv.WithPods[*testenv.Deployment]) bool {
+		return d.Object != nil && d.Object.Status.Replicas == replicas && countsTerminating(n, d.Object.Status.TerminatingReplicas, d.Pods, want)
+	}, terminatingText, replicas, want)
 }
 
-const apart = "%d replicas, and apart from them all that are terminating, %d or with faults more"
+const terminatingText = "%d replicas, and a separate count of all terminating pods, which are %d or, with faults, more"
 
-// countsLeaving is whether a status counts those of the pods that are terminating and
-// have not ended, which are so many, or with a profile of faults maybe more.
-func countsLeaving(n *testenv.Namespace, counted *int32, pods testenv.Pods, count int) bool {
-	leaving := len(pods.That(func(p testenv.Pod) bool { return p.Terminating() && !p.Ended() }))
-	return counted != nil && int(*counted) == leaving && (leaving == count || n.Faulty() && leaving > count)
+// countsTerminating reports whether a status counts all terminating pods that have not
+// failed or succeeded. With a fault profile, there may be more of them than given.
+func countsTerminating(n *testenv.Namespace, counted *int32, pods testenv.Pods, want int) bool {
+	terminating := len(pods.Filter(func(p testenv.Pod) bool { return p.Terminating() && !p.Terminal() }))
+	return counted != nil && int(*counted) == terminating && (terminating == want || n.HasProfile() && terminating > want)
 }
 
-// quota allows so many of a resource in the namespace, and returns when that is in
-// force. Such a thing is one of the resource.
-func quota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.ResourceName, count int64, such testenv.Object) testenv.Ref {
+// createQuota limits a resource in the namespace, and waits until the limit is
+// enforced. The example is an object of the resource.
+func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.ResourceName, count int64, example testenv.Object) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	ref := n.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "few"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{resource: apiresource.MustParse("0")}},
 	})
 	allowed := func(count int64) types.GomegaMatcher {
-		return testenv.Be(func(q *corev1.ResourceQuota) bool {
+		return testenv.Satisfy(func(q *corev1.ResourceQuota) bool {
 			if q == nil {
 				return false
 			}
@@ -208,12 +215,12 @@ func quota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.Resourc
 			return known && hard.Value() == count
 		}, "a quota that allows %d", count)
 	}
-	n.Eventually(ctx, testenv.AQuota(ref.Name), allowed(0))
-	// What admits new objects has a watch of quotas of its own, which may be behind; by
-	// being refused one knows that it is not. What it learns of more late does no harm.
-	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, such) }).WithTimeout(time.Minute).
-		Should(gomega.MatchError(apierrors.IsForbidden, "the quota's refusal"))
+	n.Eventually(ctx, testenv.GetQuota(ref.Name), allowed(0))
+	// The admission plugin has its own watch of quotas, which may lag. A rejected dry run
+	// shows that it knows the quota. If it learns late of a higher limit, this does no harm.
+	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, example) }).WithTimeout(time.Minute).
+		Should(gomega.MatchError(apierrors.IsForbidden, "a rejection by the quota"))
 	n.Patch(ctx, ref, `{"spec":{"hard":{%q:"%d"}}}`, resource, count)
-	n.Eventually(ctx, testenv.AQuota(ref.Name), allowed(count))
+	n.Eventually(ctx, testenv.GetQuota(ref.Name), allowed(count))
 	return ref
 }

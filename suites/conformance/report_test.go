@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// What the specs found goes to the terminal, and to where the flag says.
+// The table of results goes to the terminal and to the directory of the flag -reports.
 var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if report.SuiteConfig.DryRun {
 		return
@@ -42,7 +42,7 @@ var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	}
 })
 
-// resultsOf is what a report says, in the order in which the specs are written.
+// resultsOf returns the results in a report, in the order of the source code.
 func resultsOf(report types.Report) table.Run {
 	run := table.Run{
 		Kubernetes: embedded.Versions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
@@ -81,15 +81,14 @@ func stateOf(spec types.SpecReport) table.State {
 	}
 }
 
-// The table that is kept in the tree has a line for every spec of every row, and no
-// others, and is of the version of Kubernetes that is pinned.
-func TestTableIsInStep(t *testing.T) {
-	kept, err := os.ReadFile("TABLE.md")
+// TABLE.md has one line for every spec and is about the pinned version of Kubernetes.
+func TestTableMatchesSpecs(t *testing.T) {
+	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version := embedded.Versions("")["kubernetes"]; !strings.Contains(string(kept), "Kubernetes "+version+".") {
-		t.Errorf("TABLE.md is not of Kubernetes %s; run make conformance-table", version)
+	if version := embedded.Versions("")["kubernetes"]; !strings.Contains(string(saved), "Kubernetes "+version+".") {
+		t.Errorf("TABLE.md: expected Kubernetes %s; run make conformance-table", version)
 	}
 	specs := specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)
 	var want []string
@@ -102,7 +101,7 @@ func TestTableIsInStep(t *testing.T) {
 		}
 	}
 	var got []string
-	_, lines, _ := strings.Cut(string(kept), "\n## ")
+	_, lines, _ := strings.Cut(string(saved), "\n## ")
 	for line := range strings.Lines(lines) {
 		cells := strings.Split(strings.TrimSpace(line), " |")
 		if len(cells) > 3 && !strings.HasPrefix(line, "| row |") {
@@ -113,49 +112,53 @@ func TestTableIsInStep(t *testing.T) {
 	slices.Sort(got)
 	for _, line := range want {
 		if !slices.Contains(got, line) {
-			t.Errorf("TABLE.md has no line %q; run make conformance-table", line)
+			t.Errorf("TABLE.md: missing line %q; run make conformance-table", line)
 		}
 	}
 	for _, line := range got {
 		if !slices.Contains(want, line) {
-			t.Errorf("TABLE.md has a line %q of no spec; run make conformance-table", line)
+			t.Errorf("TABLE.md: line %q matches no spec; run make conformance-table", line)
 		}
 	}
 }
 
-var update = flag.Bool("update", false, "write the README's table of conformance anew")
+var update = flag.Bool("update", false, "write the summary table into docs/conformance.md")
 
-// The README has the table that TABLE.md begins with.
-func TestReadme(t *testing.T) {
-	kept, err := os.ReadFile("TABLE.md")
+// The summary table in docs/conformance.md is between these lines.
+const (
+	tableBegin = "<!-- conformance table -->\n"
+	tableEnd   = "<!-- end of conformance table -->\n"
+)
+
+// docs/conformance.md has the summary table of TABLE.md.
+func TestDocumentation(t *testing.T) {
+	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, want := cutTable(t, "TABLE.md", string(kept))
-	path := filepath.Join(root, "README.md")
-	readme, err := os.ReadFile(path)
+	_, head, found := strings.Cut(string(saved), "\n"+table.SummaryHead)
+	rest, _, ended := strings.Cut(head, "\n\n")
+	if !found || !ended {
+		t.Fatalf("TABLE.md: expected a table that begins with %q", table.SummaryHead)
+	}
+	want := "\n" + table.SummaryHead + rest + "\n\n"
+	path := filepath.Join(root, "docs", "conformance.md")
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after, got := cutTable(t, path, string(readme))
+	before, tail, found := strings.Cut(string(page), tableBegin)
+	got, after, ended := strings.Cut(tail, tableEnd)
+	if !found || !ended {
+		t.Fatalf("%s: expected the lines %q and %q", path, tableBegin, tableEnd)
+	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+want+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s: the table of conformance is not that of TABLE.md; run make golden (-TABLE.md +README):\n%s", path, diff)
+		t.Errorf("%s: the table differs from TABLE.md; run make golden (-TABLE.md +%s):\n%s", path, path, diff)
 	}
-}
-
-// cutTable finds the table of what each controller came to, which an empty line ends.
-func cutTable(t *testing.T, path, text string) (before, after, found string) {
-	t.Helper()
-	begin := strings.Index(text, "\n"+table.SummaryHead) + 1
-	end := strings.Index(text[begin:], "\n\n")
-	if begin == 0 || end < 0 {
-		t.Fatalf("%s: expected a table that begins with %q", path, table.SummaryHead)
-	}
-	return text[:begin], text[begin+end:], text[begin : begin+end]
 }

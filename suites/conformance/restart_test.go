@@ -8,20 +8,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// What a start must not do.
+// Restart of the subject.
 var _ = ginkgo.Describe("restart", func() {
-	spec("Restart/Controller Manager should not create/delete replicas across restart", "a controller that is started again makes and deletes no pods: all that there are are seen first",
+	spec("Restart/Controller Manager should not create/delete replicas across restart", "a restarted controller creates and deletes no pods, because it waits for its caches to sync",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-			rc := n.Create(ctx, testenv.SetSpec{Kind: testenv.ReplicationControllerKind, Name: "legacy", Replicas: 10}.Build())
-			rs := n.Create(ctx, testenv.SetSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 10}.Build())
+			rc := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicationControllerKind, Name: "legacy", Replicas: 10}.Build())
+			rs := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "web", Replicas: 10}.Build())
 			d := n.Create(ctx, testenv.NewDeployment("front", 5))
-			n.Eventually(ctx, testenv.ASet(rc), readyWith(10))
-			n.Eventually(ctx, testenv.ASet(rs), readyWith(10))
-			n.Eventually(ctx, testenv.ADeployment(d), complete())
+			n.Eventually(ctx, testenv.GetReplicaOwner(rc), allReady(10))
+			n.Eventually(ctx, testenv.GetReplicaOwner(rs), allReady(10))
+			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.Heal(ctx)
-			pods := n.Eventually(ctx, testenv.AllPods(), thatMany(25)).(testenv.Pods)
+			pods := n.Eventually(ctx, testenv.GetPods(), podCount(25)).(testenv.Pods)
 			want := fmt.Sprint(pods.Names())
-			n.Always("the pods are those that there were", func(v *testenv.View) error {
+			n.Always("the pods are the same as before the restart", func(v *testenv.View) error {
 				if got := fmt.Sprint(v.Pods().Names()); got != want {
 					return fmt.Errorf("the pods:\n%s", v.Pods())
 				}
@@ -29,6 +29,6 @@ var _ = ginkgo.Describe("restart", func() {
 			})
 			n.Restart(ctx)
 			n.Barrier(ctx)
-			n.EventuallyStable(ctx, testenv.AllPods(), thatMany(25))
+			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(25))
 		})
 })

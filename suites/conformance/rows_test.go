@@ -16,15 +16,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// What the list of rows owes, specs pay: each row as many as it has cases, unless
-// it says why it has none, and no spec is of a row that is not there.
+// Each row has as many specs as cases, or says why it has none. Each spec belongs to a
+// row.
 func TestEveryRowHasItsSpecs(t *testing.T) {
 	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
 		t.Error(problem)
 	}
 }
 
-// specsByRow are the texts of the specs of a subject, by the label that names their row.
+// specsByRow returns the texts of the first subject's specs by the label of their row.
 func specsByRow(report types.Report, subjects string) map[string][]string {
 	first, _, _ := strings.Cut(subjects, ",")
 	found := map[string][]string{}
@@ -42,7 +42,7 @@ func specsByRow(report types.Report, subjects string) map[string][]string {
 	return found
 }
 
-// mismatches are the ways in which rows and specs are out of step.
+// mismatches returns the differences between rows and specs.
 func mismatches(all []rows.Row, specs map[string][]string) []string {
 	var problems []string
 	known := map[string]bool{}
@@ -54,21 +54,21 @@ func mismatches(all []rows.Row, specs map[string][]string) []string {
 		known[key] = true
 		switch has := len(specs[key]); {
 		case row.Pending != "" && has > 0:
-			problems = append(problems, fmt.Sprintf("%s: pending (%s), and has %d specs", row.ID(), row.Pending, has))
+			problems = append(problems, fmt.Sprintf("%s: pending (%s), but has %d specs", row.ID(), row.Pending, has))
 		case row.Pending == "" && has != row.Cases:
 			problems = append(problems, fmt.Sprintf("%s: %d specs %q, expected %d", row.ID(), has, specs[key], row.Cases))
 		}
 	}
 	for key, texts := range specs {
 		if !known[key] {
-			problems = append(problems, fmt.Sprintf("specs of a row %q that is not listed: %q", key, texts))
+			problems = append(problems, fmt.Sprintf("specs of the unknown row %q: %q", key, texts))
 		}
 	}
 	slices.Sort(problems)
 	return problems
 }
 
-// The comparison sees what it is there for.
+// mismatches finds every kind of difference.
 func TestMismatches(t *testing.T) {
 	has := rows.Row{Controller: rows.ReplicaSet, Name: "has", Cases: 1}
 	lacks := rows.Row{Controller: rows.ReplicaSet, Name: "lacks", Cases: 2}
@@ -79,31 +79,31 @@ func TestMismatches(t *testing.T) {
 	want := []string{
 		`ReplicaSet/has: listed twice`,
 		`ReplicaSet/lacks: 1 specs ["b"], expected 2`,
-		`ReplicaSet/waits: pending (no), and has 1 specs`,
-		`specs of a row "" that is not listed: ["e"]`,
-		`specs of a row "row:unknown" that is not listed: ["d"]`,
+		`ReplicaSet/waits: pending (no), but has 1 specs`,
+		`specs of the unknown row "": ["e"]`,
+		`specs of the unknown row "row:unknown": ["d"]`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// Every numbered statement of the contract is in some row, and rows are of
-// statements that there are.
+// Every numbered statement of the contract has a row, and rows refer only to existing
+// statements.
 func TestEveryStatementHasARow(t *testing.T) {
 	inContract := statementsOf(t, filepath.Join(root, "controllers", "CONTRACT.md"))
 	covered := map[string]bool{}
 	for _, row := range rows.All() {
-		for _, clause := range row.Clauses() {
+		for _, clause := range row.StatementIDs() {
 			covered[clause] = true
 			if !inContract[clause] {
-				t.Errorf("%s: of the statement %q, which the contract does not have", row.ID(), clause)
+				t.Errorf("%s: the contract has no statement %q", row.ID(), clause)
 			}
 		}
 	}
 	for clause := range inContract {
 		if !covered[clause] {
-			t.Errorf("the contract's statement %q is in no row", clause)
+			t.Errorf("statement %q of the contract has no row", clause)
 		}
 	}
 }
@@ -113,7 +113,7 @@ var (
 	numbered = regexp.MustCompile(`^(\d+)\. `)
 )
 
-// statementsOf are the numbered statements of a contract, as "ReplicaSet 5".
+// statementsOf returns the numbered statements of a contract, such as "ReplicaSet 5".
 func statementsOf(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -126,7 +126,7 @@ func statementsOf(t *testing.T, path string) map[string]bool {
 			under, next = match[1], 1
 		} else if match := numbered.FindStringSubmatch(line); match != nil {
 			if match[1] != strconv.Itoa(next) {
-				t.Fatalf("%s: %s %s follows %d", path, under, match[1], next-1)
+				t.Fatalf("%s: %s: statement %s follows statement %d", path, under, match[1], next-1)
 			}
 			found[fmt.Sprintf("%s %d", under, next)] = true
 			next++

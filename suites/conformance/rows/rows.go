@@ -1,9 +1,9 @@
-// Package rows says, as data, what the conformance suite owes: a row for every
-// test that upstream has of the four controllers, and one for every statement of
-// controllers/CONTRACT.md that none of those tests puts to the question.
+// Package rows lists the behaviors that the conformance suite must test. It has a row
+// for every test that Kubernetes has of the four controllers. It also has a row for
+// every statement of controllers/CONTRACT.md that none of these tests covers.
 //
-// A row has one spec at least, unless it says why it has none. The suite's own
-// tests see to that.
+// Each row has at least one spec, or says why it has none. The tests of the suite
+// check this.
 package rows
 
 import (
@@ -11,27 +11,27 @@ import (
 	"slices"
 )
 
-// Row is a behaviour that the suite owes a spec.
+// Row is a behavior that the suite must test.
 type Row struct {
 	Controller Controller
-	// Name is that of upstream's test, or "statement N" if upstream has none.
+	// Name is the name of the Kubernetes test, or "statement N".
 	Name string
-	// Level is where upstream has the test.
+	// Level is the kind of test in Kubernetes.
 	Level Level
-	// Cases is how many specs there are: upstream's test is a table of so many.
+	// Cases is the number of specs. It is above 1 if the Kubernetes test is table-
+	// driven.
 	Cases int
-	// Statements are the numbers of those statements of the contract that the row
-	// puts to the question. A ReplicationController's are the ReplicaSet's, by
-	// which it goes too.
+	// Statements are the numbers of the statements that the row covers. Rows of
+	// ReplicationController use the statements of ReplicaSet.
 	Statements []int
-	// Pending is why the row has no spec; empty if it has one.
+	// Pending says why the row has no spec. It is empty if it has one.
 	Pending string
 }
 
-// Controller names what a row is about, as the contract's headings do.
+// Controller is the controller of a row, named like the headings of the contract.
 type Controller string
 
-// The controllers, in the contract's order. Restart is about all of them.
+// The controllers, in the order of the contract. Restart concerns all of them.
 const (
 	ReplicaSet            Controller = "ReplicaSet"
 	ReplicationController Controller = "ReplicationController"
@@ -40,14 +40,14 @@ const (
 	Restart               Controller = "Restart"
 )
 
-// Controllers are all of them, in the order in which tables show them.
+// Controllers are all controllers, in the order of tables.
 var Controllers = []Controller{ReplicaSet, ReplicationController, Deployment, Endpoints, Restart}
 
-// Level is where upstream tests a behaviour.
+// Level is the kind of test that Kubernetes has for a behavior.
 type Level string
 
-// The levels. What upstream runs as conformance is E2E; what it runs end to end
-// for itself alone is E2EOnly. A statement of the contract has none.
+// The levels. E2E is a Kubernetes conformance test, and E2EOnly any other e2e test.
+// A statement of the contract has the level Contract.
 const (
 	Integration Level = "integration"
 	E2E         Level = "conformance"
@@ -55,11 +55,12 @@ const (
 	Contract    Level = "contract"
 )
 
-// ID is the name that specs give of their row: "ReplicaSet/TestAdoption".
+// ID returns the name that specs use for the row, such as "ReplicaSet/TestAdoption".
 func (r Row) ID() string { return string(r.Controller) + "/" + r.Name }
 
-// Clauses are the row's statements by the contract's headings: "ReplicaSet 5".
-func (r Row) Clauses() []string {
+// StatementIDs returns the statements of the row with the heading of the contract,
+// such as "ReplicaSet 5".
+func (r Row) StatementIDs() []string {
 	heading := r.Controller
 	if heading == ReplicationController || heading == Restart {
 		heading = ReplicaSet
@@ -71,12 +72,12 @@ func (r Row) Clauses() []string {
 	return all
 }
 
-// All are the rows, in the order in which tables show them.
+// All returns the rows in the order of tables.
 func All() []Row {
 	return slices.Concat(replicaSet, replicationController, deployment, endpoints, restart)
 }
 
-// Find returns the row of that ID.
+// Find returns the row with the given ID.
 func Find(id string) (Row, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(r Row) bool { return r.ID() == id })
@@ -98,11 +99,11 @@ func e2eOnly(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2EOnly, Cases: 1, Statements: statements}
 }
 
-// statement is a row for one statement of the contract.
+// statement returns a row for one statement of the contract.
 func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
-func (r Row) cases(n int) Row { r.Cases = n; return r }
+func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
-func (r Row) pending(why string) Row { r.Pending = why; return r }
+func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

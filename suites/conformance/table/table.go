@@ -1,5 +1,6 @@
-// Package table shows what specs found: what each row, and each statement of the
-// contract, came to for every subject. It is pure: results go in, text comes out.
+// Package table renders the results of a run of the conformance suite. It shows the
+// result of each row and each statement of the contract, by subject. It does no I/O
+// except writing.
 package table
 
 import (
@@ -17,28 +18,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// State is what a spec came to.
+// State is the result of a spec.
 type State string
 
-// The states, the worst first.
+// The states, worst first.
 const (
 	Failed  State = "fail"
 	Skipped State = "skipped"
 	Passed  State = "pass"
-	NotRun  State = "-" // by a filter, say
+	NotRun  State = "-" // excluded by a filter
 )
 
-// Result is what one spec came to for one subject.
+// Result is the result of one spec for one subject.
 type Result struct {
 	Row      string        `json:"row"`  // its ID
 	Spec     string        `json:"spec"` // its text
 	Subject  string        `json:"subject"`
 	State    State         `json:"state"`
-	Reason   string        `json:"why,omitempty"` // it was skipped, or what failed
+	Reason   string        `json:"why,omitempty"` // why the spec failed or was skipped
 	Duration time.Duration `json:"took"`          // in nanoseconds
 }
 
-// Run is what one run of the suite found.
+// Run is the result of one run of the suite.
 type Run struct {
 	Kubernetes string   `json:"kubernetes"` // upstream's version
 	Provider   string   `json:"provider"`
@@ -47,42 +48,42 @@ type Run struct {
 	Results    []Result `json:"results"`
 }
 
-// JSON writes a run for programs.
+// JSON writes a run as JSON.
 func JSON(w io.Writer, run Run) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(run)
 }
 
-// Terminal writes a run for a person: statement by statement, and what did not
-// pass.
+// Terminal writes a table of statements for a terminal, with failed and skipped specs
+// below.
 func Terminal(w io.Writer, run Run) error {
 	t := pretty.NewWriter()
 	t.SetStyle(pretty.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	t.Style().Format.Footer = text.FormatDefault
 	header := pretty.Row{"statement", "specs"}
-	footer := pretty.Row{"all", len(specsOf(run.Results))}
+	footer := pretty.Row{"all", len(specTexts(run.Results))}
 	for _, subject := range run.Subjects {
 		header = append(header, subject)
 		footer = append(footer, summary(run.Results, subject))
 	}
 	t.AppendHeader(header)
-	for _, clause := range clauses() {
-		of := run.of(clause)
-		line := pretty.Row{clause, len(specsOf(of))}
+	for _, clause := range statementIDs() {
+		of := run.resultsOfStatement(clause)
+		line := pretty.Row{clause, len(specTexts(of))}
 		for _, subject := range run.Subjects {
 			line = append(line, summary(of, subject))
 		}
 		t.AppendRow(line)
 	}
 	t.AppendFooter(footer)
-	_, err := fmt.Fprintf(w, "%s\n%s", t.Render(), remarks(run))
+	_, err := fmt.Fprintf(w, "%s\n%s", t.Render(), failedAndSkipped(run))
 	return err
 }
 
-// remarks are the specs that failed or were skipped, and why.
-func remarks(run Run) string {
+// failedAndSkipped returns a line with the reason for each failed or skipped spec.
+func failedAndSkipped(run Run) string {
 	var b strings.Builder
 	for _, r := range run.Results {
 		if r.State == Failed || r.State == Skipped {
@@ -93,16 +94,15 @@ func remarks(run Run) string {
 	return b.String()
 }
 
-// clauses are the statements of the contract that rows are of, in the rows' order
-// of headings.
-func clauses() []string {
+// statementIDs returns the statements of all rows, sorted by heading and number.
+func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
-		all = append(all, row.Clauses()...)
+		all = append(all, row.StatementIDs()...)
 	}
 	order := func(clause string) (heading, number int) {
 		name, digits, _ := strings.Cut(clause, " ")
-		_, _ = fmt.Sscan(digits, &number) // made of a number by the rows
+		_, _ = fmt.Sscan(digits, &number) // StatementIDs formats a number
 		return slices.Index(rows.Controllers, rows.Controller(name)), number
 	}
 	slices.SortFunc(all, func(a, b string) int {
@@ -113,19 +113,19 @@ func clauses() []string {
 	return slices.Compact(all)
 }
 
-// of are the results that are about a statement.
-func (run Run) of(clause string) []Result {
+// resultsOfStatement returns the results of the rows that cover a statement.
+func (run Run) resultsOfStatement(clause string) []Result {
 	var some []Result
 	for _, result := range run.Results {
-		if row, ok := rows.Find(result.Row); ok && slices.Contains(row.Clauses(), clause) {
+		if row, ok := rows.Find(result.Row); ok && slices.Contains(row.StatementIDs(), clause) {
 			some = append(some, result)
 		}
 	}
 	return some
 }
 
-// ofRow are the results of a row.
-func (run Run) ofRow(row rows.Row) []Result {
+// resultsOfRow returns the results of a row.
+func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {
 		if result.Row == row.ID() {
@@ -135,8 +135,8 @@ func (run Run) ofRow(row rows.Row) []Result {
 	return some
 }
 
-// specsOf are the texts of the specs, each once.
-func specsOf(results []Result) []string {
+// specTexts returns the distinct specs of the results.
+func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
 		all = append(all, result.Row+": "+result.Spec)
@@ -145,8 +145,8 @@ func specsOf(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// states counts the results of a subject.
-func states(results []Result, subject string) map[State]int {
+// countStates counts the results of a subject by state.
+func countStates(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
 		if result.Subject == subject {
@@ -156,9 +156,9 @@ func states(results []Result, subject string) map[State]int {
 	return count
 }
 
-// summary says in a word what results of a subject come to.
+// summary returns the combined result of a subject, such as "FAIL 1 of 2".
 func summary(results []Result, subject string) string {
-	count := states(results, subject)
+	count := countStates(results, subject)
 	ran := count[Failed] + count[Passed]
 	switch {
 	case count[Failed] > 0:
@@ -174,11 +174,11 @@ func summary(results []Result, subject string) string {
 	}
 }
 
-// SummaryHead begins the head of the table that Markdown begins with.
+// SummaryHead is the beginning of the summary table in the Markdown page.
 const SummaryHead = "| Kubernetes "
 
-// overview is that table: what each controller came to.
-func (run Run) overview(b *strings.Builder) {
+// writeSummary writes the summary table: the results of each controller.
+func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
 	if run.Profile != "" {
 		where += ", profile " + run.Profile
@@ -190,22 +190,22 @@ func (run Run) overview(b *strings.Builder) {
 		var statements []string
 		for _, row := range rows.All() {
 			if row.Controller == controller {
-				statements = append(statements, row.Clauses()...)
-				of = append(of, run.ofRow(row)...)
+				statements = append(statements, row.StatementIDs()...)
+				of = append(of, run.resultsOfRow(row)...)
 			}
 		}
 		slices.Sort(statements)
-		fmt.Fprintf(b, "| %s | %d | %d |", controller, len(slices.Compact(statements)), len(specsOf(of)))
+		fmt.Fprintf(b, "| %s | %d | %d |", controller, len(slices.Compact(statements)), len(specTexts(of)))
 		for _, subject := range run.Subjects {
-			fmt.Fprintf(b, " %s |", tally(of, subject))
+			fmt.Fprintf(b, " %s |", stateCounts(of, subject))
 		}
 		b.WriteString("\n")
 	}
 }
 
-// tally says how many results of a subject came to what, the worst first.
-func tally(results []Result, subject string) string {
-	count := states(results, subject)
+// stateCounts returns the number of results of a subject by state, worst first.
+func stateCounts(results []Result, subject string) string {
+	count := countStates(results, subject)
 	var parts []string
 	for _, state := range []State{Failed, Skipped, Passed} {
 		if count[state] > 0 {
@@ -215,19 +215,19 @@ func tally(results []Result, subject string) string {
 	return cmp.Or(strings.Join(parts, ", "), string(NotRun))
 }
 
-// Markdown writes a run as a page: row by row, with what is pending.
+// Markdown writes a run as a page, with all rows and the reasons of pending rows.
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
-	fmt.Fprintf(&b, "What the specs of `suites/conformance` found on the provider `%s`, against upstream's controllers of Kubernetes %s. Written by `make conformance-table`; a test keeps it in step with the list of rows. A row is a test of upstream's, named as there, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of those puts to the question; numbers are the statements that a row is about.\n", run.Provider, run.Kubernetes)
+	fmt.Fprintf(&b, "Results of the specs in `suites/conformance` on provider `%s`. The upstream subject is kube-controller-manager of Kubernetes %s. `make conformance-table` writes this page, and a test requires that it has a line for each spec. A row is a test of Kubernetes, with its name, or a statement of [CONTRACT.md](../../controllers/CONTRACT.md) that none of these tests covers. The numbers are the statements that a row covers.\n", run.Provider, run.Kubernetes)
 	b.WriteString("\n")
-	run.overview(&b)
+	run.writeSummary(&b)
 	for _, controller := range rows.Controllers {
 		fmt.Fprintf(&b, "\n## %s\n\n", controller)
 		fmt.Fprintf(&b, "| row | statements | spec | %s |\n|---|---|---|%s\n", strings.Join(run.Subjects, " | "), strings.Repeat("---|", len(run.Subjects)))
 		for _, row := range rows.All() {
 			if row.Controller == controller {
-				run.lines(&b, row)
+				run.writeRow(&b, row)
 			}
 		}
 	}
@@ -235,8 +235,8 @@ func Markdown(w io.Writer, run Run) error {
 	return err
 }
 
-// lines writes a row: a line for each of its specs.
-func (run Run) lines(b *strings.Builder, row rows.Row) {
+// writeRow writes a line for each spec of a row.
+func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	if row.Pending != "" {
 		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
 		return
@@ -256,7 +256,7 @@ func (run Run) lines(b *strings.Builder, row rows.Row) {
 	}
 }
 
-// Prefix is how every line of a row begins.
+// Prefix returns the first cells of every line of a row.
 func Prefix(row rows.Row) string {
 	numbers := make([]string, len(row.Statements))
 	for i, number := range row.Statements {

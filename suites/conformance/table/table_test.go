@@ -20,7 +20,7 @@ var run = Run{
 	},
 }
 
-// A statement is as good as the worst of its specs, of whatever kind they are.
+// The result of a statement is the worst result of its specs, for all controllers.
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
 	if err := Terminal(&out, run); err != nil {
@@ -38,7 +38,7 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	if strings.Index(out.String(), "ReplicaSet 9") > strings.Index(out.String(), "ReplicaSet 10") {
-		t.Errorf("statements are not in the order of their numbers:\n%s", out.String())
+		t.Errorf("statements are not sorted by number:\n%s", out.String())
 	}
 }
 
@@ -79,6 +79,6 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(back, run) {
-		t.Errorf("got back %+v", back)
+		t.Errorf("decoded %+v", back)
 	}
 }

@@ -10,21 +10,21 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SetSpec says what ReplicaSet or ReplicationController to make. Its pods' labels
-// are app=NAME, and so is its selector, unless they are given.
-type SetSpec struct {
+// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController. By default, its
+// selector and its pods have the label app=NAME.
+type ReplicaOwnerSpec struct {
 	Kind, Name       string
 	Replicas         int32
 	MinReadySeconds  int32
 	Selector, Labels map[string]string
-	// Pods changes the template of its pods.
+	// Pods edits the pod template.
 	Pods func(*corev1.PodTemplateSpec)
 }
 
-// Build makes the object.
-func (s SetSpec) Build() Object {
+// Build returns the object.
+func (s ReplicaOwnerSpec) Build() Object {
 	meta := metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{"app": s.Name}}
-	template := Template(s.Name)
+	template := PodTemplate(s.Name)
 	if s.Labels != nil {
 		template.Labels = s.Labels
 	}
@@ -45,12 +45,12 @@ func (s SetSpec) Build() Object {
 	}}
 }
 
-// NewDeployment makes a Deployment of pods with the label app=NAME.
+// NewDeployment returns a Deployment whose pods have the label app=NAME.
 func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Template: Template(name),
+			Replicas: &replicas, Template: PodTemplate(name),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
 		},
 	}
@@ -60,7 +60,7 @@ func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment
 	return d
 }
 
-// NewService makes a Service with one port, 80, which leads to 8080.
+// NewService returns a Service with port 80 and the named target port http.
 func NewService(name string, selector map[string]string, edits ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Selector: selector,
@@ -72,7 +72,7 @@ func NewService(name string, selector map[string]string, edits ...func(*corev1.S
 	return s
 }
 
-// NewEndpoints makes Endpoints of one ready address.
+// NewEndpoints returns Endpoints with one ready address.
 func NewEndpoints(name, ip string) *rawEndpoints {
 	e := &rawEndpoints{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	subset := slices.Grow(e.Subsets, 1)[:1]
@@ -82,9 +82,9 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 	return e
 }
 
-// NewPod makes a pod of nobody.
+// NewPod returns a pod without an owner.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
-	template := Template(name)
+	template := PodTemplate(name)
 	template.Labels = labels
 	for _, edit := range edits {
 		edit(&template)
@@ -93,8 +93,8 @@ func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemp
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
-// Template is that of pods that do nothing and have the label app=NAME.
-func Template(name string) corev1.PodTemplateSpec {
+// PodTemplate returns a template for pods that only pause and have the label app=NAME.
+func PodTemplate(name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
@@ -109,29 +109,29 @@ func Template(name string) corev1.PodTemplateSpec {
 	}
 }
 
-// Held keeps pods from every node, so that they stay Pending until the spec itself
-// gives them another status, and so that no kubelet does.
-func Held(pods *corev1.PodTemplateSpec) {
+// Unschedulable adds a node selector that matches no node. The pods stay Pending, and
+// no kubelet changes the status that a spec gives them.
+func Unschedulable(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
 
-// Finalizer is on what is to stay when it is deleted: pods, and what controls them.
+// Finalizer keeps deleted pods and their owners terminating until a spec removes it.
 const Finalizer = "gauntlet/stays"
 
-// Staying has pods stay when they are deleted, terminating.
-func Staying(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
+// WithFinalizer keeps deleted pods terminating.
+func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
-// HeldStaying is both.
-func HeldStaying(pods *corev1.PodTemplateSpec) {
-	Held(pods)
-	Staying(pods)
+// UnschedulableWithFinalizer combines Unschedulable and WithFinalizer.
+func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
+	Unschedulable(pods)
+	WithFinalizer(pods)
 }
 
-// Stranded puts pods on a node that is not there, where they stay, terminating or not:
-// no kubelet sees to them, nor does the garbage collector of pods, which ends those at
-// once that terminate without a node, but one whose node it misses after 40 s only.
-func Stranded(pods *corev1.PodTemplateSpec) {
+// OnMissingNode assigns pods to a node that does not exist and adds Finalizer. No
+// kubelet updates these pods. The pod garbage collector deletes terminating pods
+// without a node at once, but waits 40 s before it deletes pods on a missing node.
+func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
-	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0) // which a kubelet would end
-	Staying(pods)
+	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
+	WithFinalizer(pods)
 }

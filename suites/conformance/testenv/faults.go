@@ -2,7 +2,6 @@ package testenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -15,26 +14,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Profile is a set of faults that are in force while specs run.
+// Profile is a set of faults that are active while specs run.
 type Profile struct {
 	Name string
-	// Description says what goes wrong.
+	// Description says what the faults do.
 	Description string
 	Faults      []FaultSpec
 }
 
-// FaultSpec is a fault of the catalogue and its parameters, as scenarios have them.
+// FaultSpec is a fault of the catalog and its parameters, as in a scenario.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles are those that there are. None has what upstream fails by a known weakness,
-// whatever a spec is about (harness/check/TRAPS.md; suites/regression has a scenario of
-// each): with a watch that lags, lost answers to updates of Endpoints (44), and, where
-// status updates err, refused updates of ReplicaSets (3), one of which in the middle of a
-// scale also changes its proportions (6). Ours has neither weakness; there is no profile
-// that shows it.
+// Profiles are all profiles. They avoid combinations of faults that make upstream fail
+// because of a known upstream issue. docs/known-upstream-issues.md describes these
+// issues, and suites/regression has a scenario for each. One such combination is a
+// lagging watch and lost responses to updates of Endpoints. Another is failing status
+// updates and rejected updates of ReplicaSets; a rejected update during a scale also
+// changes its proportions.
 var Profiles = []Profile{{
 	Name:        "steady",
-	Description: "every watch lags, one request in ten errs, but for updates of ReplicaSets, and the answer of one create in twenty is lost",
+	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",
 	Faults: []FaultSpec{
 		{"watch-delay", "{resource: pods, delay: 150ms}"},
 		{"watch-delay", "{resource: replicasets.apps, delay: 100ms}"},
@@ -57,7 +56,7 @@ var Profiles = []Profile{{
 	},
 }}
 
-// FindProfile returns the profile of that name; nil for "".
+// FindProfile returns the profile with the given name, or nil if the name is empty.
 func FindProfile(name string) (*Profile, error) {
 	if name == "" {
 		return nil, nil
@@ -72,29 +71,29 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// healWithin bounds the healing of a fault.
-const healWithin = 30 * time.Second
+// healTimeout bounds the healing of a fault.
+const healTimeout = 30 * time.Second
 
-// inject puts a fault in force. Its place among the spec's faults seeds what it
-// draws.
-func (w *Env) inject(ctx context.Context, spec FaultSpec, namespace string, place int) (heal func(context.Context) error, err error) {
+// inject injects a fault. The index of the fault in its spec is part of its random
+// seed.
+func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return nil, err
 	}
 	seed := fnv.New64a()
-	fmt.Fprintf(seed, "%s %d", namespace, place)
+	fmt.Fprintf(seed, "%s %d", namespace, index)
 	env := &faults.Env{
-		Rand:  rand.New(rand.NewPCG(w.options.Seed, seed.Sum64())),
-		Proxy: w.proxy, Subject: w.subject, Admin: w.admin,
-		Provider: w.options.Provider, Namespace: namespace, Clock: clock.RealClock{},
-		Report: faults.NewReporter(w.witness, place, spec.Kind),
+		Rand:  rand.New(rand.NewPCG(e.options.Seed, seed.Sum64())),
+		Proxy: e.proxy, Subject: e.subject, Admin: e.admin,
+		Provider: e.options.Provider, Namespace: namespace, Clock: clock.RealClock{},
+		Report: faults.NewReporter(e.recorder, index, spec.Kind),
 	}
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
 		defer cancel()
 		return faults.Heal(ctx, fault, env)
 	}, nil
@@ -110,13 +109,4 @@ func newFault(spec FaultSpec) (faults.Fault, error) {
 		return nil, err
 	}
 	return kind.New(params)
-}
-
-// healAll heals what is in force, the last first.
-func healAll(ctx context.Context, heals []func(context.Context) error) error {
-	var all []error
-	for i := len(heals) - 1; i >= 0; i-- {
-		all = append(all, heals[i](ctx))
-	}
-	return errors.Join(all...)
 }

@@ -5,13 +5,17 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Object is an object of the API.
+// Object is an API object.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -19,51 +23,60 @@ type Object interface {
 
 type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the deprecated API is the subject
 
-// Ref names an object of a spec's namespace.
+// Ref identifies an object in the namespace of a spec.
 type Ref struct{ Kind, Name string }
 
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// The kinds that specs have to do with.
+// The kinds that specs use.
 const (
-	PodKind                   = "Pod"
-	ReplicaSetKind            = "ReplicaSet"
-	ReplicationControllerKind = "ReplicationController"
-	DeploymentKind            = "Deployment"
-	ServiceKind               = "Service"
-	EndpointsKind             = "Endpoints"
+	PodKind                   = string(scenario.Pod)
+	ReplicaSetKind            = string(scenario.ReplicaSet)
+	ReplicationControllerKind = string(scenario.ReplicationController)
+	DeploymentKind            = string(scenario.Deployment)
+	ServiceKind               = string(scenario.Service)
+	EndpointsKind             = string(scenario.Endpoints)
 	eventKind                 = "Event"
 	serviceAccountKind        = "ServiceAccount"
 	resourceQuotaKind         = "ResourceQuota"
 )
 
-// kind is how a kind of objects is reached.
+// kind describes how to reach the objects of one kind.
 type kind struct {
 	name, resource string
-	// recorded is what histories call the resource.
-	recorded string
-	example  Object
-	client   func(kubernetes.Interface) rest.Interface
+	// qualified is the resource with its API group, as in histories: "replicasets.apps".
+	qualified string
+	example   Object
 }
 
-func core(client kubernetes.Interface) rest.Interface { return client.CoreV1().RESTClient() }
-func apps(client kubernetes.Interface) rest.Interface { return client.AppsV1().RESTClient() }
+// kinds are the kinds that the store of a namespace watches.
+var kinds = kindsOf(&corev1.Pod{}, &appsv1.ReplicaSet{}, &corev1.ReplicationController{}, &appsv1.Deployment{},
+	&corev1.Service{}, &rawEndpoints{}, &corev1.Event{}, &corev1.ServiceAccount{}, &corev1.ResourceQuota{})
 
-// kinds is the table of all: what a namespace's store watches.
-var kinds = []kind{
-	{PodKind, "pods", "pods", &corev1.Pod{}, core},
-	{ReplicaSetKind, "replicasets", "replicasets.apps", &appsv1.ReplicaSet{}, apps},
-	{ReplicationControllerKind, "replicationcontrollers", "replicationcontrollers", &corev1.ReplicationController{}, core},
-	{DeploymentKind, "deployments", "deployments.apps", &appsv1.Deployment{}, apps},
-	{ServiceKind, "services", "services", &corev1.Service{}, core},
-	{EndpointsKind, "endpoints", "endpoints", &rawEndpoints{}, core},
-	{eventKind, "events", "events", &corev1.Event{}, core},
-	{serviceAccountKind, "serviceaccounts", "serviceaccounts", &corev1.ServiceAccount{}, core},
-	{resourceQuotaKind, "resourcequotas", "resourcequotas", &corev1.ResourceQuota{}, core},
+// kindsOf returns the kinds of the objects. The scheme of client-go has their names.
+func kindsOf(examples ...Object) []kind {
+	var found []kind
+	for _, example := range examples {
+		registered, _, err := scheme.Scheme.ObjectKinds(example)
+		if err != nil {
+			panic(err) // kinds has a type that is not an API object
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(registered[0])
+		found = append(found, kind{registered[0].Kind, resource.Resource, resource.GroupResource().String(), example})
+	}
+	return found
 }
 
-// ResourceOf is what faults and histories call the resource of a kind.
-func ResourceOf(kind string) string { return kindNamed(kind).recorded }
+// client returns the REST client for the API group of the kind.
+func (k kind) client(c kubernetes.Interface) rest.Interface {
+	if k.resource == k.qualified {
+		return c.CoreV1().RESTClient()
+	}
+	return c.AppsV1().RESTClient()
+}
+
+// ResourceOf returns the name that faults and histories use for the resource of a kind.
+func ResourceOf(kind string) string { return kindNamed(kind).qualified }
 
 func kindNamed(name string) kind {
 	for _, k := range kinds {
@@ -71,15 +84,15 @@ func kindNamed(name string) kind {
 			return k
 		}
 	}
-	panic(fmt.Sprintf("no kind %q in the table of kinds", name)) // a spec's mistake
+	panic(fmt.Sprintf("kind %q is not in the table of kinds", name)) // a mistake in a spec
 }
 
-// RefOf names an object by its Go type.
+// RefOf returns the Ref of an object, with the kind of its Go type.
 func RefOf(o Object) Ref {
 	for _, k := range kinds {
 		if fmt.Sprintf("%T", k.example) == fmt.Sprintf("%T", o) {
 			return Ref{k.name, o.GetName()}
 		}
 	}
-	panic(fmt.Sprintf("no kind of %T in the table of kinds", o)) // a spec's mistake
+	panic(fmt.Sprintf("type %T is not in the table of kinds", o)) // a mistake in a spec
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Be is a matcher for answers of a type, in the spec's own words: it wants the
-// answer to be what the words say.
-func Be[T any](is func(T) bool, what string, args ...any) types.GomegaMatcher {
-	return &be[T]{is, fmt.Sprintf(what, args...)}
+// Satisfy returns a matcher that accepts a T if the predicate is true. The format and
+// its arguments describe the expected value in failure messages.
+func Satisfy[T any](predicate func(T) bool, format string, args ...any) types.GomegaMatcher {
+	return &satisfyMatcher[T]{predicate, fmt.Sprintf(format, args...)}
 }
 
-type be[T any] struct {
-	is   func(T) bool
-	what string
+type satisfyMatcher[T any] struct {
+	predicate func(T) bool
+	text      string
 }
 
-func (m *be[T]) Match(actual any) (bool, error) {
+func (m *satisfyMatcher[T]) Match(actual any) (bool, error) {
 	typed, ok := actual.(T)
 	if !ok {
-		return false, fmt.Errorf("expected %s: a %T, found a %T", m.what, *new(T), actual)
+		return false, fmt.Errorf("expected %s: a %T, found a %T", m.text, *new(T), actual)
 	}
-	return m.is(typed), nil
+	return m.predicate(typed), nil
 }
 
-func (m *be[T]) FailureMessage(any) string        { return m.what }
-func (m *be[T]) NegatedFailureMessage(any) string { return "not " + m.what }
+func (m *satisfyMatcher[T]) FailureMessage(any) string        { return m.text }
+func (m *satisfyMatcher[T]) NegatedFailureMessage(any) string { return "not " + m.text }

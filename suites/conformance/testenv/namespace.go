@@ -25,42 +25,43 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
-// Namespace is where one spec lives. What it does, it does as an admin would, and
-// fails the spec if that is refused.
+// Namespace is the namespace of one spec. Its methods send requests as an
+// administrator and fail the spec if the API server rejects them.
 type Namespace struct {
 	Name  string
-	world *Env
+	env   *Env
 	store *store
-	// heals undo what goes wrong at the moment, in the order in which it was injected.
-	heals    []func(context.Context) error
-	injected int // faults so far
-	barriers int // so far
-	// stop ends the watches, which group waits for.
+	// heals heal the active faults, in the order of their injection.
+	heals        run.Teardowns
+	injected     int // number of injected faults
+	barrierCount int
+	// stop ends the watches. Cleanup waits for group.
 	stop  context.CancelFunc
 	group sync.WaitGroup
 }
 
-// NewNamespace makes a namespace and returns when pods can be made in it. Whatever the
-// world's profile has goes wrong from then on, unless calm. The caller is to Leave.
-func (w *Env) NewNamespace(ctx context.Context, calm bool) (*Namespace, error) {
-	if err := w.broken(); err != nil {
+// NewNamespace creates a namespace and waits until it accepts pods. It injects the
+// faults of the profile if withProfile is true. The caller must call Cleanup.
+func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, error) {
+	if err := e.componentErr(); err != nil {
 		return nil, err
 	}
-	made, err := w.admin.CoreV1().Namespaces().Create(ctx,
+	created, err := e.admin.CoreV1().Namespaces().Create(ctx,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: map[string]string{specLabel: "true"}}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Namespace{Name: made.Name, world: w, store: newStore(), stop: stop}
-	n.store.watch(watching, w.admin, n.Name, &n.group)
-	w.witness.begin(n.store.touch)
-	_, err = n.await(ctx, Query{"every watch and the default service account", func(v *View) any {
+	n := &Namespace{Name: created.Name, env: e, store: newStore(), stop: stop}
+	n.store.watch(watching, e.admin, n.Name, &n.group)
+	e.recorder.reset(n.store.notify)
+	_, err = n.await(ctx, Query{"the initial lists of all watches and ServiceAccount/default", func(v *View) any {
 		return len(v.store.synced) == len(kinds) && v.Has(Ref{serviceAccountKind, "default"})
 	}}, gomega.BeTrue())
-	if err == nil && w.options.Profile != nil && !calm {
+	if err == nil && e.options.Profile != nil && withProfile {
 		err = n.injectProfile(ctx)
 	}
 	if err != nil {
@@ -69,45 +70,45 @@ func (w *Env) NewNamespace(ctx context.Context, calm bool) (*Namespace, error) {
 	return n, nil
 }
 
-// specLabel tells the namespaces of specs from others.
+// specLabel marks the namespaces of specs.
 const specLabel = "gauntlet/spec"
 
-// leaveWithin bounds the end of a namespace, but for its being gone.
-const leaveWithin = 30 * time.Second
+// cleanupTimeout bounds Cleanup, which does not wait until the namespace is gone.
+const cleanupTimeout = 30 * time.Second
 
-// Cleanup heals whatever goes wrong, has the namespace removed with all that is in
-// it, and says what did not hold that always should.
+// Cleanup heals all faults and deletes the namespace. Its error contains a violation
+// of an invariant that no wait has reported.
 func (n *Namespace) Cleanup(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	all := []error{healAll(ctx, n.heals)}
-	n.world.witness.begin(nil)
+	all := []error{n.heals.Run(ctx)}
+	n.env.recorder.reset(nil)
 	n.store.mu.Lock()
-	if n.store.violation != "" && !n.store.told {
-		all = append(all, errors.New(n.store.violation+n.tail(&View{n.store})))
+	if n.store.violation != "" && !n.store.reported {
+		all = append(all, errors.New(n.store.violation+n.failureContext(&View{n.store})))
 	}
 	n.store.mu.Unlock()
-	err := n.world.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
+	err := n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		all = append(all, err)
 	}
-	all = append(all, n.world.letGo(ctx, n.Name))
+	all = append(all, n.env.removeFinalizers(ctx, n.Name))
 	n.stop()
 	n.group.Wait()
 	return errors.Join(all...)
 }
 
-// letGo removes the finalizer that has pods stay, and what controls them.
-func (w *Env) letGo(ctx context.Context, namespace string) error {
+// removeFinalizers removes Finalizer from all objects of a namespace.
+func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	var all []error
 	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {
-		all = append(all, w.letGoOf(ctx, namespace, kindNamed(name)))
+		all = append(all, e.removeFinalizersOf(ctx, namespace, kindNamed(name)))
 	}
 	return errors.Join(all...)
 }
 
-func (w *Env) letGoOf(ctx context.Context, namespace string, k kind) error {
-	client := k.client(w.admin)
+func (e *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) error {
+	client := k.client(e.admin)
 	list, err := client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Get()
 	if err != nil {
 		return err
@@ -126,21 +127,21 @@ func (w *Env) letGoOf(ctx context.Context, namespace string, k kind) error {
 	})
 }
 
-// injectProfile puts the profile's faults in force.
+// injectProfile injects the faults of the profile.
 func (n *Namespace) injectProfile(ctx context.Context) error {
-	if err := n.world.canFail(); err != nil {
-		return fmt.Errorf("profile %s: %w", n.world.options.Profile.Name, err)
+	if err := n.env.proxyMissing(); err != nil {
+		return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
 	}
-	for _, fault := range n.world.options.Profile.Faults {
+	for _, fault := range n.env.options.Profile.Faults {
 		if err := n.inject(ctx, fault); err != nil {
-			return fmt.Errorf("profile %s: %w", n.world.options.Profile.Name, err)
+			return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
 		}
 	}
 	return nil
 }
 
 func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
-	heal, err := n.world.inject(ctx, fault, n.Name, n.injected)
+	heal, err := n.env.inject(ctx, fault, n.Name, n.injected)
 	if err != nil {
 		return err
 	}
@@ -149,12 +150,12 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 	return nil
 }
 
-// Inject has something go wrong between the subject and the API server: a fault of
-// the catalogue, with parameters as scenarios have them. It is healed by heal, or
-// with everything else. Where there is no way to do it the spec is skipped.
+// Inject injects a fault of the catalog between the subject and the API server. Its
+// parameters are those of scenarios. Call heal to heal it earlier than the other
+// faults. The spec is skipped if the provider has no fault proxy.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
-	n.needsProxy()
+	n.requireProxy()
 	gomega.Expect(n.inject(ctx, FaultSpec{kind, params})).To(gomega.Succeed())
 	undo := n.heals[len(n.heals)-1]
 	return func(ctx context.Context) {
@@ -163,46 +164,46 @@ func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(
 	}
 }
 
-// Heal ends everything that goes wrong.
+// Heal heals all active faults.
 func (n *Namespace) Heal(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	heals := n.heals
 	n.heals = nil
-	gomega.Expect(healAll(ctx, heals)).To(gomega.Succeed())
+	gomega.Expect(heals.Run(ctx)).To(gomega.Succeed())
 }
 
-// Create makes an object and returns it as the API server has it.
+// Create creates an object and reads the response into it.
 func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryCreate(ctx, o)).To(gomega.Succeed())
 	return RefOf(o)
 }
 
-// TryCreate is Create that may be refused.
+// TryCreate is Create, but returns an error.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	tried := 0
-	if err := insist(ctx, func() error {
+	if err := retryServerErrors(ctx, func() error {
 		tried++
 		err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o)
-		if tried > 1 && apierrors.IsAlreadyExists(err) { // by the try that got no answer
+		if tried > 1 && apierrors.IsAlreadyExists(err) { // an earlier attempt succeeded
 			return n.rest(k).Get().Namespace(n.Name).Resource(k.resource).Name(o.GetName()).Do(ctx).Into(o)
 		}
 		return err
 	}); err != nil {
 		return err
 	}
-	return n.see(ctx, k, o)
+	return n.waitObserved(ctx, k, o)
 }
 
-// WouldCreate asks whether the API server would make an object, which it does not.
+// WouldCreate returns the error of a dry-run create.
 func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	return n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Param("dryRun", metav1.DryRunAll).Body(o).Do(ctx).Error()
 }
 
-// CreatePods makes so many pods, several at a time. They may share what they are
-// made of, such as labels: each is copied before the answers are read into it.
+// CreatePods creates several pods in parallel. It copies each pod first, because pods
+// may share maps.
 func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *corev1.Pod) {
 	ginkgo.GinkgoHelper()
 	group, ctx := errgroup.WithContext(ctx)
@@ -214,18 +215,18 @@ func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *
 	gomega.Expect(group.Wait()).To(gomega.Succeed())
 }
 
-// Patch merges a patch in JSON into an object.
+// Patch sends a JSON merge patch.
 func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
 }
 
-// TryPatch is Patch that may be refused.
+// TryPatch is Patch, but returns an error.
 func (n *Namespace) TryPatch(ctx context.Context, ref Ref, merge string, args ...any) error {
 	return n.patch(ctx, ref, "", fmt.Sprintf(merge, args...))
 }
 
-// PatchSubresource merges a patch in JSON into an object's "status" or "scale".
+// PatchSubresource sends a JSON merge patch to a subresource: "status" or "scale".
 func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
@@ -237,20 +238,20 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	if subresource != "" {
 		request = request.SubResource(subresource)
 	}
-	var answer runtime.Object
-	if err := insist(ctx, func() (err error) {
-		answer, err = request.Body([]byte(merge)).Do(ctx).Get()
+	var response runtime.Object
+	if err := retryServerErrors(ctx, func() (err error) {
+		response, err = request.Body([]byte(merge)).Do(ctx).Get()
 		return err
 	}); err != nil {
 		return err
 	}
-	return n.see(ctx, k, answer)
+	return n.waitObserved(ctx, k, response)
 }
 
-// insist sends a write again that the API server failed at, as when etcd does not answer
-// in time on a slow machine: that says nothing of what a spec is about. The try before
-// may have done it all the same.
-func insist(ctx context.Context, write func() error) error {
+// retryServerErrors retries a write while the API server responds with a status of 500
+// or more. On a slow machine etcd may be too slow, which is not what specs test. An
+// earlier attempt may have succeeded.
+func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
@@ -263,10 +264,10 @@ func insist(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// see returns when the store has what an answer shows, so that no spec takes what
-// was before for what comes of it.
-func (n *Namespace) see(ctx context.Context, k kind, answer runtime.Object) error {
-	written, err := meta.Accessor(answer)
+// waitObserved waits until the store has the version of a response. Afterwards, no
+// query returns an older state.
+func (n *Namespace) waitObserved(ctx context.Context, k kind, response runtime.Object) error {
+	written, err := meta.Accessor(response)
 	if err != nil {
 		return err
 	}
@@ -274,13 +275,13 @@ func (n *Namespace) see(ctx context.Context, k kind, answer runtime.Object) erro
 	if err != nil {
 		return err
 	}
-	_, err = n.await(ctx, Query{"the watch of " + k.resource + " to bring what was written", func(v *View) any {
+	_, err = n.await(ctx, Query{"the watch of " + k.resource + " to deliver the write", func(v *View) any {
 		return v.store.seen[k.name] >= version
 	}}, gomega.BeTrue())
 	return err
 }
 
-// Get reads something of an object, or one of its subresources, into an object.
+// Get reads an object, or a subresource of it, into an object.
 func (n *Namespace) Get(ctx context.Context, ref Ref, subresource string, into Object) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
@@ -291,8 +292,7 @@ func (n *Namespace) Get(ctx context.Context, ref Ref, subresource string, into O
 	gomega.Expect(request.Do(ctx).Into(into)).To(gomega.Succeed(), "reading %s", ref)
 }
 
-// Replace reads an object into one, edits it, and writes it back as a whole, as
-// kubectl replace does.
+// Replace reads an object, edits it and updates it, as kubectl replace does.
 func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	ginkgo.GinkgoHelper()
 	k, ref := kindNamed(RefOf(o).Kind), RefOf(o)
@@ -302,11 +302,11 @@ func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(o).Do(ctx).Into(o); err != nil {
 			return err
 		}
-		return n.see(ctx, k, o)
+		return n.waitObserved(ctx, k, o)
 	})).To(gomega.Succeed(), "replacing %s", ref)
 }
 
-// PutScale reads an object's scale, sets its replicas and writes it back.
+// PutScale reads the scale subresource, sets spec.replicas and updates it.
 func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
@@ -317,16 +317,17 @@ func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).SubResource("scale").Body(&scale).Do(ctx).Into(&scale); err != nil {
 			return err
 		}
-		return n.see(ctx, k, &scale)
+		return n.waitObserved(ctx, k, &scale)
 	})).To(gomega.Succeed(), "scaling %s", ref)
 }
 
-// Delete begins the deletion of an object, with a propagation, or the default's "".
+// Delete deletes an object without waiting. An empty propagation policy means the
+// default.
 func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.DeletionPropagation) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
 	tried := 0
-	gomega.Expect(insist(ctx, func() error {
+	gomega.Expect(retryServerErrors(ctx, func() error {
 		tried++
 		err := n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(deleteOptions(propagation)).Do(ctx).Error()
 		if tried > 1 && apierrors.IsNotFound(err) {
@@ -336,7 +337,8 @@ func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.Dele
 	})).To(gomega.Succeed(), "deleting %s", ref)
 }
 
-// DeleteAll begins the deletion of all objects of a kind that have a label.
+// DeleteAll deletes the objects of a kind that a label selector selects, without
+// waiting.
 func (n *Namespace) DeleteAll(ctx context.Context, kind, selector string) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(kind)
@@ -351,19 +353,20 @@ func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions
 	return &metav1.DeleteOptions{PropagationPolicy: &propagation}
 }
 
-// DeleteNamespace begins the deletion of the namespace itself.
+// DeleteNamespace deletes the namespace itself, without waiting.
 func (n *Namespace) DeleteNamespace(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(n.world.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
+	gomega.Expect(n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
 }
 
-// Restart ends the subject, with its time to finish, and starts it again. It leads
-// when its lease lets it. Where it stands by itself the spec is skipped.
+// Restart terminates all replicas of the subject gracefully and starts them again. It
+// does not wait until a replica holds the lease. The spec is skipped if the subject
+// runs in pods.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	subject := n.world.subject
+	subject := n.env.subject
 	if subject == nil {
-		ginkgo.Skip(fmt.Sprintf("on %s the subject stands by itself", n.world.options.Provider))
+		ginkgo.Skip(fmt.Sprintf("on %s the subject runs in pods, which gauntlet cannot restart", n.env.options.Provider))
 	}
 	for _, replica := range subject.Replicas() {
 		_, err := subject.Terminate(ctx, replica)
@@ -372,83 +375,83 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// NeedsKubelet skips the spec where nodes are simulated.
-func (n *Namespace) NeedsKubelet(why string) {
+// RequireKubelets skips the spec if the nodes are simulated.
+func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
-	if n.world.simulated {
+	if n.env.simulatedNodes {
 		ginkgo.Skip("needs a real kubelet: " + why)
 	}
 }
 
-// NeedsSimulation skips the spec where kubelets are real: they put right what others
-// write into a pod's status.
-func (n *Namespace) NeedsSimulation(why string) {
+// RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet
+// reverts changes of a pod status.
+func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
-	if !n.world.simulated {
+	if !n.env.simulatedNodes {
 		ginkgo.Skip("needs simulated kubelets: " + why)
 	}
 }
 
-// Requests are those that the subject has sent about a resource of the namespace:
-// Requests("create", "pods"). Where nobody has seen them the spec is skipped.
+// Requests returns the subject's requests for a resource of the namespace, such as
+// Requests("create", "pods"). The spec is skipped if the provider has no fault proxy.
 func (n *Namespace) Requests(verb, resource string) []history.Request {
 	ginkgo.GinkgoHelper()
-	n.needsProxy()
-	return n.world.witness.requests(n.Name, verb, resource)
+	n.requireProxy()
+	return n.env.recorder.requests(n.Name, verb, resource)
 }
 
-func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.world.admin) }
+func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.env.admin) }
 
-// needsProxy skips the spec where nothing stands between the subject and the API
-// server.
-func (n *Namespace) needsProxy() {
+// requireProxy skips the spec if the provider has no fault proxy.
+func (n *Namespace) requireProxy() {
 	ginkgo.GinkgoHelper()
-	if err := n.world.canFail(); err != nil {
+	if err := n.env.proxyMissing(); err != nil {
 		ginkgo.Skip(err.Error())
 	}
 }
 
-// Deliveries asks whether the subject has been told of an object as it is now. Where
-// nobody would know the spec is skipped.
-func (n *Namespace) Deliveries(ref Ref) Query {
+// LatestDelivered returns a query for a bool: whether a watch delivered the
+// current version of an object to the subject. The spec is skipped if the provider has
+// no fault proxy.
+func (n *Namespace) LatestDelivered(ref Ref) Query {
 	ginkgo.GinkgoHelper()
-	n.needsProxy()
-	return Query{fmt.Sprintf("the subject to be told of %s", ref), func(v *View) any {
+	n.requireProxy()
+	return Query{fmt.Sprintf("the latest version of %s to be delivered to the subject", ref), func(v *View) any {
 		object := v.store.objects[ref]
 		if object == nil {
 			return false
 		}
 		version, err := history.ParseVersion(object.GetResourceVersion())
-		return err == nil && n.world.witness.told(kindNamed(ref.Kind).recorded, n.Name, ref.Name) >= version
+		return err == nil && n.env.recorder.delivered(kindNamed(ref.Kind).qualified, n.Name, ref.Name) >= version
 	}}
 }
 
-// Fired asks how often the faults of a kind have fired.
-func (n *Namespace) Fired(kind string) Query {
-	return Query{"the fault " + kind + " to fire", func(*View) any { return n.world.witness.fired(kind) }}
+// FaultsFired returns a query for an int: how often the faults of a kind have fired.
+func (n *Namespace) FaultsFired(kind string) Query {
+	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }
 
-// Gone waits until the namespaces of all specs are gone. A pod whose create was under
-// way when its namespace was left has yet to be let go.
-func (w *Env) Gone(ctx context.Context) error {
+// WaitNamespacesGone waits until the namespaces of all specs are gone. It removes
+// finalizers repeatedly, because a create may have been in flight during Cleanup.
+func (e *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond
 	var names []string
 	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
-		left, err := w.admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: specLabel})
+		left, err := e.admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: specLabel})
 		if err != nil {
 			return false, err
 		}
 		names = nil
 		for _, namespace := range left.Items {
 			names = append(names, namespace.Name)
-			if err := w.letGo(ctx, namespace.Name); err != nil {
+			if err := e.removeFinalizers(ctx, namespace.Name); err != nil {
 				return false, err
 			}
 		}
 		return len(names) == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("namespaces of specs that are not gone: %v: %w", names, err)
+		return fmt.Errorf("waiting for the deletion of namespaces %v: %w", names, err)
 	}
 	return nil
 }

@@ -13,24 +13,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Pod is a pod that is shown by what the controllers heed.
+// Pod is a pod. Its String method shows the fields that the controllers use.
 type Pod struct{ *corev1.Pod }
 
-// Ready is whether its Ready condition is True.
+// Ready reports whether the Ready condition is True.
 func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
 
-// Terminating is whether its deletion has begun.
+// Terminating reports whether the pod has a deletion timestamp.
 func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
 
-// Ended is whether it has come to its end, well or not.
-func (p Pod) Ended() bool {
+// Terminal reports whether the pod has failed or succeeded.
+func (p Pod) Terminal() bool {
 	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
-// Active is whether it counts as a replica.
-func (p Pod) Active() bool { return !p.Terminating() && !p.Ended() }
+// Active reports whether the pod counts as a replica.
+func (p Pod) Active() bool { return !p.Terminating() && !p.Terminal() }
 
-// Controller is who controls it; the zero value if nobody does.
+// Controller returns the controller of the pod, or the zero value.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
 
 func controllerOf(o metav1.Object) Ref {
@@ -40,7 +40,7 @@ func controllerOf(o metav1.Object) Ref {
 	return Ref{}
 }
 
-// String is its name and what tells it from other pods.
+// String returns the name, phase, owner and labels.
 func (p Pod) String() string {
 	if p.Pod == nil {
 		return "none"
@@ -53,24 +53,24 @@ func (p Pod) String() string {
 		words = append(words, "terminating")
 	}
 	if owner := p.Controller(); owner.Name != "" {
-		words = append(words, "of "+owner.String())
+		words = append(words, "controlled by "+owner.String())
 	}
 	return fmt.Sprintf("%s (%s, labels %v)", p.Name, strings.Join(words, ", "), p.Labels)
 }
 
-// Pods are some pods.
+// Pods is a list of pods.
 type Pods []Pod
 
-// Of are those that an object controls.
-func (p Pods) Of(ref Ref) Pods {
-	return p.That(func(pod Pod) bool { return pod.Controller() == ref })
+// ControlledBy returns the pods that an object controls.
+func (p Pods) ControlledBy(ref Ref) Pods {
+	return p.Filter(func(pod Pod) bool { return pod.Controller() == ref })
 }
 
-// Active are those that count as replicas.
-func (p Pods) Active() Pods { return p.That(Pod.Active) }
+// Active returns the pods that count as replicas.
+func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
-// That are those of which is holds.
-func (p Pods) That(is func(Pod) bool) Pods {
+// Filter returns the pods for which the predicate is true.
+func (p Pods) Filter(is func(Pod) bool) Pods {
 	var some Pods
 	for _, pod := range p {
 		if is(pod) {
@@ -80,7 +80,7 @@ func (p Pods) That(is func(Pod) bool) Pods {
 	return some
 }
 
-// Names are their names, in order.
+// Names returns the names of the pods in the order of the list.
 func (p Pods) Names() []string {
 	names := []string{}
 	for _, pod := range p {
@@ -89,21 +89,21 @@ func (p Pods) Names() []string {
 	return names
 }
 
-func (p Pods) String() string { return list(p) }
+func (p Pods) String() string { return joinLines(p) }
 
-// WithPods is an object, nil if there is none, and pods, each as its watch last showed
-// them: what a status says is compared with the pods that there are, since a create
-// whose answer was lost makes more than were asked for.
+// WithPods is an object and pods, as their watches last delivered them. Specs compare
+// a status with the existing pods, because a create whose response is lost may add a
+// pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods
 }
 
-// String is both.
+// String returns both as text.
 func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
 
-// list is one line for each, or says that there is none.
-func list[T fmt.Stringer](all []T) string {
+// joinLines returns one line for each value, or "none".
+func joinLines[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {
 		return "none"
 	}
@@ -114,10 +114,10 @@ func list[T fmt.Stringer](all []T) string {
 	return strings.Join(lines, "\n")
 }
 
-// Condition is a condition of whatever kind.
+// Condition is a status condition of any kind of object.
 type Condition struct{ Type, Status, Reason, Message string }
 
-func find(conditions []Condition, kind string) Condition {
+func findCondition(conditions []Condition, kind string) Condition {
 	for _, c := range conditions {
 		if c.Type == kind {
 			return c
@@ -126,29 +126,29 @@ func find(conditions []Condition, kind string) Condition {
 	return Condition{}
 }
 
-// Set is a ReplicaSet or a ReplicationController: what both have.
-type Set struct {
+// ReplicaOwner has the common fields of a ReplicaSet and a ReplicationController.
+type ReplicaOwner struct {
 	metav1.Object
-	Ref         Ref
-	Desired     int32
-	Replicas    int32
-	Labeled     int32 // fully
-	Ready       int32
-	Available   int32
-	Terminating *int32 // nil where there is no such field, or no word of it
-	Observed    int64
-	MinReady    int32 // seconds
-	Selector    map[string]string
-	Template    corev1.PodTemplateSpec
-	Conditions  []Condition
+	Ref                Ref
+	Desired            int32
+	Replicas           int32
+	FullyLabeled       int32
+	Ready              int32
+	Available          int32
+	Terminating        *int32 // nil if the API has no such field or it is not set
+	ObservedGeneration int64
+	MinReadySeconds    int32 // seconds
+	Selector           map[string]string
+	Template           corev1.PodTemplateSpec
+	Conditions         []Condition
 }
 
-func setOfReplicaSet(rs *appsv1.ReplicaSet) *Set {
-	set := &Set{
+func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
+	set := &ReplicaOwner{
 		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
-		Replicas: rs.Status.Replicas, Labeled: rs.Status.FullyLabeledReplicas, Ready: rs.Status.ReadyReplicas,
+		Replicas: rs.Status.Replicas, FullyLabeled: rs.Status.FullyLabeledReplicas, Ready: rs.Status.ReadyReplicas,
 		Available: rs.Status.AvailableReplicas, Terminating: rs.Status.TerminatingReplicas,
-		Observed: rs.Status.ObservedGeneration, MinReady: rs.Spec.MinReadySeconds,
+		ObservedGeneration: rs.Status.ObservedGeneration, MinReadySeconds: rs.Spec.MinReadySeconds,
 		Selector: rs.Spec.Selector.MatchLabels, Template: rs.Spec.Template,
 	}
 	for _, c := range rs.Status.Conditions {
@@ -157,12 +157,12 @@ func setOfReplicaSet(rs *appsv1.ReplicaSet) *Set {
 	return set
 }
 
-func setOfController(rc *corev1.ReplicationController) *Set {
-	set := &Set{
+func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
+	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
-		Replicas: rc.Status.Replicas, Labeled: rc.Status.FullyLabeledReplicas, Ready: rc.Status.ReadyReplicas,
-		Available: rc.Status.AvailableReplicas,
-		Observed:  rc.Status.ObservedGeneration, MinReady: rc.Spec.MinReadySeconds,
+		Replicas: rc.Status.Replicas, FullyLabeled: rc.Status.FullyLabeledReplicas, Ready: rc.Status.ReadyReplicas,
+		Available:          rc.Status.AvailableReplicas,
+		ObservedGeneration: rc.Status.ObservedGeneration, MinReadySeconds: rc.Spec.MinReadySeconds,
 		Selector: rc.Spec.Selector, Template: *rc.Spec.Template,
 	}
 	for _, c := range rc.Status.Conditions {
@@ -171,26 +171,26 @@ func setOfController(rc *corev1.ReplicationController) *Set {
 	return set
 }
 
-// Condition is the one of that type; the zero value if there is none.
-func (s *Set) Condition(kind string) Condition { return find(s.Conditions, kind) }
+// Condition returns the condition of the given type, or the zero value.
+func (s *ReplicaOwner) Condition(kind string) Condition { return findCondition(s.Conditions, kind) }
 
-// Controller is who controls it; the zero value if nobody does.
-func (s *Set) Controller() Ref { return controllerOf(s.Object) }
+// Controller returns the controller of the object, or the zero value.
+func (s *ReplicaOwner) Controller() Ref { return controllerOf(s.Object) }
 
-// Hash is its pod-template-hash.
-func (s *Set) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
+// Hash returns the pod-template-hash label.
+func (s *ReplicaOwner) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
 
-func (s *Set) String() string {
+func (s *ReplicaOwner) String() string {
 	if s == nil {
 		return "none"
 	}
-	text := fmt.Sprintf("%s: wants %d; status %d replicas, %d fully labelled, %d ready, %d available; observed generation %d of %d",
-		s.Ref, s.Desired, s.Replicas, s.Labeled, s.Ready, s.Available, s.Observed, s.GetGeneration())
+	text := fmt.Sprintf("%s: spec.replicas %d; status: %d replicas, %d fully labeled, %d ready, %d available; observed generation %d of %d",
+		s.Ref, s.Desired, s.Replicas, s.FullyLabeled, s.Ready, s.Available, s.ObservedGeneration, s.GetGeneration())
 	if s.Terminating != nil {
 		text += fmt.Sprintf("; %d terminating", *s.Terminating)
 	}
 	if owner := s.Controller(); owner.Name != "" {
-		text += "; of " + owner.String()
+		text += "; controlled by " + owner.String()
 	}
 	for _, c := range s.Conditions {
 		text += fmt.Sprintf("; %s=%s (%s)", c.Type, c.Status, c.Reason)
@@ -198,17 +198,17 @@ func (s *Set) String() string {
 	return text
 }
 
-// Sets are some sets, the oldest first.
-type Sets []*Set
+// ReplicaSets is a list of ReplicaSets, oldest first.
+type ReplicaSets []*ReplicaOwner
 
-// Of are those that an object controls.
-func (s Sets) Of(ref Ref) Sets {
-	return s.That(func(set *Set) bool { return set.Controller() == ref })
+// ControlledBy returns the ReplicaSets that an object controls.
+func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
+	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
 
-// That are those of which is holds.
-func (s Sets) That(is func(*Set) bool) Sets {
-	var some Sets
+// Filter returns the ReplicaSets for which the predicate is true.
+func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
+	var some ReplicaSets
 	for _, set := range s {
 		if is(set) {
 			some = append(some, set)
@@ -217,20 +217,20 @@ func (s Sets) That(is func(*Set) bool) Sets {
 	return some
 }
 
-// Desired is how many pods they want together.
-func (s Sets) Desired() (sum int32) {
+// Desired returns the sum of spec.replicas.
+func (s ReplicaSets) Desired() (sum int32) {
 	for _, set := range s {
 		sum += set.Desired
 	}
 	return sum
 }
 
-func (s Sets) String() string { return list(s) }
+func (s ReplicaSets) String() string { return joinLines(s) }
 
-// Deployment is a Deployment that is shown by its status.
+// Deployment is a Deployment. Its String method shows its status.
 type Deployment struct{ *appsv1.Deployment }
 
-// Condition is the one of that type; the zero value if there is none.
+// Condition returns the condition of the given type, or the zero value.
 func (d *Deployment) Condition(kind string) Condition {
 	for _, c := range d.Status.Conditions {
 		if string(c.Type) == kind {
@@ -240,8 +240,8 @@ func (d *Deployment) Condition(kind string) Condition {
 	return Condition{}
 }
 
-// Complete is whether every pod is of the latest template and available, and the
-// controller has said so of the latest generation.
+// Complete reports whether every pod has the latest template and is available,
+// according to a status for the latest generation.
 func (d *Deployment) Complete() bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	return d.Status.ObservedGeneration >= d.Generation &&
@@ -253,7 +253,7 @@ func (d *Deployment) String() string {
 		return "none"
 	}
 	s := d.Status
-	text := fmt.Sprintf("Deployment/%s: wants %d; status %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
+	text := fmt.Sprintf("Deployment/%s: spec.replicas %d; status: %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
 		d.Name, ptr.Deref(d.Spec.Replicas, 1), s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
 		s.ObservedGeneration, d.Generation)
 	if s.CollisionCount != nil {
@@ -265,11 +265,10 @@ func (d *Deployment) String() string {
 	return text
 }
 
-// Endpoints are Endpoints that are shown by their addresses.
+// Endpoints are Endpoints. Their String method shows their addresses.
 type Endpoints struct{ *rawEndpoints }
 
-// IPs are the addresses that are ready, or those that are not, in order, each
-// once.
+// IPs returns the distinct ready or not ready addresses in order.
 func (e *Endpoints) IPs(ready bool) []string {
 	ips := []string{}
 	if e == nil {
@@ -304,13 +303,13 @@ func (e *Endpoints) String() string {
 		for _, a := range subset.NotReadyAddresses {
 			not = append(not, a.IP)
 		}
-		subsets = append(subsets, fmt.Sprintf("{ports %v, ready %s, not ready %s}", ports, few(ready), few(not)))
+		subsets = append(subsets, fmt.Sprintf("{ports %v, ready %s, not ready %s}", ports, abbreviate(ready), abbreviate(not)))
 	}
 	return fmt.Sprintf("Endpoints/%s: %s; labels %v; annotations %v", e.Name, strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
-// few shows the first of a long list.
-func few(all []string) string {
+// abbreviate returns the first elements of a long list as text.
+func abbreviate(all []string) string {
 	const most = 6
 	if len(all) <= most {
 		return fmt.Sprint(all)

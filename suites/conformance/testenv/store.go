@@ -14,37 +14,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// store is what is in a namespace, by the watches' word, and what must always
-// hold of it.
+// store holds the objects of a namespace, as its watches delivered them, and the
+// invariants of the spec.
 type store struct {
 	mu      sync.Mutex
 	objects map[Ref]Object
-	// arrived is the order in which objects were first seen: their creation times
-	// have whole seconds only.
-	arrived map[types.UID]int
-	synced  map[string]bool // the kinds whose list has come
-	// seen is up to which version of a kind everything has come.
-	seen    map[string]history.Version
-	changed chan struct{} // closed, and replaced, whenever anything changes
-	always  []invariant
-	// violation is the first invariant that did not hold; empty as long as all do.
-	// A spec fails of it once.
+	// firstSeen is the order in which the watches delivered the objects. Creation
+	// timestamps are too coarse: they have whole seconds.
+	firstSeen map[types.UID]int
+	synced    map[string]bool // kinds whose initial list is complete
+	// seen is, by kind, the version up to which the store has all changes.
+	seen       map[string]history.Version
+	changed    chan struct{} // closed and replaced at every change
+	invariants []invariant
+	// violation describes the first violation of an invariant. A spec fails once
+	// because of it.
 	violation string
-	told      bool
+	reported  bool
 }
 
-// invariant is a thing that is never otherwise.
+// invariant is a condition that must hold after every change.
 type invariant struct {
-	what string
-	// holds is nil, or what is otherwise.
+	text string
+	// holds returns an error that describes the violation, or nil.
 	holds func(*View) error
 }
 
 func newStore() *store {
-	return &store{objects: map[Ref]Object{}, arrived: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
+	return &store{objects: map[Ref]Object{}, firstSeen: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
 }
 
-// watch fills the store, kind by kind, until ctx ends.
+// watch starts a reflector for each kind. They fill the store until ctx ends.
 func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespace string, group *sync.WaitGroup) {
 	for _, k := range kinds {
 		source := cache.NewListWatchFromClient(k.client(client), k.resource, namespace, fields.Everything())
@@ -53,24 +53,24 @@ func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespac
 	}
 }
 
-// set puts an object in the place of an older one. The caller holds s.mu.
+// set adds or replaces an object. The caller holds s.mu.
 func (s *store) set(kind string, object Object) {
 	s.objects[Ref{kind, object.GetName()}] = object
-	if _, known := s.arrived[object.GetUID()]; !known {
-		s.arrived[object.GetUID()] = len(s.arrived)
+	if _, known := s.firstSeen[object.GetUID()]; !known {
+		s.firstSeen[object.GetUID()] = len(s.firstSeen)
 	}
 	s.advance(kind, object.GetResourceVersion())
 }
 
-// advance notes up to which version everything has come. The caller holds s.mu.
+// advance records that the store has all changes up to a version. The caller holds
+// s.mu.
 func (s *store) advance(kind, version string) {
 	if parsed, err := history.ParseVersion(version); err == nil {
 		s.seen[kind] = max(s.seen[kind], parsed)
 	}
 }
 
-// change makes a change, looks whether what must always hold does, and wakes
-// whoever waits.
+// change applies an edit, checks the invariants and notifies waiting queries.
 func (s *store) change(edit func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,34 +80,34 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// touch wakes whoever waits: something that is no object has changed.
-func (s *store) touch() { s.change(func() {}) }
+// notify makes waiting queries evaluate again after a change that is not in the store.
+func (s *store) notify() { s.change(func() {}) }
 
-// check keeps the first violation of an invariant. The caller holds s.mu.
+// check records the first violation of an invariant. The caller holds s.mu.
 func (s *store) check() {
 	view := &View{s}
-	for _, i := range s.always {
+	for _, i := range s.invariants {
 		if s.violation != "" {
 			return
 		}
-		if err := i.look(view); err != nil {
-			s.violation = fmt.Sprintf("always: %s\notherwise: %v", i.what, err)
+		if err := i.evaluate(view); err != nil {
+			s.violation = fmt.Sprintf("invariant violated: %s\nfound: %v", i.text, err)
 		}
 	}
 }
 
-// look is nil if it holds. A look that panics does so in a goroutine of the watches,
-// where it would take every spec with it: it says so instead.
-func (i invariant) look(view *View) (err error) {
+// evaluate returns the violation of the invariant, or nil. It recovers from a panic,
+// which would otherwise end all specs: it runs in the goroutine of a reflector.
+func (i invariant) evaluate(view *View) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("looking at it failed: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("the invariant panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
 	return i.holds(view)
 }
 
-// feed is the store as the reflector of one kind fills it.
+// feed is the store as the reflector of one kind sees it.
 type feed struct {
 	*store
 	kind string
@@ -118,13 +118,13 @@ var _ cache.ReflectorStore = feed{}
 func (f feed) put(o any) error {
 	object, ok := o.(Object)
 	if !ok {
-		return fmt.Errorf("the watch of %s brought a %T", f.kind, o)
+		return fmt.Errorf("the watch of %s delivered a %T", f.kind, o)
 	}
 	f.change(func() { f.set(f.kind, object) })
 	return nil
 }
 
-// Add, Update, Delete, Replace and Resync are for the reflector.
+// Add, Update, Delete, Replace and Resync implement cache.ReflectorStore.
 func (f feed) Add(o any) error    { return f.put(o) }
 func (f feed) Update(o any) error { return f.put(o) }
 func (f feed) Resync() error      { return nil }
@@ -132,7 +132,7 @@ func (f feed) Resync() error      { return nil }
 func (f feed) Delete(o any) error {
 	object, ok := o.(Object)
 	if !ok {
-		return fmt.Errorf("the watch of %s brought a %T", f.kind, o)
+		return fmt.Errorf("the watch of %s delivered a %T", f.kind, o)
 	}
 	f.change(func() {
 		delete(f.objects, Ref{f.kind, object.GetName()})

@@ -9,11 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// View is what is in a namespace at one moment. It is for the length of one look.
+// View is the state of a namespace at one point in time. A query or an invariant must
+// not keep it.
 type View struct{ store *store }
 
-// all are the objects of a kind, by name.
-func all[T Object](v *View, kind string) []T {
+// objectsOf returns the objects of a kind, sorted by name.
+func objectsOf[T Object](v *View, kind string) []T {
 	var found []T
 	for ref, object := range v.store.objects {
 		if typed, ok := object.(T); ok && ref.Kind == kind {
@@ -24,75 +25,75 @@ func all[T Object](v *View, kind string) []T {
 	return found
 }
 
-// one is the object of that name; the zero value if there is none.
-func one[T Object](v *View, kind, name string) T {
+// objectNamed returns the object with the given name, or the zero value.
+func objectNamed[T Object](v *View, kind, name string) T {
 	object, _ := v.store.objects[Ref{kind, name}].(T)
 	return object
 }
 
-// Has reports whether there is an object.
+// Has reports whether an object exists.
 func (v *View) Has(ref Ref) bool { return v.store.objects[ref] != nil }
 
-// Pods are all of the namespace, by name.
+// Pods returns all pods of the namespace, sorted by name.
 func (v *View) Pods() Pods {
 	var pods Pods
-	for _, pod := range all[*corev1.Pod](v, PodKind) {
+	for _, pod := range objectsOf[*corev1.Pod](v, PodKind) {
 		pods = append(pods, Pod{pod})
 	}
 	return pods
 }
 
-// Set is a ReplicaSet or ReplicationController; nil if there is none.
-func (v *View) Set(ref Ref) *Set {
+// ReplicaOwner returns a ReplicaSet or ReplicationController, or nil.
+func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	if ref.Kind == ReplicationControllerKind {
-		if rc := one[*corev1.ReplicationController](v, ref.Kind, ref.Name); rc != nil {
-			return setOfController(rc)
+		if rc := objectNamed[*corev1.ReplicationController](v, ref.Kind, ref.Name); rc != nil {
+			return fromReplicationController(rc)
 		}
 		return nil
 	}
-	if rs := one[*appsv1.ReplicaSet](v, ReplicaSetKind, ref.Name); rs != nil {
-		return setOfReplicaSet(rs)
+	if rs := objectNamed[*appsv1.ReplicaSet](v, ReplicaSetKind, ref.Name); rs != nil {
+		return fromReplicaSet(rs)
 	}
 	return nil
 }
 
-// ReplicaSets are all of the namespace, in the order in which they were made.
-func (v *View) ReplicaSets() Sets {
-	made := all[*appsv1.ReplicaSet](v, ReplicaSetKind)
-	slices.SortFunc(made, func(a, b *appsv1.ReplicaSet) int { return v.store.arrived[a.UID] - v.store.arrived[b.UID] })
-	var sets Sets
-	for _, rs := range made {
-		sets = append(sets, setOfReplicaSet(rs))
+// ReplicaSets returns all ReplicaSets of the namespace, oldest first.
+func (v *View) ReplicaSets() ReplicaSets {
+	found := objectsOf[*appsv1.ReplicaSet](v, ReplicaSetKind)
+	slices.SortFunc(found, func(a, b *appsv1.ReplicaSet) int { return v.store.firstSeen[a.UID] - v.store.firstSeen[b.UID] })
+	var sets ReplicaSets
+	for _, rs := range found {
+		sets = append(sets, fromReplicaSet(rs))
 	}
 	return sets
 }
 
-// Deployment is the one of that name; nil if there is none.
+// Deployment returns the Deployment with the given name, or nil.
 func (v *View) Deployment(name string) *Deployment {
-	if d := one[*appsv1.Deployment](v, DeploymentKind, name); d != nil {
+	if d := objectNamed[*appsv1.Deployment](v, DeploymentKind, name); d != nil {
 		return &Deployment{d}
 	}
 	return nil
 }
 
-// Endpoints are those of that name; nil if there are none.
+// Endpoints returns the Endpoints with the given name, or nil.
 func (v *View) Endpoints(name string) *Endpoints {
-	if e := one[*rawEndpoints](v, EndpointsKind, name); e != nil {
+	if e := objectNamed[*rawEndpoints](v, EndpointsKind, name); e != nil {
 		return &Endpoints{e}
 	}
 	return nil
 }
 
-// Quota is the one of that name; nil if there is none.
+// Quota returns the ResourceQuota with the given name, or nil.
 func (v *View) Quota(name string) *corev1.ResourceQuota {
-	return one[*corev1.ResourceQuota](v, resourceQuotaKind, name)
+	return objectNamed[*corev1.ResourceQuota](v, resourceQuotaKind, name)
 }
 
-// EventsAbout are the events about an object: "Normal SuccessfulCreate
+// EventsAbout returns the events about an object, such as "Normal SuccessfulCreate
 // (replicaset-controller): Created pod: web-x2x9j".
 func (v *View) EventsAbout(ref Ref) []string {
 	var found []string
-	for _, event := range all[*corev1.Event](v, eventKind) {
+	for _, event := range objectsOf[*corev1.Event](v, eventKind) {
 		if about := event.InvolvedObject; ref == (Ref{about.Kind, about.Name}) {
 			found = append(found, fmt.Sprintf("%s %s (%s): %s", event.Type, event.Reason, event.Source.Component, event.Message))
 		}
@@ -100,10 +101,10 @@ func (v *View) EventsAbout(ref Ref) []string {
 	return found
 }
 
-// events are the last of the namespace, for whoever reads of a failure.
-func (v *View) events() []string {
+// recentEvents returns the last events of the namespace for a failure message.
+func (v *View) recentEvents() []string {
 	const most = 12
-	events := all[*corev1.Event](v, eventKind)
+	events := objectsOf[*corev1.Event](v, eventKind)
 	slices.SortFunc(events, func(a, b *corev1.Event) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	if len(events) > most {
 		events = events[len(events)-most:]

@@ -11,23 +11,23 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Query is what a spec wants to know of its namespace.
+// Query computes a value from the state of a namespace.
 type Query struct {
-	// What says in words what is asked for, such as "the pods of ReplicaSet/web".
-	What string
-	// Of finds it out. It must not keep the view.
-	Of func(*View) any
+	// Text describes the value, such as "the pods of ReplicaSet/web".
+	Text string
+	// Evaluate computes the value. It must not keep the view.
+	Evaluate func(*View) any
 }
 
-// within bounds every wait. What is waited for takes milliseconds, or seconds
-// behind faults: the rest is for machines that are slow or busy.
-const within = 60 * time.Second
+// waitTimeout bounds every wait. Most conditions become true within milliseconds, or
+// seconds with faults. The rest is for slow machines.
+const waitTimeout = 60 * time.Second
 
-// statesMax is how many of the last states that were seen a failure tells.
+// statesMax is the number of last states that a failure message contains.
 const statesMax = 3
 
-// Eventually waits until the answer is as the matcher wants it, with whatever goes
-// wrong going on, and returns the answer.
+// Eventually waits until the value of a query matches, and returns the value. Active
+// faults stay active.
 func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	answer, err := n.await(ctx, q, matcher)
@@ -37,105 +37,105 @@ func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.Gomeg
 	return answer
 }
 
-// EventuallyStable heals all that goes wrong, for good, and then waits as Eventually does.
-func (n *Namespace) EventuallyStable(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
+// EventuallyWithoutFaults heals all faults for the rest of the spec, and then waits
+// like Eventually.
+func (n *Namespace) EventuallyWithoutFaults(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	n.Heal(ctx)
 	return n.Eventually(ctx, q, matcher)
 }
 
-// Always demands that something is never otherwise, from now to the end of the
-// spec, whatever goes wrong: it is looked at when anything in the namespace
-// changes.
+// Always adds an invariant that must hold until the spec ends. It is checked at once
+// and after every change in the namespace, with or without faults.
 func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	n.store.always = append(n.store.always, invariant{what, holds})
+	n.store.invariants = append(n.store.invariants, invariant{what, holds})
 	n.store.check()
 }
 
-// Forget ends what Always demanded so far: from here on it may be otherwise.
-func (n *Namespace) Forget() {
+// ClearInvariants removes all invariants.
+func (n *Namespace) ClearInvariants() {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	n.store.always = nil
+	n.store.invariants = nil
 }
 
-// Unfailing is as Always, of what an answer that is lost on its way may well make
-// otherwise for a time: with a profile of faults it demands nothing.
-func (n *Namespace) Unfailing(what string, holds func(*View) error) {
-	if !n.Faulty() {
+// AlwaysWithoutProfile is Always if no fault profile is active. Otherwise it does
+// nothing, because a lost response may violate the invariant for a time.
+func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
+	if !n.HasProfile() {
 		n.Always(what, holds)
 	}
 }
 
-// Faulty is whether there is a profile of faults.
-func (n *Namespace) Faulty() bool { return n.world.options.Profile != nil }
+// HasProfile reports whether the specs run with a fault profile.
+func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
-// await waits for an answer. Its error says what was expected, what was seen and
-// what the events tell.
+// await waits until the value of a query matches. Its error says what was expected and
+// found, and contains the last events.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not within %s", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("timed out after %s", waitTimeout))
 	defer cancel()
 	seen := states{began: time.Now()}
 	for {
-		answer, matched, changed, err := n.look(q, matcher, &seen)
+		answer, matched, changed, err := n.evaluate(q, matcher, &seen)
 		if matched || err != nil {
 			return answer, err
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, n.unmet(context.Cause(ctx), q, matcher.FailureMessage(answer), &seen)
-		case <-n.world.cluster.Failed():
-			return nil, n.world.cluster.Err()
-		case <-n.world.subjectFailed():
-			return nil, n.world.subject.Err()
+			return nil, n.timeoutError(context.Cause(ctx), q, matcher.FailureMessage(answer), &seen)
+		case <-n.env.cluster.Failed():
+			return nil, n.env.cluster.Err()
+		case <-n.env.subjectFailed():
+			return nil, n.env.subject.Err()
 		}
 	}
 }
 
-// look asks once. Changed is closed when it is worth to ask again.
-func (n *Namespace) look(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
+// evaluate evaluates a query once. The channel changed closes at the next change.
+func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.violation != "" {
-		s.told = true
-		return nil, false, nil, errors.New(s.violation + n.tail(&View{s}))
+		s.reported = true
+		return nil, false, nil, errors.New(s.violation + n.failureContext(&View{s}))
 	}
-	answer = q.Of(&View{s})
-	seen.add(show(answer))
+	answer = q.Evaluate(&View{s})
+	seen.add(format(answer))
 	matched, err = matcher.Match(answer)
 	if err != nil {
-		// Such as a field of something that is not there yet: it may come.
+		// The object of the matcher may not exist yet.
 		matched, err = false, nil
 	}
 	return answer, matched, s.changed, err
 }
 
-// unmet is the error of a wait that was in vain.
-func (n *Namespace) unmet(cause error, q Query, expected string, seen *states) error {
+// timeoutError returns the error of a wait that timed out or was canceled.
+func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *states) error {
 	s := n.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nthe last states seen:\n%s%s", q.What, cause, expected, seen, n.tail(&View{s}))
+	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nfound (last states):\n%s%s", q.Text, cause, expected, seen, n.failureContext(&View{s}))
 }
 
-// tail says what else is known: the events, what passed between the subject and the
-// API server, and the faults.
-func (n *Namespace) tail(v *View) string {
-	text := "\nthe events:\n" + indent(strings.Join(v.events(), "\n"))
-	if lines := n.world.witness.lately(n.Name); len(lines) > 0 {
-		text += "\nwhat the subject was told and wrote last:\n" + indent(strings.Join(lines, "\n"))
+// failureContext describes the last events, the subject's last watch events and
+// writes, and the active faults.
+func (n *Namespace) failureContext(v *View) string {
+	text := "\nlast events:\n" + indent(strings.Join(v.recentEvents(), "\n"))
+	if lines := n.env.recorder.recentTraffic(n.Name); len(lines) > 0 {
+		text += "\nlast watch events and writes of the subject:\n" + indent(strings.Join(lines, "\n"))
 	}
-	if n.world.options.Profile != nil {
-		text += fmt.Sprintf("\nfaults of the profile %s: %d in force", n.world.options.Profile.Name, len(n.heals))
+	if n.env.options.Profile != nil {
+		text += fmt.Sprintf("\nprofile %s: %d active faults", n.env.options.Profile.Name, len(n.heals))
 	}
 	return text
 }
 
-// states are the last different states that a wait saw.
+// states are the last distinct states that a wait saw.
 type states struct {
 	began time.Time
 	last  []state
@@ -161,7 +161,7 @@ func (s *states) add(text string) {
 func (s *states) String() string {
 	var lines []string
 	if s.count > len(s.last) {
-		lines = append(lines, fmt.Sprintf("(%d before)", s.count-len(s.last)))
+		lines = append(lines, fmt.Sprintf("(%d earlier states)", s.count-len(s.last)))
 	}
 	for _, one := range s.last {
 		lines = append(lines, fmt.Sprintf("after %.2f s:\n%s", one.after.Seconds(), indent(one.text)))
@@ -169,7 +169,7 @@ func (s *states) String() string {
 	return indent(strings.Join(lines, "\n"))
 }
 
-func show(answer any) string {
+func format(answer any) string {
 	if stringer, ok := answer.(fmt.Stringer); ok {
 		return stringer.String()
 	}

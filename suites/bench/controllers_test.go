@@ -1,7 +1,6 @@
-// Package bench measures our controllers against upstream's, side by side on
-// the embedded control plane. Times, CPU and memory depend on the machine, so
-// that only ratios of runs made in turn mean anything; nothing here passes or
-// fails.
+// Package bench compares the cost of our controllers with that of kube-controller-
+// manager on the embedded control plane. Times, CPU and memory depend on the machine.
+// Only ratios of alternating runs are meaningful. Nothing here passes or fails.
 package bench
 
 import (
@@ -23,11 +22,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// load is what both subjects are put through. Nothing goes wrong, and their own
-// rate limits are out of the way.
-const load = `
+// loadScenario is the scenario that both subjects run. It has no faults, and its
+// client rate limits are high enough to have no effect.
+const loadScenario = `
 name: load
-description: thousands of pods go up, are rolled over, are served and go down again
+description: scale thousands of pods up, roll them out, publish their Endpoints, and scale them down
 seed: 1
 cluster: {nodes: 50}
 subject: {qps: 10000, burst: 20000}
@@ -51,8 +50,8 @@ workload:
 settle: {within: 2m, quiet: 1s}
 `
 
-// labels names the steps of load that are measured, by their position.
-var labels = map[int]string{
+// measuredSteps are the names of the measured steps of the workload, by index.
+var measuredSteps = map[int]string{
 	1: "scale up to 1000 pods",
 	2: "rolling update of 1000 pods",
 	3: "Endpoints of 1000 pods",
@@ -61,57 +60,57 @@ var labels = map[int]string{
 	7: "scale down from 5000 pods",
 }
 
-// BenchmarkControllers prints what load costs our controllers and upstream's:
-// PAIRS pairs of runs (5 unless set) whose subjects reach the API server
-// directly, alternating in who goes first, and a pair through the fault proxy,
-// which counts the requests.
+// BenchmarkControllers prints the cost ratios of our controllers to upstream's for
+// loadScenario. It makes PAIRS pairs of runs, by default 5, without the fault proxy,
+// and alternates which subject runs first. One more pair uses the proxy to count
+// requests.
 func BenchmarkControllers(b *testing.B) {
 	pairs := 5
-	if asked := os.Getenv("PAIRS"); asked != "" {
-		n, err := strconv.Atoi(asked)
+	if value := os.Getenv("PAIRS"); value != "" {
+		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
-			b.Fatalf("PAIRS=%s: expected a number of pairs, from 1", asked)
+			b.Fatalf("PAIRS=%s: expected a number of at least 1", value)
 		}
 		pairs = n
 	}
 	for b.Loop() {
 		var measured []compare.Pair
 		for i := range pairs {
-			measured = append(measured, measure(b, i%2 == 1, true))
+			measured = append(measured, measurePair(b, i%2 == 1, true))
 			b.Logf("pair %d of %d is done", i+1, pairs)
 		}
 		ratios := compare.Ratios(measured)
-		show(b, ratios)
+		printRatios(b, ratios)
 		for _, r := range ratios {
 			b.ReportMetric(r.Median(), strings.ReplaceAll(r.Metric, " ", "-")+"-ratio")
 		}
-		show(b, compare.Ratios([]compare.Pair{measure(b, false, false)}))
+		printRatios(b, compare.Ratios([]compare.Pair{measurePair(b, false, false)}))
 	}
 }
 
-// measure makes a run on either subject, one after the other.
-func measure(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
+// measurePair runs both subjects, one after the other.
+func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	b.Helper()
 	if oursFirst {
-		pair.Subject = cost(b, subject.Ours, direct)
+		pair.Subject = measureRun(b, subject.Ours, direct)
 	}
-	pair.Base = cost(b, subject.Upstream, direct)
+	pair.Base = measureRun(b, subject.Upstream, direct)
 	if !oursFirst {
-		pair.Subject = cost(b, subject.Ours, direct)
+		pair.Subject = measureRun(b, subject.Ours, direct)
 	}
 	return pair
 }
 
-// cost makes a run and measures it. The run directory goes.
-func cost(b *testing.B, target subject.Target, direct bool) compare.Cost {
+// measureRun runs the scenario, returns its cost and removes the run directory.
+func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	b.Helper()
-	asked, err := scenario.Parse("load", []byte(load))
+	s, err := scenario.Parse("load", []byte(loadScenario))
 	if err != nil {
 		b.Fatal(err)
 	}
 	root := filepath.Join("..", "..")
-	judged, err := run.Run(b.Context(), run.Options{
-		Scenario: asked,
+	result, err := run.Run(b.Context(), run.Options{
+		Scenario: s,
 		Target:   target,
 		Provider: "embedded",
 		Out:      b.TempDir(),
@@ -125,34 +124,35 @@ func cost(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := compare.CostOf(history.ReadFile(filepath.Join(judged.Directory, "history.jsonl")))
+	c, err := compare.CostOf(history.ReadFile(filepath.Join(result.Directory, "history.jsonl")))
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := os.RemoveAll(judged.Directory); err != nil {
+	if err := os.RemoveAll(result.Directory); err != nil {
 		b.Fatal(err)
 	}
-	return labelled(b, c)
+	return keepMeasuredSteps(b, c)
 }
 
-// labelled keeps the steps that are measured, under their names.
-func labelled(b *testing.B, c compare.Cost) compare.Cost {
+// keepMeasuredSteps removes all steps that are not in measuredSteps, and names the
+// others.
+func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	b.Helper()
 	var kept []compare.Step
 	for _, step := range c.Steps {
-		if name, ok := labels[step.Index]; ok {
+		if name, ok := measuredSteps[step.Index]; ok {
 			step.Name = name
 			kept = append(kept, step)
 		}
 	}
-	if len(kept) != len(labels) {
-		b.Fatalf("%d of %d measured steps were done", len(kept), len(labels))
+	if len(kept) != len(measuredSteps) {
+		b.Fatalf("found %d of %d measured steps", len(kept), len(measuredSteps))
 	}
 	c.Steps = kept
 	return c
 }
 
-func show(b *testing.B, ratios []compare.Ratio) {
+func printRatios(b *testing.B, ratios []compare.Ratio) {
 	b.Helper()
 	var table strings.Builder
 	if err := reports.Ratios(&table, "ours", "upstream", ratios); err != nil {

@@ -22,27 +22,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// BenchmarkScenarios prints how many scenarios of the default size this machine
-// gets through in a minute, from the start of the control plane to the verdict, as
-// many at a time as it has room for; and how long one takes of it, the median. SEEDS
-// are how many there are, 20 unless set. The goal is 20 in under 3 minutes.
+// BenchmarkScenarios prints the number of default-size scenarios per minute on this
+// machine, and the median duration. A duration is from the start of the control plane
+// to the verdict. It runs SEEDS scenarios, by default 20, in parallel. The goal is 20
+// in less than 3 minutes.
 func BenchmarkScenarios(b *testing.B) {
 	seeds := uint64(20)
-	if asked := os.Getenv("SEEDS"); asked != "" {
-		n, err := strconv.ParseUint(asked, 10, 16)
+	if value := os.Getenv("SEEDS"); value != "" {
+		n, err := strconv.ParseUint(value, 10, 16)
 		if err != nil || n < 1 {
-			b.Fatalf("SEEDS=%s: expected a number of seeds, from 1", asked)
+			b.Fatalf("SEEDS=%s: expected a number of at least 1", value)
 		}
 		seeds = n
 	}
 	for b.Loop() {
-		var took times
-		begun := time.Now()
-		bag, err := campaign.Run(b.Context(), campaign.Options{
+		var times runTimes
+		start := time.Now()
+		results, err := campaign.Run(b.Context(), campaign.Options{
 			Series: func(yield func(campaign.Attempt, error) bool) {
 				for seed := uint64(1); seed <= seeds; seed++ {
-					o, err := generated(seed, b.TempDir())
-					if !yield(took.of(o), err) {
+					o, err := runOptions(seed, b.TempDir())
+					if !yield(times.timed(o), err) {
 						return
 					}
 				}
@@ -53,16 +53,17 @@ func BenchmarkScenarios(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, caught := range bag.Failed { // that is for others to look into
-			b.Logf("seed %d: %s: %s", caught.Seed, caught.Verdict, caught.Reason)
+		for _, failed := range results.Failed {
+			b.Logf("seed %d: %s: %s", failed.Seed, failed.Verdict, failed.Reason)
 		}
-		b.ReportMetric(float64(bag.Runs)/time.Since(begun).Minutes(), "scenarios/min")
-		b.ReportMetric(took.median().Seconds(), "median-s")
+		b.ReportMetric(float64(results.Runs)/time.Since(start).Minutes(), "scenarios/min")
+		b.ReportMetric(times.median().Seconds(), "median-s")
 	}
 }
 
-// generated is a run of our controllers through the scenario of a seed.
-func generated(seed uint64, out string) (run.Options, error) {
+// runOptions returns the options for a run of our controllers with the generated
+// scenario of a seed.
+func runOptions(seed uint64, out string) (run.Options, error) {
 	profile, err := generate.ProfileNamed(generate.DefaultProfile)
 	if err != nil {
 		return run.Options{}, err
@@ -81,28 +82,28 @@ func generated(seed uint64, out string) (run.Options, error) {
 	}, err
 }
 
-// times are how long runs took.
-type times struct {
+// runTimes are the durations of runs.
+type runTimes struct {
 	mu  sync.Mutex
 	all []time.Duration
 }
 
-// of is a run that is timed.
-func (t *times) of(o run.Options) campaign.Attempt {
+// timed returns an attempt that runs a scenario and records the duration.
+func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
-		begun := time.Now()
-		judged, err := run.Run(ctx, o)
+		start := time.Now()
+		result, err := run.Run(ctx, o)
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.all = append(t.all, time.Since(begun))
+		t.all = append(t.all, time.Since(start))
 		if err != nil {
 			err = fmt.Errorf("seed %d: %w", o.Scenario.Seed, err)
 		}
-		return judged, err
+		return result, err
 	}
 }
 
-func (t *times) median() time.Duration {
+func (t *runTimes) median() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.all) == 0 {

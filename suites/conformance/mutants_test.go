@@ -20,9 +20,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// broken are mutants of ours, and the row that each must fail: one that a broken
-// subject passes asks nothing.
-var broken = []struct{ mutant, row string }{
+// mutantRows are mutants of our controllers and the row that each must fail. A row
+// that a mutant passes tests nothing.
+var mutantRows = []struct{ mutant, row string }{
 	{"R10", "ReplicaSet/statement 5"},
 	{"R11", "ReplicaSet/TestAdoption"},
 	{"R29", "ReplicaSet/statement 7"},
@@ -56,30 +56,30 @@ var broken = []struct{ mutant, row string }{
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
-// brokenWithin bounds the build of a mutant and its row.
-const brokenWithin = 10 * time.Minute
+// mutantTimeout bounds the build of a mutant and the run of its row.
+const mutantTimeout = 10 * time.Minute
 
-// TestBrokenSubjectsFailTheirRow has this very suite, in a process of its own, run
-// the row against the mutant. A row fails by one of its specs.
+// TestBrokenSubjectsFailTheirRow runs the row of each mutant in a process of its own.
+// At least one spec of the row must fail.
 func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds controllers for minutes; make conformance-broken runs it")
+		t.Skip("takes minutes; make conformance-broken runs it")
 	}
-	workshop := mutant.Builder{Tree: root, Dir: t.TempDir()}
-	for _, b := range broken {
+	builder := mutant.Builder{Tree: root, Dir: t.TempDir()}
+	for _, b := range mutantRows {
 		t.Run(b.mutant, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), brokenWithin)
+			ctx, cancel := context.WithTimeout(t.Context(), mutantTimeout)
 			defer cancel()
 			if _, ok := rows.Find(b.row); !ok {
-				t.Fatalf("no row is called %q", b.row)
+				t.Fatalf("row %q: not found", b.row)
 			}
 			all := library.All()
 			i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == b.mutant })
 			if i < 0 {
-				t.Fatalf("no mutant is called %q", b.mutant)
+				t.Fatalf("mutant %q: not found", b.mutant)
 			}
-			executable, err := workshop.Build(ctx, &all[i])
+			executable, err := builder.Build(ctx, &all[i])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 			}
 			failed := slices.ContainsFunc(run.Results, func(r table.Result) bool { return r.State == table.Failed })
 			if !failed {
-				t.Errorf("it passes %s, though it is broken: %s", b.row, all[i].Description)
+				t.Errorf("%s: expected a failure of mutant: %s", b.row, all[i].Description)
 			}
 			for _, r := range run.Results {
 				if r.State != table.NotRun {
@@ -100,15 +100,15 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	}
 }
 
-// runRow runs the specs of a row against an executable, with a directory for what they
-// come to. That they fail is no error, but that they are not run is.
+// runRow runs the specs of a row against an executable and saves the results in dir.
+// It returns an error if no spec runs, but not if specs fail.
 func runRow(ctx context.Context, executable, row, dir string) (table.Run, error) {
 	var run table.Run
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestConformance$",
 		"-subject=exec:"+executable, "-reports="+dir,
 		"-ginkgo.label-filter="+label(rowLabel+row), "-ginkgo.fail-on-empty")
-	// When it is interrupted it stops its world. The signal that Pdeathsig asks for is
-	// bound to the thread that forks.
+	// An interrupt stops the environment of the process. The kernel sends Pdeathsig when
+	// the thread that forked exits, so the thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
@@ -120,7 +120,7 @@ func runRow(ctx context.Context, executable, row, dir string) (table.Run, error)
 		err = json.Unmarshal(encoded, &run)
 	}
 	if err == nil && !slices.ContainsFunc(run.Results, func(r table.Result) bool { return r.State != table.NotRun }) {
-		err = errors.New("none of its specs was run")
+		err = errors.New("no spec ran")
 	}
 	if err != nil {
 		return run, fmt.Errorf("running row %s: %w\n%s", row, errors.Join(err, ranErr), output)

@@ -1,0 +1,145 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// GetPods returns a query for the [Pods] of the namespace.
+func GetPods() Query {
+	return Query{"the pods", func(v *View) any { return v.Pods() }}
+}
+
+// GetActivePods returns a query for the active [Pods] that an object controls.
+func GetActivePods(ref Ref) Query {
+	return Query{"the active pods of " + ref.String(), func(v *View) any { return v.Pods().ControlledBy(ref).Active() }}
+}
+
+// GetPod returns a query for a [Pod]. Its result is the zero value if the pod does
+// not exist.
+func GetPod(name string) Query {
+	return Query{"the pod " + name, func(v *View) any {
+		return Pod{objectNamed[*corev1.Pod](v, PodKind, name)}
+	}}
+}
+
+// GetReplicaOwner returns a query for a *[ReplicaOwner].
+func GetReplicaOwner(ref Ref) Query {
+	return Query{ref.String(), func(v *View) any { return v.ReplicaOwner(ref) }}
+}
+
+// GetReplicaOwnerWithPods returns a query for a *[ReplicaOwner] and the pods that it
+// controls.
+func GetReplicaOwnerWithPods(ref Ref) Query {
+	return Query{ref.String() + " and its pods", func(v *View) any {
+		return WithPods[*ReplicaOwner]{v.ReplicaOwner(ref), v.Pods().ControlledBy(ref)}
+	}}
+}
+
+// GetDeploymentWithPods returns a query for a *[Deployment] and all pods of the
+// namespace.
+func GetDeploymentWithPods(ref Ref) Query {
+	return Query{ref.String() + " and the pods", func(v *View) any {
+		return WithPods[*Deployment]{v.Deployment(ref.Name), v.Pods()}
+	}}
+}
+
+// GetReplicaSets returns a query for the [ReplicaSets] that a Deployment controls.
+func GetReplicaSets(ref Ref) Query {
+	return Query{"the ReplicaSets of " + ref.String(), func(v *View) any { return v.ReplicaSets().ControlledBy(ref) }}
+}
+
+// GetDeployment returns a query for a *[Deployment].
+func GetDeployment(ref Ref) Query {
+	return Query{ref.String(), func(v *View) any { return v.Deployment(ref.Name) }}
+}
+
+// GetEndpoints returns a query for the *[Endpoints] with the given name.
+func GetEndpoints(name string) Query {
+	return Query{"the Endpoints " + name, func(v *View) any { return v.Endpoints(name) }}
+}
+
+// GetEvents returns a query for the events about an object, as strings; see
+// [View.EventsAbout].
+func GetEvents(ref Ref) Query {
+	return Query{"the events about " + ref.String(), func(v *View) any { return v.EventsAbout(ref) }}
+}
+
+// GetQuota returns a query for the *ResourceQuota with the given name.
+func GetQuota(name string) Query {
+	return Query{"the quota " + name, func(v *View) any { return v.Quota(name) }}
+}
+
+// GetUID returns a query for the types.UID of an object, which is empty if the object
+// does not exist.
+func GetUID(ref Ref) Query {
+	return Query{"the UID of " + ref.String(), func(v *View) any {
+		if object := v.store.objects[ref]; object != nil {
+			return object.GetUID()
+		}
+		return types.UID("")
+	}}
+}
+
+// Exists returns a query for a bool: whether an object exists.
+func Exists(ref Ref) Query {
+	return Query{"whether " + ref.String() + " exists", func(v *View) any { return v.Has(ref) }}
+}
+
+// Barrier creates an object for each controller and waits until the subject has
+// handled all of them. The subject has then started to handle all events that it
+// received earlier. Specs use it before they state that something did not happen.
+func (n *Namespace) Barrier(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
+}
+
+// BarrierOf is Barrier for the controllers of the given kinds. Its objects have no
+// pods.
+func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
+	ginkgo.GinkgoHelper()
+	n.barrierCount++
+	name := fmt.Sprintf("barrier-%d", n.barrierCount)
+	var created []Ref
+	for _, kind := range kinds {
+		created = append(created, n.Create(ctx, barrierObjects[kind](name)))
+	}
+	n.Eventually(ctx, Query{"the subject to handle new objects", func(v *View) any {
+		for _, ref := range created {
+			if !v.handled(ref) {
+				return false
+			}
+		}
+		return true
+	}}, Satisfy(func(done bool) bool { return done }, "the subject to have handled new objects of %v", kinds))
+	for _, ref := range created {
+		n.Delete(ctx, ref, metav1.DeletePropagationBackground)
+	}
+}
+
+// barrierObjects create the object that the controller of a kind must handle.
+var barrierObjects = map[string]func(name string) Object{
+	ReplicaSetKind:            func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicaSetKind, Name: name}.Build() },
+	ReplicationControllerKind: func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicationControllerKind, Name: name}.Build() },
+	DeploymentKind:            func(name string) Object { return NewDeployment(name, 0) },
+	EndpointsKind:             func(name string) Object { return NewService(name, map[string]string{"app": name}) },
+}
+
+// handled reports whether a controller has handled an object.
+func (v *View) handled(ref Ref) bool {
+	switch ref.Kind {
+	case ServiceKind:
+		return v.Endpoints(ref.Name) != nil
+	case DeploymentKind:
+		d := v.Deployment(ref.Name)
+		return d != nil && d.Status.ObservedGeneration > 0
+	default:
+		s := v.ReplicaOwner(ref)
+		return s != nil && s.ObservedGeneration > 0
+	}
+}

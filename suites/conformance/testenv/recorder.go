@@ -1,0 +1,123 @@
+package testenv
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// subjectRecorder records the requests, responses, watch events and faults of one spec
+// at a time. The fault proxy and the faults write to it.
+type subjectRecorder struct {
+	mu       sync.Mutex
+	records  []history.Record
+	onRecord func() // called after each record; nil between specs
+}
+
+func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
+
+// Append implements proxy.Recorder.
+func (r *subjectRecorder) Append(record history.Record) {
+	r.mu.Lock()
+	onRecord := r.onRecord
+	if onRecord != nil {
+		r.records = append(r.records, record)
+	}
+	r.mu.Unlock()
+	if onRecord != nil {
+		onRecord()
+	}
+}
+
+// reset discards all records and calls onRecord after each later record. If onRecord
+// is nil, the recorder ignores later records.
+func (r *subjectRecorder) reset(onRecord func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records, r.onRecord = nil, onRecord
+}
+
+// requests returns the subject's requests for a resource in a namespace.
+func (r *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []history.Request
+	for _, record := range r.records {
+		if q := record.Request; q != nil && q.Namespace == namespace && q.Verb == verb && q.Resource == resource {
+			found = append(found, *q)
+		}
+	}
+	return found
+}
+
+// delivered returns the latest version of an object that a watch delivered to the
+// subject, or 0.
+func (r *subjectRecorder) delivered(resource, namespace, name string) history.Version {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, record := range slices.Backward(r.records) {
+		if d := record.Delivery; d != nil && d.Resource == resource && d.Object.Namespace == namespace && d.Object.Name == name {
+			return d.Object.Version
+		}
+	}
+	return 0
+}
+
+// faultsFired returns how often the faults of a kind have fired.
+func (r *subjectRecorder) faultsFired(kind string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	count := 0
+	for _, record := range r.records {
+		if f := record.Fault; f != nil && f.Name == kind && f.Event == history.FaultFired {
+			count++
+		}
+	}
+	return count
+}
+
+// recentTraffic describes the subject's last watch events and writes in a namespace,
+// one per line.
+func (r *subjectRecorder) recentTraffic(namespace string) []string {
+	const maxLines = 24
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	responses := map[uint64]string{} // by request ID; the loop runs backward and finds a response before its request
+	var lines []string
+	for _, record := range slices.Backward(r.records) {
+		if len(lines) == maxLines {
+			break
+		}
+		switch {
+		case record.Response != nil:
+			responses[record.Response.ID] = "status " + strconv.Itoa(record.Response.Code)
+			if record.Response.Code == 0 {
+				responses[record.Response.ID] = "response lost"
+			}
+		case record.Request != nil:
+			if q := record.Request; q.Namespace == namespace && q.Resource != "events" && writeVerbs[q.Verb] {
+				lines = append(lines, fmt.Sprintf("write  %s: %s", describeWrite(q), cmp.Or(responses[q.ID], "no response yet")))
+			}
+		case record.Delivery != nil:
+			if d := record.Delivery; d.Object.Namespace == namespace && d.Type.HasObject() {
+				lines = append(lines, fmt.Sprintf("watch  %-8s %s %s, version %d", d.Type, d.Resource, d.Object.Name, d.Object.Version))
+			}
+		}
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// writeVerbs are the verbs that change objects.
+var writeVerbs = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
+
+// describeWrite returns the verb, resource, name and patch of a request.
+func describeWrite(r *history.Request) string {
+	resource := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, resource, r.Name, r.Patch)), " ")
+}
