@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// unnoticedEnds holds, by the work queue key of a Service, the pods that ended without
+// unnoticedEnds holds, by Service, the pods that ended without
 // enqueueing the Service, with the time of delivery. Nothing else about these pods changed
 // (contract Endpoints 1). The next event for the Service clears its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration

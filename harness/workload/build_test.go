@@ -22,7 +22,7 @@ func TestBuild(t *testing.T) {
 		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app, Annotations: annotations}, Spec: Pods{}.spec()}
 	}
 	meta := metav1.ObjectMeta{Name: "web", Namespace: namespace}
-	labelled := metav1.ObjectMeta{Name: "web", Namespace: namespace, Labels: app}
+	labeled := metav1.ObjectMeta{Name: "web", Namespace: namespace, Labels: app}
 	http := []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("http"), Protocol: corev1.ProtocolTCP}}
 	for _, test := range []struct {
 		create string
@@ -45,10 +45,10 @@ func TestBuild(t *testing.T) {
 		{"kind: Deployment, name: web, replicas: 3, strategy: Recreate", &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{MatchLabels: app}, Template: template(nil),
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}}}},
-		{"kind: Pod, name: web", &corev1.Pod{ObjectMeta: labelled, Spec: Pods{}.spec()}},
+		{"kind: Pod, name: web", &corev1.Pod{ObjectMeta: labeled, Spec: Pods{}.spec()}},
 		{"kind: Service, name: web, selector: {app: web}", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, Selector: app, Ports: http}}},
-		{"kind: Service, name: web, labels: {app: web}, headless: true, publishNotReadyAddresses: true, ports: []", &corev1.Service{ObjectMeta: labelled, Spec: corev1.ServiceSpec{
+		{"kind: Service, name: web, labels: {app: web}, headless: true, publishNotReadyAddresses: true, ports: []", &corev1.Service{ObjectMeta: labeled, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true}}},
 		{"kind: Service, name: web, externalName: example.com", &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}}},

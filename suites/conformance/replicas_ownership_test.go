@@ -116,7 +116,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.AlwaysWithoutProfile("it creates no replacement", activePodsAtMost(set, 1))
 				for _, owners := range []string{`[` + ownerReference(ctx, n, set) + `]`, `[]`} {
 					// A controller that lists its pods during the change of owner may count the pod twice;
-					// see the allowed behavior owner-change-during-read.
+					// see the known issue owner-change-during-read.
 					n.BarrierOf(ctx, kind)
 					n.Patch(ctx, podRef(pod), `{"metadata":{"ownerReferences":%s}}`, owners)
 					n.Eventually(ctx, testenv.GetPod(pod), controlledBy(set))

@@ -86,7 +86,7 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 			return err
 		}
 		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(since) {
-			return fmt.Errorf("Lease %s/%s was last renewed at %v", corev1.NamespaceNodeLease, node, renewed)
+			return fmt.Errorf("lease %s/%s was last renewed at %v", corev1.NamespaceNodeLease, node, renewed)
 		}
 		return nil
 	})

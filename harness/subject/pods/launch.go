@@ -146,7 +146,7 @@ func started(pod *corev1.Pod) bool {
 // cannotStart returns the reason for which a pod will never start, nil if it may.
 func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
-		return fmt.Errorf("Pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+		return fmt.Errorf("pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
 	}
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		if waiting := c.State.Waiting; waiting != nil && waiting.Reason == "ErrImageNeverPull" {
