@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -23,7 +22,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/image"
 	"github.com/kube-gauntlet/gauntlet/harness/observe"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
@@ -58,7 +56,7 @@ type testEnvironment struct {
 	outages atomic.Int32 // number of active faults that make the control plane unavailable
 
 	// teardowns are the functions that stop what is set up, in the order of the setup.
-	teardowns []func(context.Context) error
+	teardowns Teardowns
 }
 
 // observer records commits from etcd or from the API server; see package observe.
@@ -99,14 +97,11 @@ func (e *testEnvironment) setUp(ctx context.Context) error {
 // setUpGuard creates the directory for state that must not outlive the run. A guard
 // process removes it even if gauntlet is killed.
 func (e *testEnvironment) setUpGuard(context.Context) error {
-	release, err := process.GuardDirectory(e.dir.state())
+	remove, err := GuardDirectory(e.dir.state())
 	if err != nil {
 		return err
 	}
-	e.teardowns = append(e.teardowns, func(context.Context) error {
-		defer release()
-		return os.RemoveAll(e.dir.state())
-	})
+	e.teardowns = append(e.teardowns, remove)
 	return os.Mkdir(e.dir.state(), 0o700)
 }
 
@@ -221,17 +216,7 @@ func (e *testEnvironment) setUpProxy(ctx context.Context) (err error) {
 	if e.Direct {
 		return nil
 	}
-	direct := e.cluster.Config(cluster.Subject)
-	target, err := url.Parse(direct.Host)
-	if err != nil {
-		return err
-	}
-	e.proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
-		Target:   target,
-		TargetCA: direct.CAData,
-		Recorder: e.dispatcher,
-		Clock:    e.Clock,
-	})
+	e.proxy, err = StartProxy(ctx, e.cluster, e.dispatcher, e.Clock)
 	if err != nil {
 		return err
 	}

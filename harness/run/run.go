@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -200,11 +199,7 @@ func (e *testEnvironment) tearDown(ctx context.Context, runErr error) error {
 	if runErr != nil && e.recorder != nil {
 		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
 	}
-	var errs []error
-	for _, stop := range slices.Backward(e.teardowns) {
-		errs = append(errs, stop(ctx))
-	}
-	return errors.Join(errs...)
+	return e.teardowns.Run(ctx)
 }
 
 // exportLogsTimeout bounds the export of logs, which are only diagnostics.
