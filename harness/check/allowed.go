@@ -39,10 +39,10 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "lost-response", Topic: topicCounting,
 		Behavior: "The API server may commit a write although its response is lost. After such a create, an owner has surplus pods until the controller deletes them.",
 		Handling: []string{
-			"all: each state of the cache since the version that a write is based on may have led to that write.",
+			"all: a write is accepted if any state of the cache since the version that it is based on justifies it.",
 			"revisions: reports a second ReplicaSet for a template only if the first was delivered in each of these states.",
 			"rollback: a write without a response may be repeated from the version that it was based on.",
-			"terminating-namespace: a process that mistakes another pod for the refused one may retry.",
+			"terminating-namespace: a process may retry if it took a pod of a lost create for the refused one.",
 		},
 	},
 	{
@@ -60,20 +60,20 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "immediate-recreation", Topic: topicCounting,
-		Behavior: "The controller recreates pods that fail immediately without back-off (kubernetes/kubernetes#131116).",
+		Behavior: "If pods fail soon after their start, the controller replaces them without back-off (kubernetes/kubernetes#131116).",
 		Handling: []string{"back-off: a failed pod is a new event, after which the controller may create again."},
 	},
 	{
 		Slug: "client-rate-limit", Topic: topicCounting,
 		Behavior: "By default the client of kube-controller-manager is limited to 20 requests/s with a burst of 30. 500 pods take about 25 s.",
 		Handling: []string{
-			"slow-start, deployment-status: wait for as long as the rate limit of the subject may delay a request.",
-			"status, deployment-status: a request may fail before the proxy receives it. They accept all states of the cache since the version that the status is based on.",
+			"slow-start, deployment-status: extend their time limits by the delay that the rate limit of the subject may cause.",
+			"status, deployment-status: a request may fail before the proxy receives it. The checks accept any state of the cache since the version that the status is based on.",
 		},
 	},
 	{
 		Slug: "expired-expectations", Topic: topicCounting,
-		Behavior: "Expectations expire after 5 minutes. If the watch still lags, the controller may then send one more burst.",
+		Behavior: "Expectations expire after 5 minutes. If the watch still lags, the controller may then create or delete further pods. It must not create those again that its own creates returned (known upstream issue late-pods).",
 		Handling: []string{
 			"expectations, burst-limit: allow more calls after 5 minutes.",
 			"not-above-desired: counts pods that the process created, according to its responses, until they are delivered. A burst is allowed only for the pods missing beyond these.",
@@ -81,7 +81,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "terminating-namespace-creates", Topic: topicCounting,
-		Behavior: "The controller ignores creates that the API server refuses because the namespace is terminating, and then does nothing.",
+		Behavior: "The controller ignores creates that the API server refuses because the namespace is terminating, and waits for the next event.",
 		Handling: []string{
 			"slow-start: does not count such a create as a failure.",
 			"status: expects no ReplicaFailure after a 403 or 404, nor after a request without a response.",
@@ -90,11 +90,11 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "own-writes-barrier", Topic: topicCounting,
-		Behavior: "Since v1.36, the controller skips the sync of a ReplicaSet until its caches contain its own writes. An API server that does not order resourceVersions, or does not increase them on delete, would block it.",
+		Behavior: "Since v1.36, the controller does not sync a ReplicaSet until its caches contain its own writes. A lagging watch therefore delays the sync.",
 	},
 	{
 		Slug: "coarse-ranking", Topic: topicCounting,
-		Behavior: "A ReplicaSet or ReplicationController without a controller does not rank pods by node. The controller ranks pods once per batch, and compares ages by powers of two.",
+		Behavior: "For a ReplicaSet or ReplicationController that no Deployment controls, the number of pods on a node does not matter. The controller determines the order once for each batch of deletes, and compares ages by powers of two.",
 		Handling: []string{"scale-down-order: compares ages only of pods whose owner has no controller, and only if one age is at least 2.5 times the other."},
 	},
 	{
@@ -106,7 +106,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "whole-second-timestamps", Topic: topicCounting,
 		Behavior: "Timestamps in status have a resolution of one second. A pod may appear available up to 1 s early.",
 		Handling: []string{
-			"status: counts a pod as available from the full second in which it became ready.",
+			"status: counts a pod as available from the beginning of the second in which it became ready.",
 			"proportional-scaling: does not check which of two ReplicaSets is older if both were created in the same second.",
 		},
 	},
@@ -118,7 +118,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "create-after-deletion", Topic: topicCounting,
 		Behavior: "The controller may create pods for an owner that already has a deletionTimestamp, within the watch lag.",
-		Handling: []string{"expectations, not-above-desired: the deletionTimestamp counts from its delivery to the process."},
+		Handling: []string{"expectations, not-above-desired: allow creates until the deletionTimestamp was delivered to the process."},
 	},
 	{
 		Slug: "overlapping-selectors", Topic: topicCounting,
@@ -138,7 +138,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "undeletable-pods", Topic: topicCounting,
-		Behavior: "A ReplicaSet whose pods cannot be deleted keeps more available pods than its spec requests. Upstream counts them, and scales other ReplicaSets down accordingly.",
+		Behavior: "A ReplicaSet whose pods cannot be deleted has more available pods than its spec.replicas. If its spec.replicas is 0, upstream counts these pods as available and scales other ReplicaSets down further. Otherwise upstream scales no old ReplicaSet down until the pods are gone.",
 		Handling: []string{
 			"max-unavailable: counts all available pods of ReplicaSets that are not being scaled.",
 			"deployment-status: a rollout with such a ReplicaSet may report a missed deadline.",
@@ -146,15 +146,15 @@ var AllowedBehaviors = []AllowedBehavior{
 	},
 	{
 		Slug: "writes-from-one-snapshot", Topic: topicCounting,
-		Behavior: "In one sync, the Deployment controller writes several ReplicaSets from one read of its caches. The response to one write may be the base of the next.",
+		Behavior: "In one sync, the Deployment controller writes several ReplicaSets from one read of its caches. The next write may be based on the response to the previous one.",
 		Handling: []string{"max-surge, max-unavailable, proportional-scaling: the response to a write does not imply that the process has read newer versions of other ReplicaSets."},
 	},
 	{
 		Slug: "partial-proportional-scaling", Topic: topicCounting,
 		Behavior: "If proportional scaling fails part of the way, the next sync computes shares from ReplicaSets of which some have their new size.",
 		Handling: []string{
-			"proportional-scaling: computes shares from the actual sizes. If some ReplicaSets were scaled for more replicas and some for fewer, the largest may have any size.",
-			"max-surge: uses the lower of two sums: the delivered sizes, and the sizes that the process wrote.",
+			"proportional-scaling: computes shares from the actual sizes. If, since the last complete scaling, some ReplicaSets were scaled up and others down, the check accepts any size of the largest ReplicaSet.",
+			"max-surge: uses the smaller of two sums of spec.replicas: as delivered to the process, and as written by it.",
 		},
 	},
 	{
@@ -182,7 +182,7 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "revision-may-decrease", Topic: topicStatus,
 		Behavior: "The revision annotation of a Deployment may decrease after a user deletes ReplicaSets. During a rollout, more old ReplicaSets than revisionHistoryLimit may exist.",
 		Handling: []string{
-			"revisions: compares each ReplicaSet with itself, and does not check the revision of the Deployment.",
+			"revisions: compares the revision of a ReplicaSet only with its earlier revisions, and does not check the revision of the Deployment.",
 			"rollout-complete: only the new ReplicaSet must have the highest revision.",
 			"revision-history-limit: checks deletes, not the remaining ReplicaSets, until the rollout is complete.",
 		},
@@ -207,13 +207,13 @@ var AllowedBehaviors = []AllowedBehavior{
 		Behavior: "Endpoints with more than 1000 addresses are truncated, and upstream writes them once in every sync.",
 		Handling: []string{
 			"no-writes-when-settled, needless-writes: ignore updates of truncated Endpoints.",
-			"addresses: a pod may be missing from truncated Endpoints, unless it is ready and pods that are not ready are listed.",
+			"addresses: a pod may be missing from truncated Endpoints. But no ready pod may be missing while pods that are not ready are listed.",
 		},
 	},
 	{
 		Slug: "manual-endpoints-edits", Topic: topicEndpoints,
 		Behavior: "A manual edit of Endpoints stays until the next event for its Service. Each controller start deletes Endpoints without a Service, unless they have the leader annotation.",
-		Handling: []string{"orphan-endpoints: demands the delete only of Endpoints that existed at the start of a process, or when the deletion of their Service was delivered."},
+		Handling: []string{"orphan-endpoints: requires a delete only if the Endpoints existed when a process started, or when the process received the deletion of their Service."},
 	},
 	{
 		Slug: "publish-not-ready-addresses", Topic: topicEndpoints,
@@ -228,11 +228,11 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "service-in-cache", Topic: topicEndpoints,
 		Behavior: "A Service protects its Endpoints from deletion only while it is in the cache of the process.",
-		Handling: []string{"orphan-endpoints: a Service that was delivered only within the recent window, or that was delivered as deleted, does not protect its Endpoints."},
+		Handling: []string{"orphan-endpoints: accepts the delete if the Service was not in the cache during some part of the recent window."},
 	},
 	{
 		Slug: "retry-delay", Topic: topicTime,
-		Behavior: "After an outage of duration T, the next retry may take about T more. Retries share a token bucket of 10/s with a burst of 100. A new leader takes over after up to 17 s. The resync period is 12 to 24 hours.",
+		Behavior: "After an outage of duration T, the next retry may come only after another T, because the back-off has doubled up to T. Retries share a token bucket of 10/s with a burst of 100. A new leader takes over after up to 17 s. The resync period is 12 to 24 hours.",
 		Handling: []string{
 			"converged: the settle bound of a scenario must leave time for the retry. For upstream, see long-back-off in known-upstream-issues.md.",
 			"process-alive: a leader may exit if it could not renew its lease in time, also because it got no response.",
@@ -243,8 +243,8 @@ var AllowedBehaviors = []AllowedBehavior{
 		Slug: "paused-process", Topic: topicTime,
 		Behavior: "A paused process resumes with the caches that it had, however old they are. It may write without the lease until it detects the loss.",
 		Handling: []string{
-			"all: the clock of a process stops while the process is paused. A process is not idle just because the observer did not run.",
-			"lease-holder-writes: allows writes for up to 1 s, and at most for the length of the pause, after the machine was paused beyond the end of the lease.",
+			"all: the clock of a process stops while the process is paused. A stall of gauntlet itself does not count as idle time of the process.",
+			"lease-holder-writes: if a pause of the machine outlasted the lease, allows writes after it for 1 s, or for the length of the pause if that is shorter.",
 			"process-alive: accepts the exit of a leader that was paused beyond its renew deadline.",
 			"status, deployment-status: a request may be delayed before the proxy receives it.",
 		},

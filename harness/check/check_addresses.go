@@ -16,7 +16,7 @@ import (
 // without a cached Service that has a selector to the check orphan-endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, each pod as in a cached version that the controller may have acted on. They carry the Service's labels, and at most 1000 addresses, ready addresses first.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods. The state of each pod is one that the controller had in its cache and may have acted on. Endpoints carry the labels of the Service, and at most 1000 addresses, ready addresses first.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},

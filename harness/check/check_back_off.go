@@ -14,7 +14,7 @@ import (
 // of creates count once.
 var backOffCheck = Check{
 	ID:               "back-off",
-	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. More than 30 failures of one call within a second, plus an allowance for events, violate this guarantee.",
+	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed, and further ones for events.",
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
 	AllowedBehaviors: []string{"retry-delay", "client-retries", "immediate-recreation"},

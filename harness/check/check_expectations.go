@@ -13,7 +13,7 @@ import (
 // minutes), unobserved calls no longer count.
 var expectationsCheck = Check{
 	ID:               "expectations",
-	Guarantee:        "A controller decides on no further creates or deletes of pods for an owner until it has observed its earlier ones, or for 5 minutes. It deletes no pod again before it has observed the first delete.",
+	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
 	Contract:         "ReplicaSet 2",
 	Property:         Safety,
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "delete-without-precondition", "create-after-deletion"},
@@ -128,9 +128,9 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
-			Summary: fmt.Sprintf("%s: %s sent a %s that its cache did not justify: %d active pods, %d wanted, %d creates and %d deletes not yet observed",
-				state.name(), state.process.name, verbName, state.podCounts.replicas, state.createBound.recent.value.high, state.creates.outstanding(), state.deletes.outstanding()),
-			Expected: "no further call until it has observed its earlier ones",
+			Summary: fmt.Sprintf("%s: %s sent a %s before it had observed its earlier calls: %d active pods in its cache, %d wanted; %d earlier creates and %d earlier deletes not yet observed",
+				state.name(), state.process.name, verbName, state.podCounts.replicas, state.createBound.recent.value.high, state.creates.outstandingExcept(c), state.deletes.outstandingExcept(c)),
+			Expected: "no further create or delete until it has observed its earlier ones",
 			Object:   state.ref(),
 			At:       m.now,
 			Records:  append(append(state.creates.records(), state.deletes.records()...), m.seq),

@@ -33,7 +33,7 @@ func TestExpectations(t *testing.T) {
 			h.wait(time.Second)
 			h.deliver(pods[2])
 		}},
-		{name: "creates more before it observes the first ones", want: Fail, evidence: "sent a create that its cache did not justify: 0 active pods, 3 wanted, 4 creates", build: func(h *historyBuilder) {
+		{name: "creates more before it observes the first ones", want: Fail, evidence: "sent a create before it had observed its earlier calls: 0 active pods in its cache, 3 wanted; 3 earlier creates", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			h.createAll(rs, 3)
 			h.create(rs)
@@ -160,7 +160,7 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.terminate(pods[1]))
 			h.delete(pods[2]).answered(200)
 		}},
-		{name: "deletes more before it observes the first ones", want: Fail, evidence: "sent a delete that its cache did not justify", build: func(h *historyBuilder) {
+		{name: "deletes more before it observes the first ones", want: Fail, evidence: "sent a delete before it had observed its earlier calls", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))
@@ -184,7 +184,7 @@ func TestExpectations(t *testing.T) {
 			h.delete(pods[0]).lost()
 			h.delete(pods[0]).answered(404)
 		}},
-		{name: "creates before it observes its deletes", want: Fail, evidence: "2 deletes not yet observed", build: func(h *historyBuilder) {
+		{name: "creates before it observes its deletes", want: Fail, evidence: "2 earlier deletes not yet observed", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 3)
 			pods := h.running(rs, 3)
 			h.deliver(h.scale("web", 1))

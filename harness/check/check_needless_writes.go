@@ -14,7 +14,7 @@ import (
 // updates of an object without a change.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
-	Guarantee:        "A controller process sends at most 5 updates of one object that change nothing. A new trigger time of Endpoints alone is no change.",
+	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},

@@ -12,7 +12,7 @@ import (
 // It skips an owner that was never in the cache.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
-	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas, counting the pods in its cache and its own creates that it has not yet observed.",
+	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas. The count includes the pods in its cache and its own creates that it has not yet observed.",
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "create-after-deletion"},

@@ -18,7 +18,7 @@ import (
 // were created without a Service while the process was running (manual-endpoints-edits).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
-	Guarantee:        "A controller deletes Endpoints after their Service is deleted, and at its start those without a Service, unless they are a leader-election record. It does not write Endpoints of Services without a selector or of type ExternalName.",
+	Guarantee:        "A controller deletes the Endpoints of a deleted Service. When it starts, it deletes Endpoints that have no Service, unless they are a leader-election record. It does not write the Endpoints of a Service without a selector or of type ExternalName.",
 	Contract:         "Endpoints 2, 14",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"service-in-cache", "manual-endpoints-edits"},

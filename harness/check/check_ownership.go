@@ -12,7 +12,7 @@ import (
 // It skips a write to a pod that was never in the cache of the process.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. Controllers delete and release only pods of a ReplicaSet or ReplicationController, release them only if they no longer match, and adopt only active matching orphans after a live read of the owner.",
+	Guarantee:        "An object has at most one controller. A controller deletes only pods that its owner controls. It releases only pods of a ReplicaSet or ReplicationController that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},

@@ -16,7 +16,7 @@ import (
 // adoptions or releases.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
-	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, up to spec.replicas, and scales old ones down, available pods of the oldest first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
+	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
 	Contract:         "Deployment 9, 10, 11, 12, 13",
 	Property:         Safety,
 	AllowedBehaviors: []string{"partial-proportional-scaling", "template-and-replicas-together", "whole-second-timestamps", "writes-from-one-snapshot"},

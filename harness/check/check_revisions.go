@@ -15,7 +15,7 @@ import (
 // It skips an update from a version that the history does not have.
 var revisionsCheck = Check{
 	ID:               "revisions",
-	Guarantee:        "A controller never lowers a ReplicaSet's revision or a Deployment's collisionCount, and raises collisionCount only by one after a name conflict with another ReplicaSet. It creates no second ReplicaSet for a template that has one in its cache.",
+	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "revision-may-decrease", "cache-only-decisions"},

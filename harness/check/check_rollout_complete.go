@@ -15,7 +15,7 @@ import (
 // Deployments.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
-	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations as far as its pods allow, with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
+	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations (as far as its new pods become available), with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
 	Contract:         "Deployment 4, 12, 13, 14, 15, 16, 17, 19",
 	Property:         Liveness,
 	AllowedBehaviors: []string{"no-deadline-after-completion", "revision-may-decrease", "deleted-annotations-remain"},

@@ -19,7 +19,7 @@ import (
 // pods in excess: more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
-	Guarantee:        "Scale-down deletes pods in the ReplicaSet order: unassigned, not running, not ready, low pod-deletion-cost, crowded node, recently ready, many restarts, new. This check does not compare crowded nodes, and skips all later criteria for pods of a Deployment.",
+	Guarantee:        "Scale-down deletes pods in this order: unassigned, not running, not ready, lower pod-deletion-cost, more pods of the same Deployment on the node, ready for a shorter time, more restarts, newer. The check does not compare the number of pods on the node. For pods of a Deployment, it does not compare the criteria after that one either.",
 	Contract:         "ReplicaSet 10",
 	Property:         Safety,
 	AllowedBehaviors: []string{"coarse-ranking", "whole-second-timestamps", "writes-from-one-snapshot", "paused-process"},

@@ -17,7 +17,7 @@ import (
 // allows 3 further attempts, and one for each event.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
-	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry it. It may retry a ReplicaSet or Endpoints when a new event arrives.",
+	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",
 	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
 	Property:         Safety,
 	AllowedBehaviors: []string{"lost-response", "client-retries", "terminating-namespace-creates"},

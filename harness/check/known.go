@@ -35,7 +35,7 @@ type KnownIssue struct {
 var (
 	stuckScaling = &KnownIssue{
 		Slug:        "stuck-scaling",
-		Description: "Scaling a Deployment never completes if its only active ReplicaSet already has the new size.",
+		Description: "A rollout never continues if the Deployment is scaled, during the rollout, to the size that its only active ReplicaSet already has.",
 		Reproduce:   "With maxSurge 0, a rollout scales the old ReplicaSet from 5 to 4, and a user then scales the Deployment to 4. The desired-replicas annotation of that ReplicaSet stays stale, and no later rollout starts.",
 		Issue:       "kubernetes/kubernetes#102551",
 		Check:       "rollout-complete",
@@ -43,18 +43,18 @@ var (
 	recreateScaling = &KnownIssue{
 		Slug:        "recreate-scaling",
 		Description: "Scaling a Deployment never completes if its strategy was changed to Recreate while two of its ReplicaSets have pods.",
-		Reproduce:   "The controller scales ReplicaSets in proportion only for the strategy RollingUpdate. Their desired-replicas annotations keep the former size, and no rollout starts.",
+		Reproduce:   "The controller scales ReplicaSets in proportion only for the strategy RollingUpdate. Their desired-replicas annotations keep the former size. The controller takes this for a scaling in progress, so no rollout starts.",
 		Check:       "rollout-complete",
 	}
 	swallowedError = &KnownIssue{
 		Slug:        "swallowed-error",
-		Description: "If a write fails while the controller scales down old ReplicaSets, it does not retry before another event arrives.",
-		Reproduce:   "The scale-down of an old ReplicaSet and the status update after it both fail.",
+		Description: "If the scale-down of an old ReplicaSet fails, the controller drops the error and does not retry until another event arrives.",
+		Reproduce:   "The scale-down of an old ReplicaSet fails. The sync ignores the error, finds no change of the status to write, and ends without an error. No event and no retry follows.",
 		Check:       "rollout-complete",
 	}
 	lostEndpoints = &KnownIssue{
 		Slug:        "lost-endpoints",
-		Description: "Endpoints stay wrong if the response to their last update is lost and the lagging cache already has the content that is wanted next.",
+		Description: "Endpoints stay wrong if the response to an update is lost while the watch lags, and the state before that update becomes the desired one again.",
 		Reproduce:   "The API server commits an update of Endpoints whose response is lost and whose watch event lags. By the next sync the cached Endpoints equal the wanted ones, so the controller writes nothing. No event for Endpoints enqueues the Service.",
 		Check:       "endpoints-exact",
 	}
@@ -67,7 +67,7 @@ var (
 	earlyLeftovers = &KnownIssue{
 		Slug:        "early-leftovers",
 		Description: "At its start, the controller deletes the Endpoints of a Service that is not in its cache yet.",
-		Reproduce:   "The watch of Services lags while the controller starts. Its scan for leftover Endpoints finds Endpoints without a cached Service.",
+		Reproduce:   "The watch of Services lags while the controller starts. The controller looks for Endpoints without a Service, and finds Endpoints whose Service its cache does not have yet.",
 		Issue:       "kubernetes/kubernetes#104062",
 		Check:       "orphan-endpoints",
 	}
@@ -88,7 +88,7 @@ var (
 	latePods = &KnownIssue{
 		Slug:        "late-pods",
 		Description: "A ReplicationController creates its pods again if the watch has not delivered them within 5 minutes.",
-		Reproduce:   "The watch of pods lags longer than expectations last. A ReplicaSet waits since v1.36.",
+		Reproduce:   "The watch of pods lags longer than expectations last. Since v1.36, the controller waits in this case for a ReplicaSet, but not for a ReplicationController.",
 		Issue:       "kubernetes/kubernetes#129795",
 		Check:       "not-above-desired",
 		Slow:        true,
@@ -96,7 +96,7 @@ var (
 	droppedKey = &KnownIssue{
 		Slug:        "dropped-key",
 		Description: "After 16 failed syncs in a row, the controller drops the key of a Deployment or Service until another event arrives.",
-		Reproduce:   "Requests for one object fail for longer than its 15 retries last (about 164 s of back-off).",
+		Reproduce:   "Requests for one object fail until all 15 retries of its key are used up (about 164 s).",
 		Check:       "endpoints-exact",
 		Slow:        true,
 	}
@@ -105,8 +105,8 @@ var (
 // KnownIssues are the known issues that checks recognize.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-// UnrecognizedIssues are known issues that no check recognizes. They have no scenario. A
-// scenario must not provoke those that can occur.
+// UnrecognizedIssues are known issues that no check recognizes. They have no scenario,
+// because no check could distinguish them from a failure.
 var UnrecognizedIssues = []KnownIssue{
 	{
 		Slug:        "recreate-failed-pods",
@@ -122,12 +122,12 @@ var UnrecognizedIssues = []KnownIssue{
 	},
 	{
 		Slug:        "unobserved-create-and-delete",
-		Description: "If a pod is created and deleted while the watch is down, neither the next list nor the next watch has it. The expectations of its owner then wait for 5 minutes.",
+		Description: "If a pod is created and deleted while the controller's watch of pods is down, and the controller then has to list again, it receives no event of the pod. The expectations of the owner are then unsatisfied until they expire after 5 minutes.",
 		Reproduce:   "A scenario that ends watches of pods must not delete young pods at the same time.",
 	},
 	{
 		Slug:        "delete-after-owner-change",
-		Description: "If the controller deletes a pod that lost or changed its owner in the meantime, the delete event does not name the former owner. The expectations of that owner wait for 5 minutes.",
+		Description: "If the controller deletes a pod that lost or changed its owner in the meantime, the delete event does not name the former owner. The expectations of that owner are then unsatisfied until they expire after 5 minutes.",
 		Reproduce:   "A scenario that changes the owners of pods must not make the controller delete pods at the same time.",
 	},
 	{

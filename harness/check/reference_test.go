@@ -45,8 +45,8 @@ liveness check applies after all faults are healed.
 
 The contract column refers to a statement in
 [CONTRACT.md](../../controllers/CONTRACT.md). Verdicts are explained in
-[verdicts.md](verdicts.md). A scenario lists in ` + "`exercises`" + ` the checks that it must
-exercise.
+[verdicts.md](verdicts.md). The field ` + "`exercises`" + ` of a scenario lists the checks that every
+run of it must exercise.
 
 ` + generated + "\n| check | class | guarantee | contract |\n|---|---|---|---|\n")
 	for _, c := range All {
@@ -99,13 +99,14 @@ Known bugs of upstream's controllers are in
 	page.WriteString(`
 ## How far back a decision may date
 
-A controller acts on its caches, which lag behind the committed state. Four limits bound
-how old a cached version may be that still justifies a write:
+A controller acts on its caches, which lag behind the committed state. A cached version
+justifies a write only if it is not older than any of the following:
 
 - the version of the object that the write is based on,
-- the version of the Deployment that an earlier write names,
-- the status update before the last one,
-- the last time when the process had no request in flight for the object and was idle.
+- the version of the Deployment that the process used in an earlier write,
+- the version behind the status update before the last one,
+- the version in the cache when the process last had no request in flight for the object
+  and sent none for a while.
 `)
 }
 
@@ -129,7 +130,7 @@ do not have these bugs: ` + "`suites/regression`" + ` has a scenario for each, w
 		}
 		page.WriteByte('\n')
 	}
-	page.WriteString("\n## Issues that no check recognizes\n\nThese have no scenario. A scenario must not provoke those that can occur.\n")
+	page.WriteString("\n## Issues that no check recognizes\n\ngauntlet has no scenario for these issues, because no check could distinguish them from a failure. Do not write scenarios that cause them.\n")
 	for _, issue := range UnrecognizedIssues {
 		fmt.Fprintf(page, "\n### %s\n\n%s %s\n", issue.Slug, issue.Description, issue.Reproduce)
 		if issue.Issue != "" {
