@@ -154,8 +154,8 @@ func (m *monitor) waitWatching(ctx context.Context) error {
 	return fmt.Errorf("the subject holds the lease but does not watch %s", strings.Join(m.unwatched(), ", "))
 }
 
-// unwatched returns the required resources that the leader does not watch. The leader
-// is the replica with the most watches; the others have none.
+// unwatched returns the required resources that the leader does not watch. The leader is the
+// replica with the most watches; the other replicas have none.
 func (m *monitor) unwatched() []string {
 	if m.withoutProxy {
 		return nil

@@ -70,8 +70,8 @@ func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario
 		done, state = reached(o, until)
 		return done
 	}
-	// An existing object arrives as an event. A missing object does not; the
-	// precondition finds it in the synced store.
+	// The watch reports an existing object as an event. It reports nothing for a missing
+	// object, so the precondition looks for the object in the synced store.
 	var absent watchtools.PreconditionFunc
 	if until == scenario.Gone {
 		absent = func(store cache.Store) (bool, error) {
@@ -148,7 +148,7 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	}
 }
 
-// scale contains the fields of an object that tell how far a scaling has progressed.
+// scale contains the fields of an object that show the progress of a scaling.
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32

@@ -100,7 +100,8 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 // Failed returns a channel that is closed when the container of a node exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until Failed is closed, and then which node exited and why.
+// Err returns nil until Failed is closed. Afterwards its error says which node exited and
+// why.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
