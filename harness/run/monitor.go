@@ -116,7 +116,7 @@ func (m *monitor) observeProcess(p *history.Process) {
 	maps.DeleteFunc(m.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
-// holder returns the running replica with a leader-election identity, "" if there is
+// holder returns the running replica that uses a leader-election identity, "" if there is
 // none.
 func (m *monitor) holder(identity string) string {
 	m.mu.Lock()

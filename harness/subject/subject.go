@@ -61,7 +61,7 @@ type Options struct {
 	Account  rbacv1.Subject // identity that gets the permissions
 	Replicas int
 	Launch   Launcher
-	// Holder returns the running replica with a leader-election identity, "" if there
+	// Holder returns the running replica that uses a leader-election identity, "" if there
 	// is none.
 	Holder func(identity string) (replica string)
 	// LeaseNamespace is the namespace of the lease, as in the replicas' Settings.

@@ -112,8 +112,8 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 // errDone cancels the context of an await that has ended.
 var errDone = errors.New("the await ended")
 
-// reached reports whether an object has reached a state, and describes the object. A
-// nil object does not exist.
+// reached reports whether an object has reached a state, and describes the object. A nil
+// object means that the object does not exist.
 func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	switch o := o.(type) {
 	case *appsv1.ReplicaSet:

@@ -37,7 +37,7 @@ type Cluster struct {
 	binaries Binaries
 	creds    *credentials
 	prober   prober
-	unguard  func() // makes the guard process no longer remove the state directory
+	unguard  func() // stops the guard process from removing the state directory
 
 	failed   chan struct{}
 	stopOnce sync.Once

@@ -44,7 +44,7 @@ type Cluster struct {
 	dir    string // the state directory
 	logDir string
 	tokens cluster.Tokens
-	// unguard makes the guard process no longer remove the cluster.
+	// unguard stops the guard process from removing the cluster.
 	unguard func()
 
 	// host and authority belong to the API server. They are set when kind has created
