@@ -9,9 +9,9 @@ type Background struct {
 	ended  chan struct{}      // closed by the goroutine when it returns
 }
 
-// Begin starts run in a goroutine. It may be called once. After Stopping is closed, run
-// finishes the operation in flight and returns. The context of run is not canceled with ctx;
-// only End cancels it, when its own ctx is done.
+// Begin starts run in a goroutine. Begin may be called once. After Stopping is closed, run
+// finishes the operation in flight and returns. Canceling ctx does not cancel the context of
+// run. Only End cancels it, when the ctx of End is done.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -11,9 +11,9 @@
 // Package catalog lists every type. The scenario and its triggers decide when a fault is
 // injected and healed. No fault depends on which controllers are under test.
 //
-// To add a fault type, write in the package of its family: a struct with yaml tags for its
-// parameters, a [Fault], a [Type], and a Sample function (or a NotGeneratedReason). Then add
-// the Type to catalog.All.
+// To add a fault type, write a [Fault] in the package of its family, and a struct with yaml
+// tags for its parameters. Write a [Type] that has a Sample function or a
+// NotGeneratedReason. Then add the Type to catalog.All.
 package faults
 
 import (
@@ -85,14 +85,15 @@ type Subject interface {
 	// Leader returns the name of the running replica that holds the leader-election lease, ""
 	// if none does.
 	Leader(ctx context.Context) (string, error)
-	// Kill ends a replica with SIGKILL. Terminate sends SIGTERM first and waits for the grace
-	// period. Both return after the replica has exited; ended is false if it did not run.
+	// Kill ends a replica with SIGKILL. Terminate sends SIGTERM first and waits for the
+	// grace period. Both return after the replica has exited; ended is false if the replica
+	// did not run.
 	Kill(ctx context.Context, replica string) (ended bool, err error)
 	Terminate(ctx context.Context, replica string) (ended bool, err error)
 	// Start starts a replica that was ended. It does nothing to a running replica.
 	Start(ctx context.Context, replica string) error
-	// Pause suspends a replica until Resume; paused is false if it did not run. If the replica
-	// exits after Resume because it lost its lease, it is started again.
+	// Pause suspends a replica until Resume; paused is false if the replica did not run. If
+	// the replica exits after Resume because it lost its lease, it is started again.
 	Pause(ctx context.Context, replica string) (paused bool, err error)
 	Resume(ctx context.Context, replica string) error
 }

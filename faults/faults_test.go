@@ -77,8 +77,8 @@ func TestRecordOrder(t *testing.T) {
 	}
 }
 
-// TestTolerateOutage checks that an unavailable control plane is a failure of the fault only
-// if no other fault causes the outage.
+// TestTolerateOutage checks when an unavailable control plane counts as a failure of the
+// fault. It does so only if no other fault causes the outage.
 func TestTolerateOutage(t *testing.T) {
 	for _, tolerate := range []bool{false, true} {
 		var r recording

@@ -20,9 +20,10 @@ var Providers = []string{Simulated, Kubelets, Existing}
 // whole cluster are limited to them.
 var OwnClusters = []string{Simulated, Kubelets}
 
-// The provider names differ in their kubelets. Simulated has simulated kubelets, which do
-// not overwrite a pod status that another client writes. Kubelets has real kubelets.
-// Existing is a cluster that the user provides; its kubelets are assumed to be real.
+// The provider names, grouped by the kubelets of their clusters. Simulated has simulated
+// kubelets, which do not overwrite a pod status that another client writes. Kubelets has
+// real kubelets. Existing is a cluster that the user provides; its kubelets are assumed to
+// be real.
 const (
 	Simulated = "embedded"
 	Kubelets  = "kind"

@@ -32,8 +32,8 @@ func (r *Reporter) String() string { return fmt.Sprintf("fault %d (%s)", r.index
 // Name returns the name of the fault type.
 func (r *Reporter) Name() string { return r.name }
 
-// Fired records one effect of the fault: on the request of the given ID, or 0, and on an
-// object, or nil. It is safe for concurrent use.
+// Fired records one effect of the fault. request is the ID of the affected request, or 0.
+// object is the affected object, or nil. Fired is safe for concurrent use.
 func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
@@ -42,7 +42,8 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 // run calls it when another fault of the scenario causes an outage.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
-// Failed records that the fault could not do its work, on an object or nil.
+// Failed records that the fault could not do its work. object is the affected object, or
+// nil.
 func (r *Reporter) Failed(object *history.Ref, err error) {
 	if r.tolerateOutage && cluster.Unavailable(err) {
 		return

@@ -27,7 +27,7 @@ type Request struct{ Verb, Resource, Subresource string }
 // Pick returns one of the values at random.
 func Pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// PickTime returns a random multiple of step, counted from least, up to most. Coarse steps
+// PickTime returns a random duration from least to most, in increments of step. Coarse steps
 // keep scenario files readable.
 func PickTime(r *rand.Rand, least, most, step time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64((most-least)/step)+1))*step

@@ -58,8 +58,8 @@ func TestScaleToCurrentSize(t *testing.T) {
 	}
 }
 
-// TestScaleDuringRecreate: the same with several active ReplicaSets, none of which
-// changes its size.
+// TestScaleDuringRecreate: a Recreate rollout with several active ReplicaSets completes
+// after a change of replicas.
 func TestScaleDuringRecreate(t *testing.T) {
 	was := newDeployment(5, asRecreate)
 	r := newFixture(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, withAvailablePods(3)), newSetOf(was, "v2", 2, 2, withAvailablePods(2)))

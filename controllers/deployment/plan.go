@@ -8,7 +8,7 @@ import (
 // none is the index of a ReplicaSet that does not exist.
 const none = -1
 
-// size is the size of one ReplicaSet as the decisions use it.
+// size holds the replica counts of one ReplicaSet that the decisions use.
 type size struct {
 	// replicas is spec.replicas.
 	replicas int

@@ -35,7 +35,8 @@ func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) b
 		status.ObservedGeneration >= d.Generation
 }
 
-// progressed reports whether a rollout progressed from status before to status after.
+// progressed compares two statuses of a Deployment and reports whether its rollout
+// progressed between them.
 func progressed(before, after *appsv1.DeploymentStatus) bool {
 	return after.UpdatedReplicas > before.UpdatedReplicas ||
 		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
@@ -55,8 +56,8 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// progressConditions returns the conditions of after with Progressing updated. It
-// compares the replicas of the reported status with those of after.
+// progressConditions returns the conditions of the new status, after, with Progressing
+// updated. It compares the replicas of the reported status with those of the new status.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {

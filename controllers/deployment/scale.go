@@ -45,8 +45,8 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 }
 
 // proportional distributes the Deployment's replicas plus maxSurge over the active
-// ReplicaSets in proportion to their sizes. A rollout that is going wrong thus
-// proceeds neither forward nor backward.
+// ReplicaSets in proportion to their sizes. A failing rollout thus proceeds neither forward
+// nor backward.
 //
 // The largest ReplicaSet comes first and gets the rounding remainder. Among equal
 // ones, the newest comes first on scale-up and the oldest on scale-down. No ReplicaSet

@@ -29,9 +29,8 @@ type simulation struct {
 	cachedSets       map[string]*appsv1.ReplicaSet
 }
 
-// TestSimulation checks after every write that the controller keeps the limits, judged
-// by the contents of its caches. Once changes and failures stop, the rollout must
-// complete.
+// TestSimulation checks after every write that the controller keeps the limits, based on the
+// contents of its caches. Once changes and failures stop, the rollout must complete.
 func TestSimulation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sim := &simulation{fixture: newFixture(t, newDeployment(rapid.Int32Range(0, 8).Draw(rt, "replicas"), image("v1"), surgeAndUnavailable(1, 1), deadline(600))), t: rt}

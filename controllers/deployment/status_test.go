@@ -20,7 +20,7 @@ func rolloutOf(t testing.TB, d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *
 	return r
 }
 
-func TestTally(t *testing.T) {
+func TestCountReplicas(t *testing.T) {
 	d := newDeployment(3, image("v2"), func(d *appsv1.Deployment) { d.Generation, d.Status.CollisionCount = 7, new(int32(2)) })
 	busy := func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 		set.Status = appsv1.ReplicaSetStatus{Replicas: 4, ReadyReplicas: 3, AvailableReplicas: 2, TerminatingReplicas: new(int32(5)), ObservedGeneration: 1}
@@ -42,7 +42,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-func TestTallyIsNeverNegative(t *testing.T) {
+func TestReplicaCountsAreNeverNegative(t *testing.T) {
 	d := newDeployment(1)
 	var got appsv1.DeploymentStatus
 	rolloutOf(t, d, newSetOf(d, "v1", 1, 1, withAvailablePods(3))).countReplicas(&got)

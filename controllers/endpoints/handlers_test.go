@@ -174,7 +174,7 @@ func TestBatchPeriod(t *testing.T) {
 	}
 }
 
-// TestBatchDelay checks how long pod events are batched without a batch period: for
+// TestBatchDelay checks how long pod events are batched without a batch period. The delay is
 // the duration of the last write, up to a limit. Other events are not delayed.
 func TestBatchDelay(t *testing.T) {
 	podAdded := func(r *fixture) { r.podChanged(nil, newPod("p", at("10.1.0.1"))) }

@@ -29,9 +29,9 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the first change since before. It returns the Service's
-// creation time if before is nil or belongs to another Service. It returns zero if no
-// object records when it changed.
+// trigger returns the time of the earliest change that is newer than the times in before. It
+// returns the Service's creation time if before is nil or belongs to another Service. It
+// returns zero if no pod has changed, or if no object records when it changed.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created

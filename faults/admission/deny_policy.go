@@ -17,8 +17,8 @@ import (
 
 // denyPolicy is a ValidatingAdmissionPolicy for creates in the run's namespace.
 type denyPolicy struct {
-	// resource is the resource whose creates are denied, possibly with a subresource, such as
-	// pods/binding. Expression, in CEL, is true for admitted objects.
+	// resource is the resource whose creates are denied, possibly with a subresource, such
+	// as pods/binding. expression is a CEL expression that is true for admitted objects.
 	resource            schema.GroupResource
 	expression, message string
 	reason              metav1.StatusReason

@@ -1,7 +1,8 @@
-// Package admission contains the faults that make the API server refuse what the subject
-// creates. They are name conflicts, quotas, admission policies and a terminating
-// namespace. A policy can also prevent the scheduling of its pods. The faults create the
-// reason for the refusal; the API server refuses by itself.
+// Package admission contains the faults that make the API server refuse creates of the
+// subject. The reason is a name conflict, a quota, an admission policy or a terminating
+// namespace. A policy can also prevent the scheduling of the subject's pods. The faults
+// create the quota, policy or conflicting object; the API server then refuses the creates by
+// itself.
 package admission
 
 import (
@@ -130,8 +131,8 @@ func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	}}
 }
 
-// take creates the ReplicaSet with the name in the request. If one exists already, the fault
-// has no effect on this request, and may fire on another.
+// take creates the ReplicaSet with the name in the request. If a ReplicaSet of that name
+// exists already, the fault has no effect on this request, and may fire on another.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)
@@ -159,7 +160,8 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns a ReplicaSet with the name of the given one.
+// conflictingSet returns a ReplicaSet with the name of the given ReplicaSet, for the fault
+// to create.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -19,8 +19,9 @@ const (
 	podResource = "pods"
 	setResource = "replicasets.apps"
 
-	// inForceTimeout limits the wait until the API server enforces a new policy or quota, or
-	// no longer enforces a deleted one.
+	// inForceTimeout limits the wait until the API server enforces a new policy or quota. It
+	// also limits the wait after a deletion, until the API server no longer enforces the
+	// policy or quota.
 	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
@@ -59,8 +60,8 @@ func probeTemplate() corev1.PodTemplateSpec {
 }
 
 // awaitRefused waits until the API server refuses a probe because of the named policy or
-// quota. If refused is false, it waits until the API server no longer does. Other
-// policies may refuse the probe in either case.
+// quota. If refused is false, it waits until the API server no longer refuses the probe
+// because of it. Other policies may refuse the probe in either case.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()

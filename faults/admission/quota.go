@@ -20,7 +20,7 @@ import (
 var Quota = faults.Type{
 	Name: "quota-exhausted",
 	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. It applies to the users' own pods too. " +
-		"The API server refuses other creates of pods with 403 (Forbidden).",
+		"The API server refuses further creates of pods with 403 (Forbidden).",
 	Healing:   "The fault deletes the quota and waits until the API server admits pods.",
 	Providers: faults.Providers,
 	Params: []faults.Param{

@@ -89,8 +89,8 @@ func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	return err
 }
 
-// TestQuotaExhausted checks that the API server admits the given number of pods, and no more
-// until another pod is deleted or the fault is healed.
+// TestQuotaExhausted checks that the API server admits only the given number of pods. It
+// admits more after another pod is deleted or the fault is healed.
 func TestQuotaExhausted(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -166,8 +166,8 @@ func TestAdmissionDenied(t *testing.T) {
 	}
 }
 
-// TestNamespaceTerminating checks that the objects in the namespace are deleted, that
-// creates are refused, and that healing creates a new namespace.
+// TestNamespaceTerminating checks that the objects in the namespace are deleted and that
+// creates are refused. Healing must create a new namespace.
 func TestNamespaceTerminating(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)

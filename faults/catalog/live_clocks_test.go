@@ -27,13 +27,13 @@ func TestClockSkew(t *testing.T) {
 			if l.fired() > 0 {
 				t.Error("fired before the subject received an object")
 			}
-			l.showsPods(time.Minute)
+			l.skewedPods(time.Minute)
 			set := l.writesBack()
 			heal()
 			if l.fired() != 2 { // one for the pod and one for the ReplicaSet
 				t.Errorf("fired %d times, want 2", l.fired())
 			}
-			l.showsPods(0)
+			l.skewedPods(0)
 			set.Labels["healed"] = "yes" // the object still has shifted timestamps
 			if _, err := l.subject.AppsV1().ReplicaSets(l.namespace).Update(t.Context(), set, metav1.UpdateOptions{}); err != nil {
 				t.Errorf("updating after healing: %v", err)
@@ -42,9 +42,9 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// showsPods checks that the subject receives the pod with timestamps shifted by the given
+// skewedPods checks that the subject receives the pod with timestamps shifted by the given
 // time.
-func (l *live) showsPods(by time.Duration) {
+func (l *live) skewedPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t
 	times := func(client kubernetes.Interface, read func(kubernetes.Interface) *corev1.Pod) []time.Time {

@@ -94,7 +94,7 @@ func TestEtcdCompact(t *testing.T) {
 				l.awaitFired()
 				heal()
 			}
-			if err := l.forget(); err != nil {
+			if err := l.restartAPIServer(); err != nil {
 				t.Fatal(err)
 			}
 			_, past := maps.List(t.Context(), metav1.ListOptions{
@@ -110,8 +110,8 @@ func TestEtcdCompact(t *testing.T) {
 	}
 }
 
-// forget restarts the API server, which empties its caches.
-func (l *live) forget() error {
+// restartAPIServer restarts the API server, which empties its caches.
+func (l *live) restartAPIServer() error {
 	if err := controlPlane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ func TestNodeCordon(t *testing.T) {
 	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeTaint checks that no new pod is scheduled until the fault is healed, and that
-// running pods are deleted with NoExecute only.
+// TestNodeTaint checks that no new pod is scheduled until the fault is healed. Running pods
+// must be deleted only with the effect NoExecute.
 func TestNodeTaint(t *testing.T) {
 	for params, stays := range map[string]bool{"{}": false, "effect: NoExecute": false, "effect: NoSchedule": true} {
 		t.Run(params, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestNodeTaint(t *testing.T) {
 	}
 }
 
-// TestNodeDrain checks that pods with a controller are evicted, except for a pod that a
-// PodDisruptionBudget protects for longer than the patience.
+// TestNodeDrain checks that pods with a controller are evicted. A pod that a
+// PodDisruptionBudget protects for longer than the patience must remain.
 func TestNodeDrain(t *testing.T) {
 	l := startLive(t)
 	owner := metav1.NewControllerRef(l.commit("owner"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
@@ -86,8 +86,8 @@ func TestNodeDrain(t *testing.T) {
 	}
 }
 
-// TestNodeNotReady checks that the node's pods are not ready, that deleted pods remain, and
-// that new pods are not scheduled until the fault is healed.
+// TestNodeNotReady checks that the node's pods are not ready and that deleted pods remain.
+// New pods must not be scheduled until the fault is healed.
 func TestNodeNotReady(t *testing.T) {
 	l := startLive(t)
 	l.runPod("stays", ready)
@@ -107,8 +107,8 @@ func TestNodeNotReady(t *testing.T) {
 	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeDelete checks that the pods of a deleted node are deleted, and that new pods are
-// not scheduled until the fault is healed.
+// TestNodeDelete checks that the pods of a deleted node are deleted. New pods must not be
+// scheduled until the fault is healed.
 func TestNodeDelete(t *testing.T) {
 	l := startLive(t)
 	l.runPod("lost", ready)
@@ -151,8 +151,8 @@ func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav
 	l.awaitPod(name, until)
 }
 
-// unscheduledPods creates pods until one is not scheduled: the scheduler notices a change of
-// the nodes with a delay. It returns the pod's name.
+// unscheduledPods creates pods until one is not scheduled, and returns its name. The
+// scheduler receives a change of the nodes with a delay.
 func (l *live) unscheduledPods() (name string) {
 	l.t.Helper()
 	decided := func(pod *corev1.Pod) bool {

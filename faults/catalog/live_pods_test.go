@@ -27,7 +27,7 @@ func (l *live) startPod(name string) {
 		_, err := l.admin.CoreV1().Pods(l.namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	l.becomes(name, "ready", func(p *corev1.Pod) bool { return p != nil && isReady(p) })
+	l.awaitPodState(name, "ready", func(p *corev1.Pod) bool { return p != nil && isReady(p) })
 }
 
 func isReady(p *corev1.Pod) bool {
@@ -39,8 +39,8 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// becomes waits until the condition is true for a pod. The pod is nil after its deletion.
-func (l *live) becomes(name, what string, want func(*corev1.Pod) bool) {
+// awaitPodState waits until the condition is true for a pod. The pod is nil after its deletion.
+func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	l.t.Helper()
 	l.eventually("the pod becomes "+what, func(ctx context.Context) (bool, string) {
 		pod, err := l.admin.CoreV1().Pods(l.namespace).Get(ctx, name, metav1.GetOptions{})
@@ -94,12 +94,12 @@ func TestLivePods(t *testing.T) {
 			l := startLive(t)
 			l.startPod("a")
 			heal := l.inject(test.faultType, "{"+test.params+", every: 100ms, times: 1}")
-			l.becomes("a", "as injected", test.injected)
+			l.awaitPodState("a", "as injected", test.injected)
 			heal()
 			if test.healed == nil {
 				test.healed = test.injected
 			}
-			l.becomes("a", "as healed", test.healed)
+			l.awaitPodState("a", "as healed", test.healed)
 			if l.fired() != 1 {
 				t.Errorf("the history has %d firings, want 1", l.fired())
 			}

@@ -65,7 +65,7 @@ func TestLiveWrites(t *testing.T) {
 					t.Errorf("%s exists: %v, want %v", name, !want, want)
 				}
 			}
-			got := l.answerTo("create", 1)
+			got := l.responseTo("create", 1)
 			if got.Code != test.record.Code || got.ServerCode != test.record.ServerCode || got.Reached != test.record.Reached || got.Fault != test.fault {
 				t.Errorf("response %+v, want %+v", *got, test.record)
 			}
@@ -98,10 +98,10 @@ func TestLiveRetryAfter(t *testing.T) {
 			if err := l.create("a"); err != nil {
 				t.Error(err)
 			}
-			if first := l.answerTo("create", 0); first.Code != code || first.RetryAfter == nil || *first.RetryAfter != 1 {
+			if first := l.responseTo("create", 0); first.Code != code || first.RetryAfter == nil || *first.RetryAfter != 1 {
 				t.Errorf("response %+v", *first)
 			}
-			if again := l.answerTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
+			if again := l.responseTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
 				t.Errorf("response %+v", *again)
 			}
 		})

@@ -27,7 +27,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The live tests run faults between a real API server and client-go, which plays the
+// The live tests run faults between a real API server and client-go, which acts as the
 // subject. They share one control plane, which the first test starts. Each test has its own
 // namespace and proxy.
 
@@ -174,7 +174,7 @@ func (l *live) create(name string) error {
 	return err
 }
 
-// commit creates a ConfigMap past the proxy.
+// commit creates a ConfigMap without the proxy.
 func (l *live) commit(name string) *corev1.ConfigMap {
 	l.t.Helper()
 	made, err := l.admin.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
@@ -184,7 +184,7 @@ func (l *live) commit(name string) *corev1.ConfigMap {
 	return made
 }
 
-// remove deletes a ConfigMap past the proxy.
+// remove deletes a ConfigMap without the proxy.
 func (l *live) remove(name string) {
 	l.t.Helper()
 	if err := l.admin.CoreV1().ConfigMaps(l.namespace).Delete(l.t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -202,9 +202,9 @@ func (l *live) exists(name string) bool {
 	return err == nil
 }
 
-// answerTo returns the response to the nth request with a verb on ConfigMaps, counted from
+// responseTo returns the response to the nth request with a verb on ConfigMaps, counted from
 // 0.
-func (l *live) answerTo(verb string, nth int) *history.Response {
+func (l *live) responseTo(verb string, nth int) *history.Response {
 	l.t.Helper()
 	for _, record := range l.All() {
 		if record.Request == nil || record.Request.Verb != verb || record.Request.Resource != configMaps.Resource {

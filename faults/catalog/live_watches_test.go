@@ -25,7 +25,7 @@ type informedSubject struct {
 	*live
 	mu         sync.Mutex
 	present    map[string]bool
-	tombstones []string // objects whose deletion the informer noticed from a list
+	tombstones []string // objects whose deletion the informer detected in a list
 	changed    chan struct{}
 }
 
@@ -70,8 +70,9 @@ func (i *informedSubject) has(name string) bool {
 	return i.present[name]
 }
 
-// learns waits until the informer's cache contains an object, or no longer does.
-func (i *informedSubject) learns(name string, present bool) {
+// awaitCached waits until the informer's cache contains an object, or no longer contains it
+// if present is false.
+func (i *informedSubject) awaitCached(name string, present bool) {
 	i.t.Helper()
 	timeout := time.After(20 * time.Second)
 	for i.has(name) != present {
@@ -83,8 +84,8 @@ func (i *informedSubject) learns(name string, present bool) {
 	}
 }
 
-// firesOnce waits until a fault has fired.
-func (i *informedSubject) firesOnce() {
+// awaitFired waits until a fault has fired.
+func (i *informedSubject) awaitFired() {
 	i.t.Helper()
 	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 }
@@ -103,13 +104,13 @@ func TestLiveHolds(t *testing.T) {
 			heal := l.inject(name, params)
 			l.commit("a")
 			l.commit("b")
-			i.firesOnce()
+			i.awaitFired()
 			if i.has("a") || i.has("b") {
 				t.Error("the informer received a held event")
 			}
 			heal()
-			i.learns("a", true)
-			i.learns("b", true)
+			i.awaitCached("a", true)
+			i.awaitCached("b", true)
 			held := l.Await(t, "delivery", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.Object.Name == "a" })
 			if held.Delivery.Held == 0 {
 				t.Error("the delivery record has no hold")
@@ -128,15 +129,15 @@ func TestLiveEnds(t *testing.T) {
 			l := startLive(t)
 			i := inform(l)
 			l.commit("gone")
-			i.learns("gone", true)
+			i.awaitCached("gone", true)
 			l.inject("watch-end", "{resource: configmaps, how: "+how+", blind: 300ms}")
 			l.remove("gone")
 			l.commit("new")
 			if !i.has("gone") {
 				t.Error("the informer received an event during the hold")
 			}
-			i.learns("gone", false)
-			i.learns("new", true)
+			i.awaitCached("gone", false)
+			i.awaitCached("new", true)
 			closed := l.Await(t, "end of a watch", func(r history.Record) bool {
 				return r.WatchClosed != nil && r.WatchClosed.Resource == configMaps.Resource
 			})
@@ -169,7 +170,7 @@ func TestLiveEndsAgain(t *testing.T) {
 		})
 	}
 	l.commit("a")
-	i.learns("a", true)
+	i.awaitCached("a", true)
 }
 
 // TestLiveBookmarks checks that the bookmark before a watch timeout reaches the subject only
@@ -199,8 +200,8 @@ func TestLiveBookmarks(t *testing.T) {
 	}
 }
 
-// TestLiveStale checks that a subject that starts during the fault lists deleted objects at
-// the older version, and that its watch corrects the cache.
+// TestLiveStale checks that a subject that starts during the fault lists objects that were
+// deleted since the older version. Its watch must then correct the cache.
 func TestLiveStale(t *testing.T) {
 	l := startLive(t)
 	l.commit("gone")
@@ -237,10 +238,10 @@ func TestLiveStale(t *testing.T) {
 	}
 
 	i := inform(l) // sends a streaming list first, and a list after the refusal
-	i.learns("gone", false)
-	i.learns("new", true)
+	i.awaitCached("gone", false)
+	i.awaitCached("new", true)
 	fired := l.Await(t, "firing at a list", func(r history.Record) bool {
-		return r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Detail != "" && r.Fault.Request > l.answerTo("list", 2).ID
+		return r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Detail != "" && r.Fault.Request > l.responseTo("list", 2).ID
 	})
 	if fired.Fault.Object == nil || fired.Fault.Object.Version != versions[0] {
 		t.Errorf("record %+v", fired.Fault)

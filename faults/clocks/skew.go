@@ -26,7 +26,7 @@ var Skew = faults.Type{
 	// objects to shift their timestamps, and would lose unknown fields.
 	Providers: faults.OwnClusters,
 	Params: []faults.Param{
-		{Name: "ahead", Description: "The time by which the clock of the API server and the nodes is ahead; negative if it is behind. API timestamps have a resolution of 1 s. Of a shift by 300ms, therefore, 30 % of the timestamps are shifted by 1 s.", Bounds: "-1h to -10ms, or 10ms to 1h"},
+		{Name: "ahead", Description: "The time by which the clock of the API server and the nodes is ahead; negative if it is behind. API timestamps have a resolution of 1 s. A shift of 300ms therefore changes 30 % of the timestamps, by 1 s each.", Bounds: "-1h to -10ms, or 10ms to 1h"},
 	},
 	New:    newSkew,
 	Sample: sampleSkew,
@@ -53,8 +53,8 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew does not draw a clock that is far ahead. A pod that became ready in the
-// future would become available that much later.
+// sampleSkew draws the parameters of a generated scenario, but never a clock that is far
+// ahead. A pod that became ready in the future would become available that much later.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}

@@ -75,7 +75,7 @@ type restart struct {
 	cluster cluster.Restartable
 	faults.Background
 
-	// The goroutine owns these fields until it has ended; after that Heal does.
+	// The goroutine owns these fields until it has ended; afterwards Heal owns them.
 	down   bool
 	outage time.Duration // from the kill until the control plane was ready again
 }

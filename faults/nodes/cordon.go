@@ -51,7 +51,7 @@ const taintKey = "gauntlet/out-of-service"
 
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted is the mark of a node with the taint of [Taint].
+// tainted returns the mark of a node with the taint of [Taint].
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
@@ -93,7 +93,8 @@ func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
-// sampleTaint does not draw NoExecute, for the [notGeneratedReason].
+// sampleTaint draws the parameters of a generated scenario, but never NoExecute;
+// [notGeneratedReason] says why.
 func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }

@@ -88,7 +88,7 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts pods in rounds until all are evicted or the time patience has passed.
+// run evicts pods in rounds until all are evicted or d.params.Patience has passed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -112,7 +112,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 	}
 }
 
-// round tries to evict each pod once. It returns how many evictions a disruption budget
+// round tries to evict each pod once. It returns how many evictions a PodDisruptionBudget
 // refused.
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})

@@ -105,8 +105,8 @@ var (
 	}
 )
 
-// withCluster calls do with the cluster. It returns an error if the cluster does not
-// implement C.
+// withCluster returns a function that calls do with the cluster. The function returns an
+// error if the cluster does not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -117,7 +117,8 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost makes a node fail and then writes the conditions of a lost node.
+// withNodeMarkedLost returns a function that makes a node fail and then writes the
+// conditions of a lost node.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -194,7 +195,8 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady ignores a pod that changes at the same time: it will be evicted.
+// markNotReady sets the Ready condition of a pod to false. It ignores a conflict: the node
+// controller will evict the pod anyway.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {

@@ -34,7 +34,7 @@ func checkCount(params faults.Params, count int) error {
 	return nil
 }
 
-// CountParams are the parameters of the fault types without others.
+// CountParams are the parameters of the fault types whose only parameter is count.
 type CountParams struct {
 	Count int `yaml:"count"`
 }
@@ -52,7 +52,7 @@ func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", 
 // notGeneratedReason applies to the fault types that delete pods.
 const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state is a condition that a node is in or not.
+// state is a state of a node that a fault causes, such as cordoned.
 type state struct {
 	description string // a past participle for records, such as "cordoned"
 	in          func(*corev1.Node) bool
@@ -125,7 +125,7 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("every worker among %d nodes is %s already; expected another worker", len(list.Items), s.description)
+		return nil, fmt.Errorf("each worker node among %d nodes is already %s; expected at least one that is not", len(list.Items), s.description)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil

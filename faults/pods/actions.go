@@ -129,7 +129,8 @@ func restartable(pod *corev1.Pod) bool {
 	})
 }
 
-// afterRestart writes that the containers run again. A real kubelet does this itself.
+// afterRestart writes the status of a pod whose containers run again. A real kubelet writes
+// it itself.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Provider == faults.Kubelets {
 		return nil

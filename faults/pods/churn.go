@@ -1,5 +1,5 @@
-// Package pods contains the faults that act on pods directly, past the proxy, as other
-// users, nodes and the kubelet do.
+// Package pods contains the faults that change pods directly, as users, nodes and kubelets
+// do. Their requests bypass the fault proxy.
 package pods
 
 import (
@@ -102,7 +102,7 @@ type churn struct {
 
 	fired atomic.Int64
 	// pendingUndos are the pods whose action must be undone, ordered by due time. The
-	// goroutine owns them until it has ended; after that Heal does.
+	// goroutine owns them until it has ended; afterwards Heal owns them.
 	pendingUndos []pendingUndo
 }
 

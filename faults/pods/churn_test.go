@@ -240,8 +240,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestCollapse checks that a collapse changes only the phase and the reason, and that it
-// skips a pod that is not ready.
+// TestCollapse checks that a collapse changes only the phase and the reason. It must skip a
+// pod that is not ready.
 func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
@@ -258,8 +258,8 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestExpire checks that the fault writes no status if the kubelet is real, and that it sets
-// a deadline only once for each pod.
+// TestExpire checks that the fault writes no status if the kubelet is real. It must set a
+// deadline only once for each pod.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
 	c.env.Provider = faults.Kubelets
@@ -301,7 +301,8 @@ func TestPodGone(t *testing.T) {
 	}
 }
 
-// TestOutage checks that a failing fault records one failure and continues when it can.
+// TestOutage checks that a failing fault records one failure and continues after the
+// failure.
 func TestOutage(t *testing.T) {
 	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
 	fails := 3

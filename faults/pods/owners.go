@@ -95,7 +95,7 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
-// disownActions are the values of the parameter how of pod-disown.
+// disownActions are the values of the parameter "how" of pod-disown.
 var disownActions = []string{actionStrip, actionGive}
 
 // DisownParams are the parameters of pod-disown; [Disown] documents them.

@@ -49,9 +49,9 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	return ref, nil
 }
 
-// candidates returns the active pods that the fault may pick: pods with a controller, and
-// also others if orphans is true. They are sorted by name, so that the same seed picks the
-// same pods in every run.
+// candidates returns the active pods that the fault may pick. Pods without a controller are
+// included only if orphans is true. The pods are sorted by name, so that the same seed picks
+// the same pods in every run.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var active []*corev1.Pod
 	for i := range pods {

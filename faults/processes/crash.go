@@ -38,7 +38,7 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a restart whose kill is part of Inject.
+// crash is a restart fault that kills the replica in Inject, not in a goroutine.
 type crash struct {
 	restart
 	remove func()

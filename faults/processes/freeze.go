@@ -46,7 +46,7 @@ type freeze struct {
 	env    *faults.Env
 	faults.Background
 
-	// The goroutine owns these fields until it has ended; after that Heal does.
+	// The goroutine owns these fields until it has ended; afterwards Heal owns them.
 	paused []string // replicas to resume
 	count  int
 }

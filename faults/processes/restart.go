@@ -25,7 +25,7 @@ var Restart = faults.Type{
 		{Name: "how", Description: "How the replicas are stopped: with SIGKILL (kill), or with SIGTERM and time to release the lease (terminate).", Bounds: "one of " + strings.Join(howNames, ", ")},
 		{Name: "replica", Description: "The replicas to stop: the leader (the fault waits until there is one), or all at the same time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},
 		downtimeParam,
-		{Name: "times", Description: "The number of restarts, as of a container in a crash loop.", Bounds: "1 to 1000", Default: "1"},
+		{Name: "times", Description: "The number of restarts. A value greater than 1 simulates a crash loop.", Bounds: "1 to 1000", Default: "1"},
 		{Name: "every", Description: "The time from a start to the next stop, if times is greater than 1.", Bounds: "0s to 10m", Default: "1s"},
 	},
 	New:    NewRestart,
@@ -101,7 +101,7 @@ type restart struct {
 	env    *faults.Env
 	faults.Background
 
-	// The goroutine owns these fields until it has ended; after that Heal does.
+	// The goroutine owns these fields until it has ended; afterwards Heal owns them.
 	down  []string // replicas that were ended and do not run again
 	ended int
 }

@@ -176,8 +176,8 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsUnchanged compares path, query and headers of the request, and headers and
-// bytes of the response, on both sides of the proxy.
+// TestForwardsUnchanged compares requests and responses on both sides of the proxy. Path,
+// query and headers of the request must be equal, and headers and bytes of the response.
 func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -41,7 +41,7 @@ var anyLength = cmp.Options{
 	cmpopts.IgnoreFields(history.Delivery{}, "Bytes"),
 }
 
-// fixture is a proxy, its clients, and a server that plays the API server.
+// fixture is a proxy, its clients, and a server that acts as the API server.
 type fixture struct {
 	*historytest.Recording
 	proxy    *Proxy
@@ -195,7 +195,7 @@ func beginWatch(w http.ResponseWriter, r *http.Request) {
 	w.(http.Flusher).Flush()
 }
 
-// watchServer plays an API server with a single watch. It sends the events from send, and
+// watchServer is a fake API server with a single watch. It sends the events from send, and
 // ends the stream when send is closed.
 type watchServer struct {
 	send  chan func(r *http.Request) []byte

@@ -95,8 +95,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldKeepsOrder checks that an event without a hold waits behind a held event, and the
-// end of the stream behind both.
+// TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end
+// of the stream must wait behind both.
 func TestHoldKeepsOrder(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))

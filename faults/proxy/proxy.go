@@ -12,7 +12,7 @@
 // The proxy records a request before it forwards the request, and a response or event before
 // it delivers it. It forwards what it cannot decode and records a gap.
 //
-// # Where to find what
+// # Files
 //
 // The proxy decides nothing by itself. Every request and every watch event passes three
 // steps:
@@ -30,9 +30,9 @@
 //     and the ends of watches. decode.go converts bodies to history objects. The fault itself
 //     records its firing with faults.Reporter.
 //
-// The remaining files move bytes: instance_server.go listens for one replica of the subject,
-// subject_conn.go resets its connections, transport_pool.go holds connections to the API
-// server, and frames.go splits watch streams into events.
+// The remaining files transfer bytes. instance_server.go listens for one replica of the
+// subject, and subject_conn.go resets its connections. transport_pool.go holds connections
+// to the API server, and frames.go splits watch streams into events.
 //
 // To add an effect: add a field to [RequestEffect] or [WatchEffect], apply it at its place
 // in exchange.serve or stream.inspect, and record it in the response or delivery.
@@ -195,9 +195,9 @@ func (p *Proxy) OnWatchEvent(fault WatchFault) (remove func()) {
 	return p.watchFaults.add(fault)
 }
 
-// Stop closes the listeners, breaks all connections and waits until every goroutine of the
-// proxy has ended, or ctx is done. It may be called again. Its error says that requests are
-// still in flight, or which listener failed.
+// Stop closes the listeners, breaks all connections and waits until all goroutines have
+// ended or ctx is done. It may be called again. Its error says that requests are still in
+// flight, or which listener failed.
 func (p *Proxy) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopped = true

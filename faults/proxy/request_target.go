@@ -94,8 +94,8 @@ func isTrue(query url.Values, option string) bool {
 	return present && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// splitPath splits /api/VERSION/… and /apis/GROUP/VERSION/… into the API group and the
-// segments after the version, of which there is at least one.
+// splitPath splits a path into the API group and the segments after the version. It accepts
+// /api/VERSION/… and /apis/GROUP/VERSION/… with at least one segment after the version.
 func splitPath(path string) (group string, segments []string, ok bool) {
 	segments = strings.Split(strings.Trim(path, "/"), "/")
 	switch {

@@ -57,7 +57,7 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 }
 
 // TestSkewBodyMovesServerTimesOnly checks that only timestamps of the API server and the
-// nodes are shifted, in both encodings, and that a write restores them.
+// nodes are shifted, in both encodings. A write must restore them.
 func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	at := metav1.NewTime(startTime)
 	later := metav1.NewTime(startTime.Add(time.Hour))

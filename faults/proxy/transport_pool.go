@@ -6,10 +6,10 @@ import (
 )
 
 // streamsPerConn is the number of concurrent requests, watches included, on one connection
-// to the API server. The API server allows 100 streams. The limits of http.Transport do not
-// work here: by default each request of a burst that finds no free stream dials, which makes
-// dozens of TLS handshakes for 1000 pods. StrictMaxConcurrentRequests counts waiting
-// requests as streams and blocks when 100 requests wait.
+// to the API server. The API server allows 100 streams. By default, http.Transport dials a
+// new connection for each request that finds no free stream, which makes dozens of TLS
+// handshakes for 1000 pods. With StrictMaxConcurrentRequests, it counts waiting requests as
+// streams and blocks when 100 requests wait.
 const streamsPerConn = 80
 
 // transportPool holds one replica's connections to the API server. It opens another

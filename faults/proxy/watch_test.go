@@ -187,7 +187,7 @@ func TestWatchForwardsBytes(t *testing.T) {
 	}
 }
 
-// podServer plays an API server with one pod, which it lists and streams. After that it
+// podServer is a fake API server with one pod, which it lists and streams. After that it
 // sends the events from send.
 type podServer struct{ *watchServer }
 

@@ -70,7 +70,8 @@ func (f *fault) match(request *history.Request) *proxy.RequestEffect {
 	return &effect
 }
 
-// objectRef returns a reference to the object of a request, as far as it has a name.
+// objectRef returns a reference to the object of a request. Its name is empty if the request
+// names no object.
 func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
@@ -82,7 +83,7 @@ var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnecti
 func breaksParam() faults.Param {
 	return faults.Param{
 		Name:        "breaks",
-		Description: "What a reset applies to: the HTTP/2 stream of the request (request), or the TCP connection with all other requests and watches on it (connection).",
+		Description: "The scope of a reset: the HTTP/2 stream of the request (request), or the TCP connection with all other requests and watches on it (connection).",
 		Bounds:      "one of " + strings.Join(breakNames, ", "),
 		Default:     string(proxy.BreakConnection),
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // codesByVerb are the errors that a failing API server returns for each verb. Errors about
-// the state of an object, such as 404, are excluded, because they would be wrong.
+// the state of an object, such as 404, are excluded, because they would misreport that
+// state.
 var codesByVerb = map[string][]int{
 	"get":    {429, 500, 503, 504},
 	"list":   {429, 500, 503, 504},
@@ -20,7 +21,7 @@ var codesByVerb = map[string][]int{
 }
 
 // outageMax is the maximum time for which every matching request fails. A client that backs
-// off needs as much time again.
+// off needs up to the same time again to recover.
 const outageMax = 1500 * time.Millisecond
 
 // sampleMatch draws the selected requests. If times is not 0, it is the maximum number of

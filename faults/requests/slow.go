@@ -71,7 +71,7 @@ var Hang = faults.Type{
 	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
 		faults.Param{Name: "within", Description: "The maximum time for which a request is held.", Bounds: "1ms to 10m", Default: "10m"},
-		faults.Param{Name: "then", Description: "What happens to the request after that time: the proxy resets it, and the API server does not receive it (reset), or the proxy forwards it (pass).", Bounds: "one of reset, pass", Default: "reset"},
+		faults.Param{Name: "then", Description: "The action after that time: the proxy resets the request, and the API server does not receive it (reset), or the proxy forwards the request (pass).", Bounds: "one of reset, pass", Default: "reset"},
 		breaksParam(),
 	),
 	New:    NewHang,

@@ -142,5 +142,5 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried closes begun.
+// firstStepTried closes begun, so that Inject returns.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

@@ -120,8 +120,9 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round holds events for the time blind and then ends the open watches. Without an open
-// watch it waits for the next one. It returns false if the fault is healed first.
+// round holds events for the duration of the parameter "blind" and then ends the open
+// watches. Without an open watch it waits for the next one. It returns false if the fault is
+// healed first.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()

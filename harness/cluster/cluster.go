@@ -3,8 +3,8 @@
 // The packages below this one implement it: embedded, kind and existing. A cluster
 // provides client configurations, health checks and the notification of failures.
 //
-// The controllers under test are not part of a cluster; see harness/subject. Neither
-// are the pods, which the workload creates.
+// The controllers under test are not part of a cluster; see harness/subject. The pods of the
+// workload are not part of a cluster either.
 package cluster
 
 import (
@@ -61,7 +61,8 @@ type Cluster interface {
 	// Observations of the cluster are not reliable after that.
 	Failed() <-chan struct{}
 
-	// Err returns nil until Failed is closed, and then which component exited and why.
+	// Err returns nil until Failed is closed. Afterwards its error says which component
+	// exited and why.
 	Err() error
 
 	// Stop stops the control plane and removes its state. It may be called more than

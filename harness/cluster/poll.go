@@ -24,7 +24,7 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 			return nil
 		}
 		if ctx.Err() == nil {
-			last = err // errors that the cancellation causes are of no interest
+			last = err // errors that the cancellation causes are irrelevant
 		}
 		select {
 		case <-ticker.C:

@@ -3,24 +3,24 @@
 //
 // Two independent sources write records:
 //
-// - The observer records every committed version of every relevant object. It follows etcd, or watches the API server where etcd is out of reach.
+// - The observer records every committed version of every relevant object. It follows etcd, or watches the API server if etcd is not reachable.
 // - The fault proxy records what the subject sees and does: every request, every response, every list and every watch event.
 //
-// Both sources together tell, for each write of the subject, which versions the subject
+// Both sources together show, for each write of the subject, which versions the subject
 // could have seen. Further records come from the run itself: faults, workload steps,
 // processes and phases.
 //
 // # Order
 //
-// Records stand in the order in which their writers appended them. The proxy records a
+// Records are in the order in which their writers appended them. The proxy records a
 // response or a watch event before it delivers it to the subject. It records a request
-// before it forwards the request to the API server. Therefore everything that the
-// subject did because of a delivery stands after that delivery. A check that asks what
-// the subject could have seen may count slightly too much, but never too little.
+// before it forwards the request to the API server. Therefore every action that the subject
+// took because of a delivery follows that delivery in the file. A check that asks what the
+// subject could have seen may count slightly too much, but never too little.
 //
-// Commits arrive over a watch of their own. The commit record of a version may stand
-// before or after the response or delivery that carries the same version. Resource
-// versions order the commits of all resources totally; positions in the file do not.
+// Commits arrive over a separate watch. The commit record of a version may precede or
+// follow the response or delivery that carries the same version. Resource versions order the
+// commits of all resources totally; positions in the file do not.
 //
 // The package does not depend on any controller and decides no verdict; see package
 // check.

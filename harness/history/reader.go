@@ -163,7 +163,7 @@ func (b *batch) line(i int) []byte {
 	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
-// parse decodes the line whose position in the history is seq.
+// parse decodes a line. seq is the position of the line in the history.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
 	if !record.decodeFast(s, line) {

@@ -53,8 +53,8 @@ func (r *Record) payloads() int {
 // Step.Awaited, and the Bytes of Request, Response and Delivery.
 const Format = 2
 
-// format1 is the previous format, which the reader still accepts. Its key for
-// Record.Commit is "truth".
+// format1 is the Format value of format 1, which the reader still accepts. In format 1, the
+// key of Record.Commit is "truth".
 const format1 = 1
 
 // Start is the first record of every history. It identifies the run.
@@ -227,10 +227,10 @@ type WatchClosed struct {
 	Reason   string `json:"reason"`
 }
 
-// Fault is an event in the life of a fault.
+// Fault is an event in the life cycle of a fault.
 type Fault struct {
-	// Index is the position of the fault in the scenario, from 0. Name is its kind,
-	// such as "api-error".
+	// Index is the position of the fault in the scenario, from 0. Name is its type, such as
+	// "api-error".
 	Index int        `json:"index"`
 	Name  string     `json:"name"`
 	Event FaultEvent `json:"event"`
@@ -245,12 +245,12 @@ type Fault struct {
 // FaultEvent is the type of a [Fault] record.
 type FaultEvent string
 
-// These are the events in the life of a fault.
+// These are the events in the life cycle of a fault.
 const (
 	FaultInjected FaultEvent = "injected" // the fault is active and may fire from here on
 	FaultFired    FaultEvent = "fired"    // the fault acted
 	FaultHealed   FaultEvent = "healed"   // the fault is over and its effects are undone
-	FaultFailed   FaultEvent = "failed"   // the fault could not act as the scenario demands
+	FaultFailed   FaultEvent = "failed"   // the fault could not act as the scenario specifies
 )
 
 // Step is the beginning or the end of a workload step, which is one user operation.
@@ -268,15 +268,15 @@ type Step struct {
 // StepEvent is the type of a [Step] record.
 type StepEvent string
 
-// These are the events in the life of a step.
+// These are the events in the life cycle of a step.
 const (
 	StepBegun  StepEvent = "begun"
 	StepDone   StepEvent = "done"
 	StepFailed StepEvent = "failed"
 )
 
-// Process is an event in the life of a process of the run, usually of a replica of the
-// subject.
+// Process is an event in the life cycle of a process of the run. The process is usually a
+// replica of the subject.
 type Process struct {
 	Name  string       `json:"name"` // such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`
@@ -299,7 +299,7 @@ type Usage struct {
 // ProcessEvent is the type of a [Process] record.
 type ProcessEvent string
 
-// These are the events in the life of a process.
+// These are the events in the life cycle of a process.
 const (
 	ProcessStarted ProcessEvent = "started"
 	ProcessStopped ProcessEvent = "stopped" // ended at the request of the run
@@ -315,10 +315,9 @@ type Gap struct {
 	Detail string `json:"detail"`
 }
 
-// Stall says that this process got no CPU time for a while before this record. The
-// machine may have been overloaded or suspended. Events of that time, if there were
-// any, carry a later timestamp. That the history has no record of that time proves
-// nothing.
+// Stall says that this process got no CPU time for a while before this record. The machine
+// may have been overloaded or suspended. Events of that time, if there were any, carry a
+// later timestamp. Missing records of that time therefore prove nothing.
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
 }

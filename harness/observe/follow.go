@@ -162,7 +162,7 @@ func (f *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// resync reads all objects from etcd and records each difference to the latest versions
+// resync reads all objects from etcd and records each difference from the latest versions
 // seen. At the start it records all objects.
 func (f *Follower) resync(ctx context.Context) error {
 	present, revision, err := f.snapshot(ctx)

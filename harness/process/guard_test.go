@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// helperVariable is the environment variable that makes the test binary run as the helper program.
-// The helper plays the part of gauntlet. The value is the directory that it works in.
+// helperVariable is the environment variable that makes the test binary run as the helper
+// program. The helper acts as gauntlet. The value is the directory that it works in.
 const helperVariable = "GAUNTLET_PROCESS_TEST_DIR"
 
 func TestMain(m *testing.M) {

@@ -38,7 +38,8 @@ type Spec struct {
 	// Env is the complete environment, as "NAME=value". The process inherits no
 	// variables, so that settings of the user's shell cannot change a run.
 	Env []string
-	// Dir is the working directory. If it is empty, it is the one of gauntlet.
+	// Dir is the working directory. If it is empty, the process uses gauntlet's working
+	// directory.
 	Dir string
 	// LogPath is the file to append standard output and standard error to.
 	LogPath string

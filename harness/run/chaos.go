@@ -63,9 +63,9 @@ type faultTiming struct {
 	converged    <-chan struct{} // closed when the subject has converged and is quiet after the workload
 }
 
-// convergedAfterWorkload returns a channel that is closed when the subject has
-// converged and is quiet after the workload. It is also closed when the time limit for
-// that is over. Waiting for a trigger ends then.
+// convergedAfterWorkload returns a channel that is closed when the subject has converged and
+// is quiet after the workload. The channel is also closed when settle.within has passed
+// since the workload ended. Faults then stop waiting for their triggers.
 func (e *testEnvironment) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
@@ -286,8 +286,8 @@ func (e *testEnvironment) sleep(ctx context.Context, d time.Duration, early <-ch
 	}
 }
 
-// faultRandom returns the random source of a fault. It depends only on the seed, the
-// index and the kind of the fault, so other faults do not change what it draws.
+// faultRandom returns the random source of a fault. It depends only on the seed, the index
+// and the type of the fault, so other faults do not change what it draws.
 func (e *testEnvironment) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s", index, e.Scenario.Faults[index].Name)

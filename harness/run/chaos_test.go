@@ -36,8 +36,8 @@ func (s *blockedCluster) Halt(_ context.Context, part cluster.Part) error {
 
 func (s *blockedCluster) Resume(context.Context, cluster.Part) error { return nil }
 
-// TestFaultDoesNotWaitForHealth verifies that a fault does not wait for a health check,
-// unless another fault makes the control plane unavailable.
+// TestFaultDoesNotWaitForHealth verifies that a fault does not wait for a health check. It
+// waits only if another fault makes the control plane unavailable.
 func TestFaultDoesNotWaitForHealth(t *testing.T) {
 	spec := parse(t, `name: x
 description: x

@@ -85,8 +85,9 @@ func (d *triggerDispatcher) waitReleased(sub *subscription) {
 	}
 }
 
-// subscribe returns a subscription for a trigger; the subscription of a nil trigger
-// never matches. With requireChange, a state trigger must first stop holding.
+// subscribe returns a subscription for a trigger; the subscription of a nil trigger never
+// matches. With requireChange, a state trigger matches only after its condition has been
+// false.
 func (d *triggerDispatcher) subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *subscription {
 	sub := &subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {

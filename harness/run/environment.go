@@ -273,7 +273,7 @@ func (e *testEnvironment) setUpPodImage(ctx context.Context) error {
 	return err
 }
 
-// holder returns the replica with a leader-election identity.
+// holder returns the replica that uses a leader-election identity, "" if there is none.
 func (e *testEnvironment) holder(identity string) string {
 	_ = e.recorder.Flush() // a failure of the recorder ends the run elsewhere
 	return e.monitor.holder(identity)

@@ -20,8 +20,8 @@ func existingExecutable(o *Options) (string, error) {
 	return binaries.KubeControllerManager, err
 }
 
-// existingPreflight reports what prevents a run on an existing cluster, before anything
-// is created.
+// existingPreflight returns an error if the options do not allow a run on an existing
+// cluster. It creates nothing.
 func existingPreflight(o *Options) error {
 	if _, err := existing.Config(o.Existing.Kubeconfig, o.Existing.Context); err != nil {
 		return err

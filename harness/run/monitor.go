@@ -116,7 +116,7 @@ func (m *monitor) observeProcess(p *history.Process) {
 	maps.DeleteFunc(m.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
-// holder returns the running replica with a leader-election identity, "" if there is
+// holder returns the running replica that uses a leader-election identity, "" if there is
 // none.
 func (m *monitor) holder(identity string) string {
 	m.mu.Lock()
@@ -154,8 +154,8 @@ func (m *monitor) waitWatching(ctx context.Context) error {
 	return fmt.Errorf("the subject holds the lease but does not watch %s", strings.Join(m.unwatched(), ", "))
 }
 
-// unwatched returns the required resources that the leader does not watch. The leader
-// is the replica with the most watches; the others have none.
+// unwatched returns the required resources that the leader does not watch. The leader is the
+// replica with the most watches; the other replicas have none.
 func (m *monitor) unwatched() []string {
 	if m.withoutProxy {
 		return nil

@@ -14,14 +14,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
-// provider is one way to get a control plane for a run.
+// provider describes how a run gets its control plane and starts its replicas.
 type provider struct {
 	name string
 	// podsPerNode is the number of workload pods that fit on a node; 0 means any
 	// number.
 	podsPerNode int
-	// preflight reports what prevents a run, as far as that is known before anything
-	// starts.
+	// preflight returns an error if the options do not allow a run. It starts nothing.
 	preflight func(*Options) error
 	start     func(context.Context, ControlPlane) (cluster.Cluster, error)
 	// setUpReplicas prepares the replicas of the subject.

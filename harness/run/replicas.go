@@ -108,8 +108,8 @@ func podReplicas(ctx context.Context, e *testEnvironment) (replicaSetup, error) 
 	}, nil
 }
 
-// podsPreflight reports what prevents a subject in pods, as far as that is known before
-// there is a cluster.
+// podsPreflight returns an error if the options do not allow a subject in pods. It needs no
+// cluster.
 func podsPreflight(o *Options) error {
 	if o.Direct {
 		return errors.New("on kind, the subject reaches the API server only through the fault proxy; a direct run needs another provider")

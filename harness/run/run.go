@@ -1,5 +1,5 @@
-// Package run runs one scenario against one subject. It is the procedure of the
-// harness, and the only package that knows all its parts:
+// Package run runs one scenario against one subject. It is the only package that uses all
+// parts of the harness. The phases of a run are:
 //
 //	scenario     write scenario.yaml and environment.json to the run directory
 //	environment  set up the control plane, recorder, observer, proxy and subject
@@ -89,9 +89,8 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
 }
 
-// Preflight reports what prevents the run, as far as that is known before anything
-// starts. Examples are a provider that does not support a fault, and a missing
-// executable.
+// Preflight returns an error if the options do not allow the run. For example, the provider
+// does not support a fault, or an executable is missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
 	p, err := providerNamed(o.Provider)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 type Options struct {
 	// StartDelay is the time from the start until the container is ready.
 	StartDelay time.Duration
-	// StopDelay is the time from SIGTERM until the program exits. It continues to
+	// StopDelay is the time from SIGTERM until the program exits. The program continues to
 	// serve requests during this time.
 	StopDelay time.Duration
 }

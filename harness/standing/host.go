@@ -77,7 +77,7 @@ func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubj
 }
 
 // Host runs an embedded cluster in a directory until ctx ends, with a subject unless
-// that is nil. It writes hostReady to answer when the cluster is ready.
+// standingSubject is nil. It writes hostReady to answer when the cluster is ready.
 func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
 	if err := writeOwner(controlPlane.Dir); err != nil {
 		return err

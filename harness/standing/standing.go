@@ -37,7 +37,7 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is a standing cluster, or the state that a removed or failed one has left.
+// Cluster is a standing cluster, or the files that a removed or failed cluster has left.
 type Cluster struct {
 	// Name is unique among the clusters that exist.
 	Name     string
@@ -73,7 +73,7 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up creates a standing cluster, with a subject unless that is nil. It sets the
+// Up creates a standing cluster, with a subject unless standingSubject is nil. It sets the
 // directories in controlPlane.
 func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
 	if supported := []string{embeddedProvider, kindProvider}; !slices.Contains(supported, provider) {

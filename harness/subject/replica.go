@@ -38,7 +38,7 @@ type trackedInstance struct {
 type pauseState struct {
 	paused    bool
 	resumedAt time.Time // zero if the instance was never paused or is still paused
-	// lease is the lease as the replica held it before the pause, nil if it did not.
+	// lease is the lease that the replica held before the pause; nil if it held none.
 	lease *coordinationv1.Lease
 	// restart starts another instance after this one has ended because of the pause.
 	restart func()
@@ -94,8 +94,8 @@ func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) 
 	return true, nil
 }
 
-// pause suspends the running instance, and reports whether one was running. The lease
-// is the one that the replica holds, if it does.
+// pause suspends the running instance, and reports whether one was running. lease is the
+// lease that the replica holds, or nil.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

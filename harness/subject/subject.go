@@ -1,5 +1,5 @@
-// Package subject starts, stops and supervises the subject under test: the four
-// workload controllers, as one replica or several with leader election.
+// Package subject starts, stops and supervises the subject under test. The subject consists
+// of the four workload controllers, in one replica or in several with leader election.
 //
 // A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the
 // flags of kube-controller-manager, and exactly the RBAC permissions that its
@@ -45,7 +45,8 @@ type Instance interface {
 	Resume(ctx context.Context) error
 	// Done returns a channel that is closed when the instance has ended.
 	Done() <-chan struct{}
-	// Err returns nil until Done is closed, then how the instance ended, never nil.
+	// Err returns nil until Done is closed. Afterwards it returns a non-nil error that says
+	// how the instance ended.
 	Err() error
 	// Usage returns the resource usage, nil if it is unknown or the instance is
 	// running.
@@ -60,7 +61,7 @@ type Options struct {
 	Account  rbacv1.Subject // identity that gets the permissions
 	Replicas int
 	Launch   Launcher
-	// Holder returns the running replica with a leader-election identity, "" if there
+	// Holder returns the running replica that uses a leader-election identity, "" if there
 	// is none.
 	Holder func(identity string) (replica string)
 	// LeaseNamespace is the namespace of the lease, as in the replicas' Settings.
@@ -237,9 +238,9 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 	return r.pause(ctx, lease)
 }
 
-// Resume resumes a paused replica. If the replica held the lease before the pause,
-// Resume waits until it has renewed the lease or has ended. Then its actions with an
-// outdated lease are over.
+// Resume resumes a paused replica. If the replica held the lease before the pause, Resume
+// waits until it has renewed the lease or has ended. After that, it no longer acts on an
+// outdated lease.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -275,7 +276,8 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 // Failed returns a channel that is closed when a replica has ended unexpectedly.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
-// Err returns nil until Failed is closed, then which replica ended and how.
+// Err returns nil until Failed is closed. Afterwards its error says which replica ended and
+// how.
 func (s *Subject) Err() error {
 	select {
 	case <-s.failed:

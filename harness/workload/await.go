@@ -70,8 +70,8 @@ func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario
 		done, state = reached(o, until)
 		return done
 	}
-	// An existing object arrives as an event. A missing object does not; the
-	// precondition finds it in the synced store.
+	// The watch reports an existing object as an event. It reports nothing for a missing
+	// object, so the precondition looks for the object in the synced store.
 	var absent watchtools.PreconditionFunc
 	if until == scenario.Gone {
 		absent = func(store cache.Store) (bool, error) {
@@ -112,8 +112,8 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 // errDone cancels the context of an await that has ended.
 var errDone = errors.New("the await ended")
 
-// reached reports whether an object has reached a state, and describes the object. A
-// nil object does not exist.
+// reached reports whether an object has reached a state, and describes the object. A nil
+// object means that the object does not exist.
 func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	switch o := o.(type) {
 	case *appsv1.ReplicaSet:
@@ -148,7 +148,7 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	}
 }
 
-// scale contains the fields of an object that tell how far a scaling has progressed.
+// scale contains the fields of an object that show the progress of a scaling.
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32

@@ -23,8 +23,8 @@ type Pods struct {
 // pauseImage is the image of pods without an application.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// The kubelet probes a stand-in every second, and one result decides. The timeout is
-// long, because a slow response on a busy machine must not make a pod unready.
+// The kubelet probes a stand-in every second, and a single result changes the readiness. The
+// timeout is long, because a slow response on a busy machine must not make a pod unready.
 const (
 	probePeriodSeconds  = 1
 	probeTimeoutSeconds = 30

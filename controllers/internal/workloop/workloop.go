@@ -90,10 +90,10 @@ func (l *Loop) Add(key string) { l.queue.Add(key) }
 // applies.
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
-// Run starts the workers once all of synced return true, and returns when all workers
-// have stopped. Closing drain lets each worker finish its current key and take no
-// other. Canceling ctx, which is the context of every sync, aborts the syncs. A Loop
-// runs once.
+// Run starts the workers once every function in synced returns true, and returns when all
+// workers have stopped. Closing drain lets each worker finish its current key and take no
+// other. Canceling ctx, which is the context of every sync, aborts the syncs. A Loop runs
+// once.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})
@@ -114,7 +114,7 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	running.Wait()
 }
 
-// HasSynced reports whether all of synced return true.
+// HasSynced reports whether every function in synced returns true.
 func HasSynced(synced []cache.InformerSynced) bool {
 	for _, done := range synced {
 		if !done() {

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Parse creates a fault of a kind from a line of YAML.
-// Errors name the file s.yaml as its source.
+// Parse creates a fault of the given type from a line of YAML. Errors name the file s.yaml
+// as its source.
 func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte(text))
 	if err != nil {
@@ -21,7 +21,8 @@ func Parse(kind faults.Type, text string) (faults.Fault, error) {
 // Case is a line of YAML and the error that parsing it must return. An empty Want means no error.
 type Case = struct{ Text, Want string }
 
-// Params checks which parameters a fault kind accepts and which errors it returns for others.
+// Params checks which parameters a fault type accepts and which errors it returns for
+// others.
 func Params(t *testing.T, kind faults.Type, cases []Case) {
 	t.Helper()
 	for _, test := range cases {

@@ -23,8 +23,8 @@ type component struct {
 const (
 	// stopGrace exceeds the time that the programs take to exit, which is about 20 ms.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is the time in which the API server stops to serve. It would
-	// then sleep for one second, which would prolong every run.
+	// apiServerStopGrace is the time that the API server needs to stop serving. Without
+	// SIGKILL, it would then sleep for one second, which would prolong every run.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 

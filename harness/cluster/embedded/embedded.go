@@ -37,7 +37,7 @@ type Cluster struct {
 	binaries Binaries
 	creds    *credentials
 	prober   prober
-	unguard  func() // makes the guard process no longer remove the state directory
+	unguard  func() // stops the guard process from removing the state directory
 
 	failed   chan struct{}
 	stopOnce sync.Once
@@ -98,7 +98,8 @@ func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
 // Failed returns a channel that is closed when a component exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until Failed is closed, and then which component exited and why.
+// Err returns nil until Failed is closed. Afterwards its error says which component exited
+// and why.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ func TestHalt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := createPod(t, admin, "before-"+test.name)
-			// KWOK may have stopped to retry a request for this pod.
+			// KWOK may have stopped retrying a request for this pod.
 			terminating := createPod(t, admin, "terminating-"+test.name, "example.com/finalizer")
 			deletePod(t, admin, terminating.Name)
 			for _, part := range test.halt {

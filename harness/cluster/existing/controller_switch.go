@@ -30,7 +30,7 @@ const turnOffTimeout = 90 * time.Second
 type controllerSwitch struct {
 	program   string
 	env       []string
-	unguard   func() // makes the guard process no longer turn the controllers on
+	unguard   func() // stops the guard process from turning the controllers on
 	turnedOn  sync.Once
 	turnOnErr error
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// startExisting starts an embedded cluster that plays the part of the existing cluster.
+// startExisting starts an embedded cluster that serves as the existing cluster.
 func startExisting(t *testing.T) (c *embedded.Cluster, kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ const ownerAnnotation = "gauntlet.owner"
 // namespaceLock is the lock of a run on the cluster: the namespace of the run.
 type namespaceLock struct {
 	admin     kubernetes.Interface
-	unguard   func() // makes the guard process no longer remove the namespace
+	unguard   func() // stops the guard process from removing the namespace
 	released  sync.Once
 	removeErr error
 }

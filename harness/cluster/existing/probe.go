@@ -72,8 +72,8 @@ func workloadProbe(controller string, group schema.GroupVersion, kind, resource 
 	}
 }
 
-// activeControllers returns the names of those of the four controllers that are active on the cluster.
-// The order is that of [cluster.SubjectControllers].
+// activeControllers returns the names of the controllers under test that are active on the
+// cluster. They are in the order of [cluster.SubjectControllers].
 func activeControllers(ctx context.Context, client dynamic.Interface) (controllers []string, err error) {
 	name := "probe-" + utilrand.String(5)
 	for _, p := range probes {

@@ -44,7 +44,7 @@ type Cluster struct {
 	dir    string // the state directory
 	logDir string
 	tokens cluster.Tokens
-	// unguard makes the guard process no longer remove the cluster.
+	// unguard stops the guard process from removing the cluster.
 	unguard func()
 
 	// host and authority belong to the API server. They are set when kind has created
@@ -100,7 +100,8 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 // Failed returns a channel that is closed when the container of a node exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until Failed is closed, and then which node exited and why.
+// Err returns nil until Failed is closed. Afterwards its error says which node exited and
+// why.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

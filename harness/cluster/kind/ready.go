@@ -183,7 +183,7 @@ func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node
 	return nil
 }
 
-// notReadyError returns an error with the reason in the status why a pod is not Ready.
+// notReadyError returns an error that says why a pod is not Ready, from the pod's status.
 func notReadyError(pod *corev1.Pod) error {
 	why := string(pod.Status.Phase)
 	for _, condition := range pod.Status.Conditions {

@@ -18,8 +18,8 @@ import (
 const (
 	// killTimeout bounds the wait for the end of a killed process.
 	killTimeout = 10 * time.Second
-	// confirmEndTimeout bounds the check on the node whether a process has ended. The
-	// check runs if the log follower ends early. A failed node is noticed long before.
+	// confirmEndTimeout bounds the check on the node whether a process has ended. The check
+	// runs if the log follower ends early. The run detects a failed node earlier.
 	confirmEndTimeout = 30 * time.Second
 	// exitStatusTimeout bounds the wait for the exit code in the pod's status. The
 	// kubelet checks its containers every second.

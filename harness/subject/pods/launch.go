@@ -143,7 +143,7 @@ func started(pod *corev1.Pod) bool {
 	return false
 }
 
-// cannotStart returns the reason for which a pod will never start, nil if it may.
+// cannotStart returns the reason for which a pod will never start, or nil if it may start.
 func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
 		return fmt.Errorf("pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)

@@ -29,8 +29,8 @@ const (
 	user = 65532
 	// tokenSeconds is the lifetime of the subject's token. The kubelet renews it.
 	tokenSeconds = 3600
-	// relayPatience is the time that a relay lets the subject's connections wait. The
-	// run connects to the relay after it has seen that the subject is running.
+	// relayPatience limits the time for which a connection of the subject may wait in the
+	// relay. The run connects to the relay after it has seen that the subject is running.
 	relayPatience = "30s"
 )
 
