@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Annotations writes GitHub Actions workflow commands that annotate a job: an error for each
-// failure group, a warning for each unknown one, a notice for each known upstream issue.
-// The format is in GitHub's "Workflow commands for GitHub Actions".
+// Annotations writes GitHub Actions workflow commands that annotate a job. A failure group
+// becomes an error, an unknown verdict a warning, and a known upstream issue a notice.
+// GitHub documents the format in "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
 	for _, f := range groupFailures(runs) {
@@ -25,8 +25,8 @@ func Annotations(w io.Writer, runs []Run) error {
 	return writeAnnotations(w, &b)
 }
 
-// ComparedAnnotations writes workflow commands for comparisons: an error for each undeclared
-// difference and for each guarantee that both subjects violate.
+// ComparedAnnotations writes workflow commands for comparisons. Each undeclared difference,
+// and each guarantee that both subjects violate, becomes an error.
 func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	var b strings.Builder
 	for i := range comparisons {
@@ -61,7 +61,7 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// The escapes of workflow commands.
+// message and property escape the characters that workflow commands reserve.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -18,7 +18,7 @@ import (
 // screenshots is the directory for screenshots of pages.
 var screenshots = flag.String("screenshots", "", "the `directory` to leave screenshots of the page in")
 
-// browsers are the names of the Chromium executable in distributions.
+// browsers are the names that Linux distributions give the Chromium executable.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // pageWithin is the timeout of every browser action.
@@ -47,7 +47,7 @@ func visit(t *testing.T, path string, width, height int) *visitor {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(executable),
 		chromedp.WindowSize(width, height), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(pageWithin),
-		chromedp.Env("TMPDIR="+t.TempDir())) // it does not delete its temporary files
+		chromedp.Env("TMPDIR="+t.TempDir())) // the default directory would keep the browser's temporary files
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -106,7 +106,7 @@ func (v *visitor) await(expression string) {
 	}
 }
 
-// screenshot leaves a screenshot if anyone asked for it.
+// screenshot writes a screenshot if the flag -screenshots is set.
 func (v *visitor) screenshot(name string) {
 	v.t.Helper()
 	if *screenshots == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Comparison is one scenario on two subjects.
+// Comparison is the comparison of two subjects in one scenario.
 type Comparison struct {
 	Scenario      string
 	Subject, Base string
@@ -17,11 +17,12 @@ type Comparison struct {
 	Ratios []compare.Ratio
 }
 
-// Pair is a run on each subject with the same seed.
+// Pair has one run on each subject, both with the same seed.
 type Pair struct {
 	Subject, Base Run
 	Differences   []compare.Difference
-	// Diff shows the difference of the end states in go-cmp's form; "-" is the base.
+	// Diff shows the difference of the end states in the format of go-cmp; "-" marks the
+	// base.
 	Diff string
 	// CostNotComparable reports that the costs of the two runs cannot be compared.
 	CostNotComparable bool
@@ -39,20 +40,22 @@ type comparisonSummary struct {
 	Verdict       check.Verdict
 	// Counts says how many pairs and differences there are.
 	Counts string
-	// Differences says something about a subject, Others does not. Both are worst first.
+	// Differences are those that say something about a subject, Others are the rest. Both
+	// are sorted, worst first.
 	Differences []distinctDifference
 	Others      []reasonGroup
 	Pairs       []pairSummary
-	// CostSkipped says for how many pairs the cost is not compared; empty for none.
+	// CostSkipped says for how many pairs the cost is not compared. It is empty if the cost
+	// of every pair is compared.
 	CostSkipped string
 	Costs       costTable
-	// EndStateDiff is only set for a single pair.
+	// EndStateDiff is set only if there is a single pair.
 	EndStateDiff string
 	// Links reports whether the pairs have pages of their own.
 	Links bool
 }
 
-// pairSummary is a pair and the name of its page.
+// pairSummary is a pair and the file name of its page.
 type pairSummary struct {
 	*Pair
 	Page string
@@ -60,7 +63,7 @@ type pairSummary struct {
 
 // distinctDifference is a difference that occurs in one or more pairs.
 type distinctDifference struct {
-	compare.Difference // of the first pair
+	compare.Difference // as in the first pair
 	pairs, of          int
 	first              pairSummary // the first pair with the difference
 }
@@ -107,7 +110,7 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 }
 
 // summarizeDifferences separates the differences that say something about a subject from
-// the others, which it groups by reason.
+// the others. It groups the others by reason.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {
@@ -128,7 +131,7 @@ func (c *Comparison) summarizeDifferences(differences []distinctDifference) comp
 	return s
 }
 
-// distinct returns the differences in all pairs, each once, worst first.
+// distinct returns the differences of all pairs without repetitions, worst first.
 func (c *Comparison) distinct() []distinctDifference {
 	var all []distinctDifference
 	for i := range c.Pairs {
@@ -150,9 +153,10 @@ func (c *Comparison) distinct() []distinctDifference {
 	return all
 }
 
-// isSetAside reports whether a difference says nothing about either subject: it is accepted
-// or not compared, or it is the end state that follows from a declared difference. An
-// aborted workload and a check that only one subject violates are never set aside.
+// isSetAside reports whether a difference says nothing about either subject. This holds for
+// accepted and not compared differences, and for end states that follow from a declared
+// difference. An aborted workload and a check that only one subject violates are never set
+// aside.
 func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
@@ -179,8 +183,8 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict is fail if a difference is undeclared or both subjects violate a guarantee,
-// unknown if there is no pair, otherwise pass.
+// Verdict returns fail if a difference is undeclared or both subjects violate a guarantee.
+// Otherwise it returns unknown if there is no pair, and pass if there is one.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {
@@ -193,13 +197,14 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only a part of the pair is compared, because a known upstream
-// issue aborted one run before the other.
+// partial reports whether only the first steps of the pair are compared. This is so if a
+// known upstream issue aborted one run before the other.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
-// costSkippedReason says for how many pairs the cost is not compared; empty for none.
+// costSkippedReason says for how many pairs the cost is not compared. It returns "" if the
+// cost of every pair is compared.
 func (c *Comparison) costSkippedReason() string {
 	n := 0
 	for i := range c.Pairs {
@@ -213,7 +218,7 @@ func (c *Comparison) costSkippedReason() string {
 	return fmt.Sprintf("the cost of %d of %d pairs is not compared, because their runs did not complete the same steps or have gaps in their histories", n, len(c.Pairs))
 }
 
-// countsText says how many pairs there are and how many differences matter.
+// countsText returns the number of pairs and the numbers of differences that matter.
 func (c *Comparison) countsText() string {
 	undeclared, bothWrong := c.Undeclared()
 	text := "no undeclared difference"
@@ -238,7 +243,7 @@ func (c *Comparison) countsText() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
 }
 
-// aspect says which aspect of an object, check or step differs.
+// aspect returns which part of an object, check or step differs.
 func aspect(d compare.Difference) string {
 	if d.Aspect == compare.Verdicts {
 		return string(d.Aspect)

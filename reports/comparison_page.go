@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// PairHTML writes one page for a pair: differences, the cost of all pairs, the verdicts of
-// both runs, and both timelines, aligned by the steps of the workload. Links are relative to
-// the directory dir.
+// PairHTML writes one page for a pair of runs. The page has the differences, the cost of
+// all pairs, the verdicts of both runs, and both timelines, aligned by the steps of the
+// workload. Links are relative to the directory dir.
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
@@ -41,7 +41,7 @@ func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	return data.write(w)
 }
 
-// PageName returns the name of the file with the page of a pair.
+// PageName returns the file name of the page of the pair with index i.
 func (c *Comparison) PageName(i int) string {
 	return fmt.Sprintf("%s-seed%d.html", c.Scenario, c.Pairs[i].Subject.Seed)
 }

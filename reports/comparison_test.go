@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// comparison is a scenario of which the second pair shows more than the first.
+// comparison returns a comparison of two pairs. The second pair has more differences.
 func comparison() Comparison {
 	accepted := compare.Difference{Aspect: compare.MilestoneOrder, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Classification: compare.Accepted, Reason: "either way is right"}
 	base := on("upstream", passed("burst"))
@@ -34,7 +34,8 @@ func comparison() Comparison {
 	}
 }
 
-// abortedComparison is a scenario in which the base did not complete the second step.
+// abortedComparison returns a comparison in which the base did not complete the second
+// step.
 func abortedComparison() Comparison {
 	c := comparison()
 	c.Scenario, c.Pairs, c.Ratios = "steady-9", c.Pairs[:1], nil
@@ -95,8 +96,8 @@ func TestVerdictOfPair(t *testing.T) {
 	}
 }
 
-// TestPageOfPair demands both timelines, with the same step at the same place although one
-// run reached it later.
+// TestPageOfPair checks that the page has both timelines. The same step has the same
+// position in both, although one run reached it later.
 func TestPageOfPair(t *testing.T) {
 	c := comparison()
 	pair := &c.Pairs[1]
@@ -131,7 +132,8 @@ func TestPageOfPair(t *testing.T) {
 	v.clean()
 }
 
-// TestNoPairs demands that a comparison without pairs does not claim equality.
+// TestNoPairs checks that a comparison without pairs does not report that the subjects are
+// equal.
 func TestNoPairs(t *testing.T) {
 	none := Comparison{Scenario: "burst", Subject: "ours", Base: "upstream"}
 	if got, want := none.countsText(), "ours and upstream, pairs: 0, nothing was compared"; got != want {

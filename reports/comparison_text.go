@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Compared writes comparisons for a terminal: for each scenario the differences that matter,
-// the number of the others by reason, and the cost.
+// Compared writes comparisons for a terminal. For each scenario it writes the differences
+// that matter, the number of the others by reason, and the cost.
 func Compared(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }
@@ -23,7 +23,7 @@ func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
 }
 
-// style formats tables, texts and paths.
+// style determines how tables, texts and paths are formatted.
 type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
@@ -68,7 +68,8 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	}
 }
 
-// writeCosts writes the costs that [Comparison.shownCosts] returns.
+// writeCosts writes the costs that [Comparison.shownCosts] returns, and the number of the
+// others.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")
@@ -85,7 +86,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the costs that differ, and those that a reader always expects.
+// shownCosts returns the costs with a significant difference, and the costs that are always
+// shown.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

@@ -11,18 +11,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail holds what the page of a single run shows besides the verdicts. Parts that cannot
-// be read are omitted, and Missing says why; verdicts do not depend on them.
+// Detail holds the parts of the page of a single run that are not in its verdicts. A part
+// that cannot be read is omitted, and Missing says why. Verdicts do not depend on these
+// parts.
 type Detail struct {
 	Timeline *timeline.Timeline // nil without a history
 	Scenario string             // the content of scenario.yaml
 	// ShrunkScenario is the smallest scenario with the same failure, if gauntlet shrink found
 	// one, and ShrunkFile is its path.
 	ShrunkScenario, ShrunkFile string
-	// Diagnostics is the state at the end of a run that failed or did not converge. Logs are
-	// the logs of all components around the first violation; without one, their ends.
+	// Diagnostics is the state at the end of a run that failed or did not converge. Logs
+	// are the logs of all components around the first violation. If there is no violation,
+	// Logs are the ends of the logs.
 	Diagnostics, Logs []Log
-	Missing           []string // one line for each part
+	Missing           []string // one line for each missing part
 }
 
 // ReadDetail reads the details of a run from its directory.
@@ -31,7 +33,7 @@ func ReadDetail(run *Run) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail is ReadDetail for a run with a draft of its timeline.
+// finishDetail is [ReadDetail] for a run whose timeline has a draft.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
@@ -44,7 +46,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail reads all but the timeline. Err says why there is no timeline.
+// newDetail reads all parts except the timeline. The error err says why there is no
+// timeline.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -66,7 +69,7 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	return detail
 }
 
-// parts reads a part of each file of a directory, in order of names.
+// parts calls part for each file of a directory, sorted by name, and returns the results.
 func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +89,8 @@ func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 }
 
 // note records that a part is missing. Missing files are normal, because a campaign deletes
-// the directories of runs that passed; the note then names no error.
+// the directories of runs that passed. For a missing file, the note does not quote the
+// error.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

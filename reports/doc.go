@@ -1,15 +1,16 @@
-// Package reports renders verdicts: as text (Terminal), JSON (JSON), JUnit XML (JUnit),
-// Markdown for the summary of a CI job (Markdown), GitHub annotations (Annotations) and a
-// self-contained HTML page (HTML). All renderers show the worst verdict first.
+// Package reports renders verdicts in several formats. Terminal writes text, JSON writes
+// JSON, JUnit writes JUnit XML, and Markdown writes the summary of a CI job. Annotations writes
+// GitHub annotations, and HTML writes a self-contained page. All renderers show the worst
+// verdict first.
 //
 // Compared and WriteComparisons render comparisons of two subjects.
 //
-// The package decides nothing: verdicts and reasons come from package check and from the
-// run. It needs no cluster, so gauntlet report can write the reports of a run directory
+// The package determines no verdicts: verdicts and reasons come from package check and from
+// the run. It needs no cluster, so gauntlet report can write the reports of a run directory
 // again at any time.
 //
-// The page loads nothing. It embeds its style, its script, the chart library (assets/), and
-// the timeline as JSON (drawing.go), which package timeline builds from the history. The
+// The page loads no other files. It embeds its style, its script, the chart library (assets/),
+// and the timeline as JSON (drawing.go), which package timeline builds from the history. The
 // tests open the page in Chromium if it is installed.
 //
 // # verdicts.json

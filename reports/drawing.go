@@ -8,9 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// drawnTimeline is a timeline as the page's script reads it. A run has tens of thousands of
-// marks with few distinct strings. So marks are columns, and strings are indexes in Words.
-// All times are whole microseconds since the start of the history.
+// drawnTimeline is a timeline in the form that the page's script reads. A run has tens of
+// thousands of marks with few distinct strings. Therefore marks are stored as columns, and
+// strings as indexes in Words. All times are whole microseconds since the start of the
+// history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`

@@ -11,9 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes the results of a campaign: the number of runs, and a line for each
-// failure group with its number of runs and its smallest scenario. The text is valid
-// Markdown. NotPassed are those of the runs that did not pass.
+// FailureGroups writes the number of runs of a campaign, and a line for each failure group.
+// The line has the number of runs with the failure and the smallest scenario that shows it.
+// The text is valid Markdown. The argument notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -41,20 +41,21 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 type failureKey struct {
 	verdict check.Verdict
 	subject string
-	check   string // empty if the verdict belongs to the run as a whole
-	// kind is the resource of the object that the evidence names; empty if it names none.
+	check   string // empty if the verdict belongs to the run, not to one check
+	// kind is the resource of the object in the evidence. It is empty if the evidence has
+	// no object.
 	kind string
-	// signature is the reason without the names and numbers that differ in every run.
+	// signature is the reason without names and numbers that differ from run to run.
 	signature string
 }
 
-// failureGroup is one failure in one or more runs.
+// failureGroup is a failure with the runs that show it.
 type failureGroup struct {
 	failureKey
 	runs      int
 	scenarios []string
 	smallest  *Run   // the first of the runs with the smallest scenario
-	reason    string // the reason in the smallest run
+	reason    string // the reason in the run smallest
 }
 
 // title names the check and the resource of the failure.
@@ -74,7 +75,8 @@ func (f failureGroup) String() string {
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText names the smallest scenario with the failure, and counts the others.
+// scenarioText returns the name of the smallest scenario with the failure, and the number
+// of other scenarios.
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
@@ -82,7 +84,8 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the key of a result, from its first piece of evidence.
+// failureKeyOf returns the failure key of a result. The resource is that of the first piece
+// of evidence.
 func failureKeyOf(subject string, result check.Result) failureKey {
 	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
@@ -97,8 +100,8 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 	return s
 }
 
-// runSpecific matches the parts of a reason that differ from run to run: object names with
-// a namespace or a generated suffix, replicas of the subject, and numbers.
+// runSpecific matches the parts of a reason that differ from run to run. These are object
+// names with a namespace or a generated suffix, replicas of the subject, and numbers.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
 // signature returns a sentence without its run-specific parts.
@@ -112,9 +115,10 @@ func countRuns(n int) string {
 }
 
 // groupFailures groups the results that did not pass. Results with the same check, verdict,
-// subject, resource and reason are one group. The order is: worst verdict first, then most
-// runs, then first occurrence. A run contributes only results with its own verdict. If
-// several checks are unknown for one reason, the reason belongs to the run.
+// subject, resource and reason form one group. The groups are sorted by verdict (worst
+// first), by number of runs (largest first), then by first occurrence. A run contributes
+// only results with the verdict of the run. If several checks are unknown for the same
+// reason, the reason belongs to the run.
 func groupFailures(runs []Run) []failureGroup {
 	var all []failureGroup
 	add := func(run *Run, s failureKey, reason string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFailureGroups demands a line for each distinct failure, whatever the seed and the
-// scenario, with the smallest scenario that shows it.
+// TestFailureGroups checks that each distinct failure has one line, for all seeds and
+// scenarios together. The line has the smallest scenario that shows the failure.
 func TestFailureGroups(t *testing.T) {
 	large, small, elsewhere, other := failed("watch-delay-pods"), failed("shrunk"), failed("everything"), failed("rollout")
 	large.Size, small.Size, small.Seed, elsewhere.Size, other.Size = 20, 3, 43, 20, 1
@@ -42,8 +42,8 @@ func TestFailureGroups(t *testing.T) {
 	}
 }
 
-// TestSharedReason demands that a reason of several unknown checks is reported once for the
-// run, and a reason of one check for that check.
+// TestSharedReason checks how the reason of an unknown verdict is reported. A reason that
+// several checks share is reported once for the run, and another reason for its check.
 func TestSharedReason(t *testing.T) {
 	broken := run("relist", check.Unknown, "the API server did not come back",
 		result("burst-limit", check.Unknown, 0, "the API server did not come back"),
@@ -60,8 +60,8 @@ func TestSharedReason(t *testing.T) {
 	}
 }
 
-// TestSignature demands the same signature for the same failure in every run, and different
-// signatures for different failures.
+// TestSignature checks that the same failure has the same signature in every run, and that
+// different failures have different signatures.
 func TestSignature(t *testing.T) {
 	const same = "ReplicaSet gauntlet/maps: subject-0 created pod 12 of 11: its cache had 0 active pods, the last maps-5f6bd2c4x9-x7bzk"
 	if a, b := signature(same), signature("ReplicaSet gauntlet/jobs: subject-1 created pod 3 of 2: its cache had 1 active pods, the last jobs-wxptn"); a != b {

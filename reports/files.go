@@ -18,8 +18,8 @@ const (
 	historyName  = "history.jsonl"
 )
 
-// files are the reports of a directory of runs. Detail returns the details for the page of
-// a single run.
+// files are the reports in the directory of one or more runs. Detail returns the details
+// for the page of a single run.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -39,7 +39,7 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 }
 
 // WriteFiles writes the reports of runs to a directory and replaces earlier reports. If one
-// report cannot be written, its earlier version stays, and the others are still written.
+// report cannot be written, its earlier version remains, and the others are still written.
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
 // WriteRun writes the reports of a run to its directory, like WriteFiles, from the draft of

@@ -27,7 +27,7 @@ func TestWriteFiles(t *testing.T) {
 		var names []string
 		for _, entry := range entries {
 			names = append(names, entry.Name())
-			if entry.Name() == PageName || entry.Name() == "summary.md" { // have links that depend on the directory
+			if entry.Name() == PageName || entry.Name() == "summary.md" { // these files contain links that depend on the directory
 				continue
 			}
 			got, err := os.ReadFile(filepath.Join(dir, entry.Name()))
@@ -48,8 +48,8 @@ func TestWriteFiles(t *testing.T) {
 	}
 }
 
-// TestWriteRun demands the same page with and without a draft of the timeline, for every
-// state of the history.
+// TestWriteRun checks that the page is the same with and without a draft of the timeline.
+// It covers complete, truncated and missing histories.
 func TestWriteRun(t *testing.T) {
 	for _, name := range []string{"whole", "broken", "absent"} {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestWriteRun(t *testing.T) {
 	}
 }
 
-// TestWriteFilesFails demands an error for a report that cannot be written, and that the
-// others are written.
+// TestWriteFilesFails checks that WriteFiles returns an error for a report that cannot be
+// written, and still writes the others.
 func TestWriteFilesFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "junit.xml", "occupied"), 0o755); err != nil {

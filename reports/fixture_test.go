@@ -40,8 +40,9 @@ func (s *historyBuilder) write(t *testing.T, dir string) {
 	}
 }
 
-// laggingRun returns a run in which a fault delays the watch events of pods, and the subject
-// creates one pod too many. It has about ten records for each pod.
+// laggingRun returns a run in which a fault delays the watch events of pods. Because of the
+// delay, the subject creates one pod too many. The history has about ten records for each
+// pod.
 func laggingRun(t *testing.T, pods int) Run {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,8 +94,8 @@ func laggingRun(t *testing.T, pods int) Run {
 	return r
 }
 
-// pod adds the creation of a pod, its progress to ready, and late deliveries. It returns the
-// Seq of the create request.
+// pod adds the creation of a pod, its status updates until it is ready, and the delayed
+// deliveries. It returns the Seq of the create request.
 func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	const micro = time.Microsecond
 	id := uint64(100 + i)

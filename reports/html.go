@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// The sources of the page, which embeds all of them.
+// The page embeds these files.
 var (
 	//go:embed page.html.tmpl
 	pageSource string
@@ -49,7 +49,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// colorOf returns the verdict whose color a classification of differences has.
+// colorOf returns the verdict that has the same color as a classification of differences.
 func colorOf(c compare.Classification) check.Verdict {
 	switch c {
 	case compare.Undeclared, compare.BothWrong:
@@ -66,10 +66,10 @@ type pageData struct {
 	Verdict      check.Verdict
 	Reason       string
 	Runs         []pageRun           // worst first
-	overviewData                     // of several runs
+	overviewData                     // set if there are several runs
 	Pair         bool                // the page compares two runs
-	Comparisons  []comparisonSummary // one scenario each; on the page of a pair, one
-	Detail       *Detail             // of a single run
+	Comparisons  []comparisonSummary // one for each scenario; the page of a pair has one
+	Detail       *Detail             // set if there is a single run
 	Timelines    *drawnTimelines     // nil without a history
 
 	Styles         template.CSS
@@ -80,18 +80,19 @@ type pageData struct {
 type pageRun struct {
 	Run
 	Sorted []check.Result // worst first
-	// CheckAnchor and Anchor start the fragment IDs of the run's checks and of their evidence.
+	// CheckAnchor and Anchor are the prefixes of the fragment IDs of the run's checks and
+	// of their evidence.
 	CheckAnchor, Anchor string
-	// Marks starts the fragment IDs of the marks of the run's timeline.
+	// Marks is the prefix of the fragment IDs of the marks in the run's timeline.
 	Marks string
-	// Page is the link to the run's own page, if this page is another one.
+	// Page is the link to the page of the run. It is empty if this page is that page.
 	Page string
 	// HasTimeline reports whether this page has the run's timeline.
 	HasTimeline bool
 	// Full reports whether the page shows more than one line about the run.
 	Full bool
-	// Folded reports whether the run's section has the table of checks, which is closed.
-	// Otherwise the table has a section of its own.
+	// Folded reports whether the section of the run contains the table of checks,
+	// collapsed. Otherwise the table has a section of its own.
 	Folded bool
 }
 
@@ -110,8 +111,8 @@ type pageEvidence struct {
 // maxFindings is the number of checks that a run's summary explains in full.
 const maxFindings = 3
 
-// Findings returns the results that the summary of the run explains in full: those with
-// the verdict of the run, without those that share their reason with others.
+// Findings returns the results that the summary of the run explains in full. These are the
+// results with the verdict of the run, except those that share their reason with others.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)
@@ -151,7 +152,8 @@ func countsByVerdict(count map[check.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Passed returns the runs that get only one line. Runs without a directory get none.
+// Passed returns the runs that get only one line on the page. It omits runs without a
+// directory.
 func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
@@ -159,12 +161,13 @@ func (d *pageData) Passed() []pageRun {
 // drawnTimelines are the timelines of a page.
 type drawnTimelines struct {
 	Runs []*drawnTimeline `json:"runs"`
-	// Knots has for each run the times that the page aligns; empty for a single run.
+	// Knots has, for each run, the times that the page aligns with those of the other run.
+	// It is empty for a single run.
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 
-// HTML writes the runs as one self-contained page. Detail, which may be nil, belongs to a
-// single run. Links to the pages of several runs are relative to the directory dir.
+// HTML writes the runs as one self-contained page. The argument detail belongs to a single
+// run and may be nil. Links to the pages of several runs are relative to the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}

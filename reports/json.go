@@ -119,7 +119,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	return result
 }
 
-// result returns the check.Result that the JSON was made from.
+// result converts the JSON back to a check.Result.
 func (r *jsonResult) result() check.Result {
 	result := check.Result{
 		Check: r.Check, Verdict: currentVerdict(r.Verdict), Reason: r.Reason, Exercised: max(r.Exercised, r.Tested), Violations: r.Violations,

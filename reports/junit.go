@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// The elements of the JUnit format that CI systems read.
+// These types are the elements of the JUnit format that CI systems read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -50,8 +50,9 @@ type (
 )
 
 // JUnit writes the runs as JUnit XML, with a suite for each run and a case for each check.
-// The verdict fail is a failure, unknown is an error, not-exercised and known-upstream are
-// skipped. If the run's verdict is worse than those of its checks, the case "run" has it.
+// The verdict fail becomes a failure, and unknown becomes an error. The verdicts
+// not-exercised and known-upstream become skipped. If the verdict of the run is worse than
+// the verdicts of its checks, the case "run" has the verdict of the run.
 func JUnit(w io.Writer, runs []Run) error {
 	all := junitSuites{Name: "gauntlet"}
 	var total time.Duration

@@ -13,11 +13,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Log is a file, or a part of it.
+// Log is a log file or a part of it.
 type Log struct {
-	Name string // with the directory that it is in
+	Name string // the file name with its directory
 	Text string
-	// Excerpt says which part of the file Text is; empty for the complete file.
+	// Excerpt says which part of the file Text is. It is empty for a complete file.
 	Excerpt string
 }
 
@@ -54,7 +54,7 @@ func readTail(path string) (Log, error) {
 // validUTF8 replaces invalid UTF-8, which a page cannot show.
 func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
-// nameOf is a file's name with the directory that it is in.
+// nameOf returns the name of a file with its directory.
 func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
@@ -62,14 +62,15 @@ func nameOf(path string) string {
 // logWindow is the time range of the logs on a page.
 type logWindow struct{ from, to time.Time }
 
-// The time range of the logs around the first violation: the events before it, and the
-// subject's reaction to it.
+// The logs on the page cover the time around the first violation: the events before it, and
+// the reaction of the subject to it.
 const (
 	before = 3 * time.Second
 	after  = time.Second
 )
 
-// logWindowAround returns the time around the first violation of a run; nil without one.
+// logWindowAround returns the time range around the first violation of a run. It returns
+// nil if there is no violation.
 func logWindowAround(t *timeline.Timeline) *logWindow {
 	if t == nil || len(t.Violations) == 0 {
 		return nil
@@ -82,8 +83,8 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads the lines of a log within the window. A line without a time belongs to the
-// line before it. If the lines exceed maxLogPart, the first ones are omitted.
+// read reads the lines of a log within the time range. A line without a time belongs to the
+// line before it. If the lines exceed maxLogPart, read omits the first ones.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -118,7 +119,8 @@ func (w *logWindow) read(path string) (Log, error) {
 	}, nil
 }
 
-// The time formats of log lines: klog's, which has neither year nor zone, and JSON.
+// These are the time formats of log lines. The format of klog has neither year nor time
+// zone.
 var (
 	klogTime = regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`)
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)

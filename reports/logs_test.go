@@ -29,8 +29,8 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestWindow demands the log lines around the first violation, with their continuation
-// lines.
+// TestWindow checks that the page has the log lines around the first violation, with their
+// continuation lines.
 func TestWindow(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	w := logWindowAround(&timeline.Timeline{
@@ -57,7 +57,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestTail demands the last whole lines of a large file.
+// TestTail checks that the last whole lines of a large file are read.
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pods.yaml")
 	line := strings.Repeat("x", 99) + "\n"

@@ -12,9 +12,9 @@ import (
 // CI systems truncate summaries at a megabyte.
 const maxEvidence = 3
 
-// Markdown writes the runs as the summary of a CI job: a table of the runs, worst first,
-// each failure group once, then all verdicts in a collapsed table for each run. Links to
-// the runs' pages are relative to the directory dir.
+// Markdown writes the runs as the summary of a CI job. The summary has a table of the runs,
+// worst first, each failure group once, and a collapsed table of all verdicts for each run.
+// Links to the pages of the runs are relative to the directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := summarize(runs)
@@ -63,7 +63,7 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	b.WriteString("\n")
 }
 
-// verdictSymbols mark verdicts where there are no colors.
+// verdictSymbols mark verdicts in formats without colors.
 var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
 // markdown writes a failure group with the evidence of its smallest run.
@@ -129,7 +129,7 @@ var markup = strings.NewReplacer(
 // escape returns text as one line of Markdown that is displayed literally.
 func escape(text string) string {
 	text = markup.Replace(text)
-	if strings.HasPrefix(text, "#") { // would be a heading; elsewhere it may be an issue number
+	if strings.HasPrefix(text, "#") { // at the start of a line, # begins a heading; elsewhere it may be an issue number
 		return `\` + text
 	}
 	return text

@@ -16,8 +16,8 @@ type overviewData struct {
 	Days     []dayCounts     // oldest first
 	Verdicts []check.Verdict // the columns of the tables of counts
 	Subjects []verdictCounts // counts by subject, worst first
-	NotClean []verdictCounts // counts by scenario and subject, if not all runs passed; worst first
-	Clean    []verdictCounts // counts of the other scenarios
+	NotClean []verdictCounts // counts by scenario and subject, of those with a run that did not pass; worst first
+	Clean    []verdictCounts // counts of the scenarios that always passed
 }
 
 type pageFailure struct {
@@ -26,13 +26,13 @@ type pageFailure struct {
 	Reason, Guarantee, Page                    string
 }
 
-// dayCounts counts the runs of one day (UTC) by verdict.
+// dayCounts has the number of runs of one day (UTC) by verdict.
 type dayCounts struct {
 	Day                              string
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares returns the percentage of each verdict.
+// Shares returns the percentage of runs with each verdict.
 func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
@@ -51,7 +51,7 @@ type share struct {
 	Percent string
 }
 
-// verdictCounts counts the runs of a scenario on a subject, or of all scenarios on it.
+// verdictCounts counts the runs of one scenario, or of all scenarios, on one subject.
 type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
@@ -76,7 +76,7 @@ type verdictCount struct {
 	N       int
 }
 
-// overview summarizes several runs. Links are relative to the directory dir.
+// overview returns the overview of several runs. Links are relative to the directory dir.
 func overview(runs []Run, dir string) overviewData {
 	o := overviewData{Days: countByDay(runs)}
 	for _, f := range groupFailures(runs) {
@@ -108,7 +108,7 @@ func overview(runs []Run, dir string) overviewData {
 	return o
 }
 
-// when returns the range of the runs' start times as text.
+// when returns the range of the start times of the runs as text.
 func when(runs []Run) string {
 	var first, last time.Time
 	for _, run := range runs {
@@ -163,8 +163,8 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the verdicts by subject and by the scenario that the function
-// scenario returns.
+// countVerdicts counts the verdicts of runs by subject, and by the value that the function
+// scenario returns for a run.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// clean demands that the page wrote nothing to the console and loaded nothing.
+// clean checks that the page wrote nothing to the console and loaded nothing.
 func (v *visitor) clean() {
 	v.t.Helper()
 	if loaded := ask[[]string](v, `performance.getEntriesByType('resource').map(r => r.name)`); len(loaded) > 0 {
@@ -27,8 +27,8 @@ func (v *visitor) clean() {
 	}
 }
 
-// TestPageFromViolationToEvents follows a link from a piece of evidence to its event, and
-// back.
+// TestPageFromViolationToEvents follows the link from a piece of evidence to its event, and
+// the link back.
 func TestPageFromViolationToEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	v.screenshot("failed-light")
@@ -49,9 +49,9 @@ func TestPageFromViolationToEvents(t *testing.T) {
 	v.clean()
 }
 
-// TestPageLayout demands the summary of the failure before the timeline, and the timeline
-// before the table of checks. In the table only checks that did not pass are open, until a
-// link leads to another check.
+// TestPageLayout checks the order of the page: summary of the failure, timeline, table of
+// checks. In the table only checks that did not pass are open, until a link leads to
+// another check.
 func TestPageLayout(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Results = append(r.Results,
@@ -78,8 +78,8 @@ func TestPageLayout(t *testing.T) {
 	v.clean()
 }
 
-// TestPageFilters filters by words, kind, time and evidence, and demands that the
-// tracks follow.
+// TestPageFilters filters events by words, kind, time and evidence, and checks that the
+// tracks show the same events.
 func TestPageFilters(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	shown := func() int {
@@ -89,7 +89,7 @@ func TestPageFilters(t *testing.T) {
 		ask[bool](v, fmt.Sprintf(`(e => { e.value = %q; return e.dispatchEvent(new Event('input')); })(document.querySelector('[aria-label=%q]'))`, value, label))
 	}
 	all := shown()
-	if want := 41*7 + 6; all != want { // a request, three versions and three deliveries a pod
+	if want := 41*7 + 6; all != want { // each pod has a request, three versions and three deliveries
 		t.Errorf("%d events; want %d", all, want)
 	}
 	set("filter by object or words", "web-00007 modified")
@@ -139,8 +139,8 @@ func TestPageByKeyboard(t *testing.T) {
 	v.clean()
 }
 
-// TestPageLooks opens the page with the dark theme and on a phone, where nothing may be
-// wider than the screen.
+// TestPageLooks opens the page with the dark theme and on a narrow screen. No element may
+// be wider than the screen.
 func TestPageLooks(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 40))
 	light := ask[string](v, `getComputedStyle(document.body).backgroundColor`)
@@ -158,8 +158,8 @@ func TestPageLooks(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfManyEvents demands elements only for visible events, and a repaint time that is
-// proportional to the number of events.
+// TestPageOfManyEvents checks that only visible events have elements. The repaint time must
+// be at most proportional to the number of events.
 func TestPageOfManyEvents(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 7000))
 	events := ask[int](v, `gauntlet.timelines[0].count`)
@@ -173,7 +173,8 @@ func TestPageOfManyEvents(t *testing.T) {
 	zoomed := ask[float64](v, `(gauntlet.axis.zoom(0.01), Math.min(...Array.from({length: 5}, () => gauntlet.paint())))`)
 	filtered := ask[float64](v, `(() => { const b = gauntlet.timelines[0], t = performance.now(); b.search.value = 'web-004'; b.filter(); return performance.now() - t; })()`)
 	few := ask[float64](open(t, 1280, 1600, laggingRun(t, 700)), `Math.min(...Array.from({length: 5}, () => gauntlet.paint()))`)
-	// Ten times the events take at most ten times as long; the factor 3 is for noise.
+	// A page with ten times the events may need ten times as long. The factor 3 allows for
+	// noise.
 	if ratio := whole / max(few, 0.5); ratio > 30 {
 		t.Errorf("ten times the events take %.1f times as long to paint (%.1f ms to %.1f ms); want 30 at most", ratio, whole, few)
 	}
@@ -181,8 +182,8 @@ func TestPageOfManyEvents(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfALongRun demands a note before the timeline if records are omitted, and marks
-// for all cited records.
+// TestPageOfALongRun checks that a note precedes the timeline if records are omitted, and
+// that all cited records have marks.
 func TestPageOfALongRun(t *testing.T) {
 	v := open(t, 1280, 1600, laggingRun(t, 26000))
 	v.screenshot("long-light")
@@ -204,7 +205,8 @@ func TestPageOfALongRun(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfManyRuns demands an overview with a trend, and no timeline.
+// TestPageOfManyRuns checks that the page of many runs has an overview with a trend, and no
+// timeline.
 func TestPageOfManyRuns(t *testing.T) {
 	var runs []Run
 	for day := range 5 {
@@ -224,7 +226,8 @@ func TestPageOfManyRuns(t *testing.T) {
 	v.clean()
 }
 
-// TestPageHasSmallest demands the scenario that gauntlet shrink found on the page of the run.
+// TestPageHasSmallest checks that the page of a run shows the scenario that gauntlet shrink
+// found.
 func TestPageHasSmallest(t *testing.T) {
 	r := laggingRun(t, 3)
 	for _, want := range []bool{false, true} {
@@ -246,7 +249,7 @@ func TestPageHasSmallest(t *testing.T) {
 	}
 }
 
-// TestPageEscapes demands that text from the subject is escaped.
+// TestPageEscapes checks that the page escapes text from the subject.
 func TestPageEscapes(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Scenario, r.Reason = "<script>alert(1)</script>", "<b>bold</b>"
@@ -262,7 +265,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestPageWithoutHistory demands a page from the existing files.
+// TestPageWithoutHistory checks that a run without a history has a page with the existing
+// files.
 func TestPageWithoutHistory(t *testing.T) {
 	r := laggingRun(t, 3)
 	if err := os.Remove(filepath.Join(r.Directory, "history.jsonl")); err != nil {
@@ -282,8 +286,8 @@ func TestPageWithoutHistory(t *testing.T) {
 	}
 }
 
-// TestPageOfCampaign demands, for a campaign of 50 runs of which most passed and were
-// deleted, that failures come first, every run is counted, and no link leads to a deleted run.
+// TestPageOfCampaign checks the page of 50 runs, most of which passed and were deleted.
+// Failures come first, every run is counted, and no link leads to a deleted run.
 func TestPageOfCampaign(t *testing.T) {
 	var all []Run
 	for i := range 23 {
@@ -327,7 +331,8 @@ func TestPageOfCampaign(t *testing.T) {
 	v.clean()
 }
 
-// TestCountByDay counts runs by day (UTC). Runs that are neither fail nor unknown passed.
+// TestCountByDay checks that runs are counted by day (UTC). A run that is neither fail nor
+// unknown counts as passed.
 func TestCountByDay(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 23, 0, 0, 0, time.UTC) }
 	got := countByDay([]Run{{Started: at(3), Verdict: check.Fail}, {Started: at(2), Verdict: check.Pass}, {Started: at(3), Verdict: check.NotExercised}, {Verdict: check.Fail}})

@@ -19,8 +19,8 @@ type costTable struct {
 	Rows          []costRow
 }
 
-// costRow is one metric: the medians, the median of the pairs' ratios with their range, and
-// whether the pairs show a difference.
+// costRow is one metric with its medians and the median and range of the pairs' ratios. It
+// also says whether the pairs show a difference.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
 	// Same reports that the pairs show no difference.
@@ -43,7 +43,7 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 	return t
 }
 
-// How explains the numbers of the table.
+// How returns an explanation of the numbers in the table.
 func (t costTable) How() string {
 	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at 5 %%, which needs at least %d pairs", t.Pairs, compare.PairsMin)
 }
@@ -61,8 +61,9 @@ func (t costTable) table() table.Writer {
 	return w
 }
 
-// Ratios writes a table of the cost of pairs of runs on two subjects: medians, the median
-// of the pairs' ratios with their range, and whether the pairs show a difference.
+// Ratios writes a table of the costs of pairs of runs on two subjects. Each row has the
+// medians, the median and range of the pairs' ratios, and whether the pairs show a
+// difference.
 func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	t := costsOf(subject, base, ratios)
 	if _, err := fmt.Fprintf(w, "%s\n%s\n", t.table().Render(), t.How()); err != nil {
@@ -71,7 +72,8 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	return nil
 }
 
-// findingText words a finding by its metric: a duration is faster, not less.
+// findingText returns a finding in words that fit the metric: a shorter duration is
+// "faster", not "less".
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ReadDirectory reads the verdicts.json that WriteFiles wrote to a directory, for one run
-// or many. It reads schema 1 as well.
+// ReadDirectory reads the verdicts.json that WriteFiles wrote to a directory. The file may
+// have one run or several, in schema 1 or 2.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := os.ReadFile(path)
@@ -32,7 +32,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	for _, r := range report.Runs {
 		runs = append(runs, r.run())
 	}
-	if len(runs) == 1 && isRunDirectory(dir) { // it may have been moved since
+	if len(runs) == 1 && isRunDirectory(dir) { // the directory may have been moved after the file was written
 		runs[0].Directory = dir
 	}
 	return runs, nil
@@ -43,7 +43,7 @@ func isRunDirectory(dir string) bool {
 	return err == nil
 }
 
-// run returns the Run that the JSON was made from.
+// run converts the JSON back to a Run.
 func (r *jsonRun) run() Run {
 	run := Run{
 		Scenario:    r.Scenario,

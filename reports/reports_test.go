@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// result is a verdict that needs no evidence.
+// result returns a result without evidence.
 func result(id string, verdict check.Verdict, tested int, reason string) check.Result {
 	return check.Result{Check: id, Verdict: verdict, Reason: reason, Exercised: tested}
 }
@@ -55,14 +55,15 @@ func passed(scenario string) Run {
 	)
 }
 
-// notKept is a run of a campaign that passed, so that its directory was deleted.
+// notKept returns a run of a campaign that passed, so that its directory was deleted.
 func notKept(scenario, subject string) Run {
 	r := run(scenario, check.Pass, "every check passed")
 	r.Subject, r.Directory, r.Reproduce, r.Versions = subject, "", "", nil
 	return r
 }
 
-// knownUpstreamRun is a run of upstream's controllers that shows what they are known for.
+// knownUpstreamRun returns a run of the upstream controllers that shows a known upstream
+// issue.
 func knownUpstreamRun() Run {
 	r := run("stuck-scaling", check.KnownUpstream, "rollout-complete: as upstream is known to",
 		check.Result{
@@ -75,7 +76,7 @@ func knownUpstreamRun() Run {
 	return on("upstream", r)
 }
 
-// on is a run that was on another subject.
+// on returns the run with another subject.
 func on(subject string, r Run) Run {
 	for _, text := range []*string{&r.Directory, &r.Reproduce} {
 		*text = strings.ReplaceAll(*text, r.Subject, subject)
@@ -112,7 +113,7 @@ func failed(scenario string) Run {
 	return r
 }
 
-// samples are what is rendered into golden files.
+// samples are the runs that the tests render into golden files.
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
@@ -153,7 +154,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// golden demands that got is what the file at path holds, or writes it there.
+// golden checks that got equals the content of the file at path. With -update it writes the
+// file instead.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -174,8 +176,8 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestTerminalFits demands that only paths and commands, which users copy, exceed the
-// width of a terminal.
+// TestTerminalFits checks that only paths and commands exceed the width of a terminal.
+// Users copy paths and commands, so they are not wrapped.
 func TestTerminalFits(t *testing.T) {
 	for sample, runs := range samples {
 		var got bytes.Buffer
@@ -192,7 +194,7 @@ func TestTerminalFits(t *testing.T) {
 }
 
 func TestTerminalColor(t *testing.T) {
-	text.EnableColors() // whatever the environment of the test says
+	text.EnableColors() // the test does not depend on the environment, such as NO_COLOR
 	render := func(color bool) string {
 		var b bytes.Buffer
 		if err := Terminal(&b, samples["many"], color); err != nil {
@@ -212,7 +214,7 @@ func TestTerminalColor(t *testing.T) {
 	}
 }
 
-// TestJSONIsReadable demands that a reader gets the results that were written.
+// TestJSONIsReadable checks that a reader of the JSON gets the results that were written.
 func TestJSONIsReadable(t *testing.T) {
 	var b bytes.Buffer
 	if err := JSON(&b, samples["many"]); err != nil {
@@ -238,7 +240,7 @@ func TestJSONIsReadable(t *testing.T) {
 	}
 }
 
-// TestReadDirectory demands that reading returns the runs that were written, and that a
+// TestReadDirectory checks that reading returns the runs that were written, and that a
 // moved run directory has its new path.
 func TestReadDirectory(t *testing.T) {
 	dir := t.TempDir()
@@ -268,7 +270,8 @@ func TestReadDirectory(t *testing.T) {
 	}
 }
 
-// TestReadDirectorySchema1 demands that the field names and the verdict of schema 1 are read.
+// TestReadDirectorySchema1 checks that the field names and the verdict of schema 1 are
+// read.
 func TestReadDirectorySchema1(t *testing.T) {
 	dir := t.TempDir()
 	content := `{"schema": 1, "runs": [{"scenario": "s", "verdict": "idle", "again": "gauntlet run s", "results": [

@@ -10,15 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Run is one run as reports show it.
+// Run is one run in the form that reports show.
 type Run struct {
 	Scenario    string
 	Description string // of the scenario
 	Subject     string
 	Provider    string
 	Seed        uint64
-	// Directory is empty if the campaign deleted the run because it passed. Such a run has
-	// no Versions, Results and Reproduce either.
+	// Directory is empty if the campaign deleted the directory because the run passed. Such
+	// a run has no Versions, Results and Reproduce either.
 	Directory string
 	// Size is the number of steps and faults in the scenario.
 	Size     int
@@ -43,12 +43,13 @@ func byVerdict(a, b check.Verdict) int {
 	return cmp.Compare(slices.Index(worstFirst, a), slices.Index(worstFirst, b))
 }
 
-// sorted returns the runs, worst first, otherwise in their order.
+// sorted returns the runs, worst verdict first. Runs with equal verdicts keep their order.
 func sorted(runs []Run) []Run {
 	return slices.SortedStableFunc(slices.Values(runs), func(a, b Run) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// sortedResults returns the results of a run, worst first, otherwise in their order.
+// sortedResults returns the results of a run, worst verdict first. Results with equal
+// verdicts keep their order.
 func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
@@ -68,7 +69,7 @@ func (r *Run) notPassed() []check.Result {
 }
 
 // sharesReason reports whether another check is unknown for the same reason. Such a reason
-// belongs to the run, which was aborted or has a gap in its history.
+// belongs to the whole run: the run was aborted or has a gap in its history.
 func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
@@ -76,7 +77,7 @@ func (r *Run) sharesReason(result check.Result) bool {
 }
 
 // worseThanResults reports whether the run's verdict is worse than the verdicts of its
-// results, so that none of their reasons explains it.
+// results. Then no reason of a result explains the verdict.
 func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
@@ -94,8 +95,8 @@ func (r *Run) result(id string) (check.Result, bool) {
 	return r.Results[i], true
 }
 
-// checkIDs returns the IDs of the checks of all runs, worst verdict first, otherwise in the
-// order of the results.
+// checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with
+// equal verdicts have the order of the results.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
@@ -144,7 +145,8 @@ func evidence(e check.Evidence) []string {
 	return lines
 }
 
-// more says how many violations of a result are without evidence; empty for none.
+// more says how many violations of a result have no evidence. It returns "" if there are
+// none.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)
@@ -152,7 +154,7 @@ func more(result check.Result) string {
 	return ""
 }
 
-// records names lines of history.jsonl, such as "lines 3, 7".
+// records returns references to lines of history.jsonl, such as "lines 3, 7".
 func records(seqs []int64) string {
 	words := make([]string, len(seqs))
 	for i, seq := range seqs {

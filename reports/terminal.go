@@ -16,8 +16,8 @@ import (
 // maxWidth is the width of the terminal output in characters.
 const maxWidth = 100
 
-// Terminal writes the runs for a terminal: failures with their evidence, a table of the
-// verdicts, and the location of each run. Color enables escape sequences for colors.
+// Terminal writes the runs for a terminal: failures with evidence, a table of the verdicts,
+// and the directories of the runs. Color enables escape sequences for colors.
 func Terminal(w io.Writer, runs []Run, color bool) error {
 	p := palette(color)
 	var b strings.Builder
@@ -39,14 +39,14 @@ func Terminal(w io.Writer, runs []Run, color bool) error {
 	return nil
 }
 
-// blankLine separates the following text from the text before it.
+// blankLine writes a blank line, unless there is no text before it.
 func blankLine(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
 }
 
-// palette is true if the output has colors.
+// palette formats text for a terminal, with colors if it is true.
 type palette bool
 
 var verdictColors = map[check.Verdict]text.Colors{
@@ -69,7 +69,7 @@ func (p palette) verdict(v check.Verdict) string {
 	return word
 }
 
-// failures writes the results of a run that did not pass.
+// failures writes the results that did not pass of a run.
 func (p palette) failures(b *strings.Builder, run *Run) {
 	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
 		blankLine(b)
@@ -210,14 +210,14 @@ func newTable() table.Writer {
 	return t
 }
 
-// headingWidth is how wide a line of a heading is unless a word is wider, and
-// headingCut where such words are cut.
+// A heading is wrapped at headingWidth characters. A word that is longer than maxWordWidth is
+// broken.
 const (
 	headingWidth = 10
 	maxWordWidth = 14
 )
 
-// heading breaks a scenario's name into narrow lines, after hyphens.
+// heading wraps the name of a scenario into narrow lines, after hyphens.
 func heading(name string) string {
 	var lines []string
 	line := ""
@@ -231,14 +231,14 @@ func heading(name string) string {
 	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
-// paragraph writes text wrapped at maxWidth. It indents the second and further lines by
-// four more characters.
+// paragraph writes text wrapped at maxWidth. It indents all lines but the first by four
+// more characters.
 func paragraph(b *strings.Builder, indent, words string) {
 	lines := strings.Split(wrap(words, maxWidth-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 
-// wrap breaks text between words, or within words that are longer than a line.
+// wrap breaks text between words. It breaks a word only if the word is longer than a line.
 func wrap(words string, width int) string {
 	var lines []string
 	for line := range strings.Lines(words) {

@@ -10,19 +10,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Aborted describes a workload that ended with a failed step. The subject never saw the
+// Aborted describes a workload that ended with a failed step. The users did not execute the
 // steps after it.
 type Aborted struct {
-	Index  int    // of the step, from 0
-	Step   string // as text
+	Index  int    // index of the step, from 0
+	Step   string // the step as text
 	Reason string
-	// KnownIssue is the known upstream issue that made the step fail; nil if it is none.
+	// KnownIssue is the known upstream issue that made the step fail; nil if there is none.
 	KnownIssue *check.KnownIssue
 
-	awaited *history.Ref // the object that the step waited for; nil for none
+	awaited *history.Ref // the object that the step waited for; nil if there is none
 }
 
-// abortedAt describes the abort of a workload by its failed step; nil without one.
+// abortedAt describes the abort of a workload by its failed step. It returns nil if no step
+// failed.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -37,15 +38,15 @@ func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	return b
 }
 
-// knownFailure is a violation that matches a known upstream issue, with its object.
+// knownFailure is a violation that matches a known upstream issue.
 type knownFailure struct {
 	issue  *check.KnownIssue
-	check  string // its ID
+	check  string // the ID of the check
 	object history.Ref
 }
 
-// knownFailures returns the violations with the verdict known-upstream. Evidence that looks
-// like a known issue but has another verdict does not count.
+// knownFailures returns the violations of checks with the verdict known-upstream. It omits
+// evidence that matches a known issue if the check has another verdict.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
@@ -59,7 +60,8 @@ func knownFailures(results []check.Result) []knownFailure {
 	return all
 }
 
-// stepOutcome says what happened to the step at an index; empty if the run did not reach it.
+// stepOutcome returns the outcome of the step at an index. It returns "" if the run did not
+// reach the step.
 func (s *Side) stepOutcome(index int) string {
 	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
@@ -71,9 +73,9 @@ func (s *Side) stepOutcome(index int) string {
 	}
 }
 
-// workloadDifferences returns a difference for each aborted workload. It is not compared if
-// a known upstream issue aborted the workload, otherwise undeclared. If both workloads were
-// aborted at the same step, see sameStepDifference.
+// workloadDifferences returns a difference for each aborted workload. The classification is
+// not compared if a known upstream issue aborted the workload, otherwise undeclared.
+// sameStepDifference handles two workloads that were aborted at the same step.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -93,8 +95,9 @@ func workloadDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// sameStepDifference compares two workloads that were aborted at the same step. Both are
-// wrong if neither, and equal if each, has a known upstream issue.
+// sameStepDifference compares two workloads that were aborted at the same step. If known
+// upstream issues aborted both, there is no difference. If known upstream issues aborted
+// neither, both are wrong.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -109,7 +112,7 @@ func sameStepDifference(subject, base *Side) []Difference {
 	return []Difference{d}
 }
 
-// stepDifference returns the outcomes of a step, without a classification.
+// stepDifference returns a difference with the outcomes of a step. It does not classify it.
 func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
@@ -117,8 +120,8 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences compares runs of which at least one is incomplete. It compares only
-// the guarantees that failed until then.
+// unfinishedDifferences compares two runs, at least one of which is incomplete. It compares
+// only the guarantees that one of the runs violated.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
@@ -133,8 +136,8 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue returns the side whose workload a known upstream issue aborted before
-// the other's; nil if there is none.
+// abortedByKnownIssue returns the side whose workload a known upstream issue aborted first.
+// It returns nil if there is none.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
@@ -147,9 +150,9 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether an end state depends on the steps that one run did
-// not complete: the other run changed the object during or after these steps, or the object
-// is what the failed step waited for, or belongs to it.
+// dependsOnMissingSteps reports whether an end state depends on steps that one run did not
+// complete. This is so if the other run changed the object during or after these steps. It
+// is also so if the failed step waited for the object or for an owner of it.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -159,8 +162,8 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference of milestones depends on the steps that
-// one run did not complete. Values before the failed step do not depend on them.
+// followsMissingSteps reports whether a difference of milestones depends on steps that one
+// run did not complete. Values before the failed step do not depend on them.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

@@ -13,7 +13,7 @@ func (t *historyBuilder) step(index int, event history.StepEvent) {
 	t.add(history.Record{Step: &history.Step{Index: index, Event: event, Detail: "scale"}})
 }
 
-// stepFails is a step that begins, and fails in awaiting a Deployment.
+// stepFails adds a step that begins, and fails while it waits for a Deployment.
 func (t *historyBuilder) stepFails(index int, awaited string) {
 	t.step(index, history.StepBegun)
 	step := &history.Step{Index: index, Event: history.StepFailed, Detail: "scale", Error: "not met"}
@@ -31,16 +31,16 @@ func (t *historyBuilder) stepsDone(indices ...int) {
 	}
 }
 
-// stuckRollout returns the result of a run whose Deployment is stuck because of a known
-// upstream issue.
+// stuckRollout returns the result of a check in a run with a stuck Deployment. The rollout
+// is stuck because of a known upstream issue.
 func stuckRollout(verdict check.Verdict) check.Result {
 	return check.Result{Check: "rollout-complete", Verdict: verdict, Evidence: []check.Evidence{
 		{Object: &history.Ref{Resource: deployments, Namespace: "ns", Name: "web"}, KnownIssue: check.KnownIssues[0].Slug},
 	}}
 }
 
-// TestAborted demands that differences after an abort by a known upstream issue are not
-// compared. An abort for another reason, and other differences, are undeclared.
+// TestAborted checks that differences after an abort by a known upstream issue are not
+// compared. After an abort for another reason, they are undeclared.
 func TestAborted(t *testing.T) {
 	passes := check.Result{Check: "rollout-complete", Verdict: check.Pass}
 	larger := func(x *historyBuilder) {
@@ -56,7 +56,7 @@ func TestAborted(t *testing.T) {
 		name          string
 		subject, base func(*historyBuilder)
 		ours, theirs  check.Result
-		want          map[string]Classification // other differences are ignored
+		want          map[string]Classification // the test ignores other differences
 	}{
 		{
 			name: "by a known issue", subject: whole, ours: passes,
@@ -64,7 +64,7 @@ func TestAborted(t *testing.T) {
 			want: map[string]Classification{
 				short: NotCompared, replicas: NotCompared,
 				"milestone ReplicaSet, events: New; none":                             NotCompared,
-				"verdict rollout-complete, verdict: pass; known-upstream":             Undeclared, // neither is ours
+				"verdict rollout-complete, verdict: pass; known-upstream":             Undeclared, // neither subject is ours
 				progressing + ".message: none; ReplicaSet \"web-<>\" has progressed.": NotCompared,
 			},
 		},
@@ -195,7 +195,8 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestUnfinished demands, for an incomplete run, only this difference and the failed checks.
+// TestUnfinished checks that an incomplete run has only this difference, and the failed
+// checks.
 func TestUnfinished(t *testing.T) {
 	larger := func(x *historyBuilder) {
 		x.commit(history.Modified, deployments, "web", nil, `{"spec":{"replicas":9}}`)

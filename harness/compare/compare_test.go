@@ -68,12 +68,12 @@ func TestCostOf(t *testing.T) {
 		long(2, "watch", "pods", 0), answered(2, 0), delivered(2, 200), delivered(2, 30),
 		long(3, "update", "leases.coordination.k8s.io", 1000), answered(3, 1000),
 		step(3*time.Second, 0, history.StepDone),
-		service(3*time.Second), // without Endpoints
+		service(3*time.Second), // the Service has no Endpoints
 		step(4*time.Second, 1, history.StepBegun),
 		step(5*time.Second, 1, history.StepFailed),
 		history.Record{At: 5 * time.Second, Phase: &history.Phase{Name: history.PhaseEnd}},
-		stepDifference(2*time.Second, 100), // killed in mid-run,
-		stepDifference(time.Second, 300),   // and started again
+		stepDifference(2*time.Second, 100), // the subject was killed during the run
+		stepDifference(time.Second, 300),   // and restarted
 	))
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestCostOfBrokenHistory(t *testing.T) {
 	}
 }
 
-// pairsOf returns pairs of runs that differ only in CPU time, in seconds.
+// pairsOf returns pairs of runs that differ only in the CPU time, in seconds.
 func pairsOf(subject, base []float64) []compare.Pair {
 	cost := func(seconds float64) compare.Cost {
 		return compare.Cost{CPU: time.Duration(seconds * float64(time.Second)), PeakMemory: 1 << 20}
@@ -146,14 +146,14 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestRatiosOfCommonMetrics demands no ratio for a metric that some run lacks or that is 0 in
-// every run, but a ratio for requests of only one side.
+// TestRatiosOfCommonMetrics checks that metrics that some run lacks, or that are 0 in every
+// run, have no ratio. Requests that only one side sent have a ratio.
 func TestRatiosOfCommonMetrics(t *testing.T) {
 	create := compare.Call{Verb: "create", Resource: "pods"}
 	whole := compare.Cost{
 		Steps:    []compare.Step{{Name: "up", Duration: 2 * time.Second}, {Name: "down", Duration: time.Second}},
 		Requests: map[compare.Call]int{create: 3},
-		CPU:      time.Second, Received: 1 << 10, // nothing sent, no time without Endpoints, no memory
+		CPU:      time.Second, Received: 1 << 10, // no requests, no time without Endpoints, no memory
 	}
 	brokenOff := compare.Cost{Steps: whole.Steps[:1]}
 	shorter := whole

@@ -11,7 +11,7 @@ import (
 
 // Cost is the resource usage of the subject in one run.
 type Cost struct {
-	// Unfinished reports that the run or its history is incomplete.
+	// Unfinished reports whether the run or its history is incomplete.
 	Unfinished bool
 	// Steps are the completed steps of the workload, in order.
 	Steps []Step
@@ -24,18 +24,18 @@ type Cost struct {
 	// Sent is the size of the request bodies in bytes. Received is the size of the responses
 	// and watch events, uncompressed, as delivered to the subject.
 	Sent, Received int64
-	// EndpointsWrong is the time during which the Endpoints of some Service did not match the
-	// committed state; see [check.WrongEndpoints].
+	// EndpointsWrong is the time during which the Endpoints of at least one Service did not
+	// match the committed state. See [check.WrongEndpoints].
 	EndpointsWrong time.Duration
 	// CPU is the user and system time of all processes of the subject.
 	CPU time.Duration
-	// PeakMemory is the largest resident set of one of these processes, in bytes.
+	// PeakMemory is the largest resident set size of a process of the subject, in bytes.
 	PeakMemory int64
 }
 
-// Step is a completed step of the workload with its duration, including its await.
+// Step is a completed step of the workload. Its duration includes its await.
 type Step struct {
-	Index    int // position in the scenario, from 0
+	Index    int // index in the scenario, from 0
 	Name     string
 	Duration time.Duration
 }
@@ -49,12 +49,12 @@ type Call struct {
 
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
-// CostOf measures a run from the records of its history. It does not count requests for
-// leases, whose number depends on the subject's flags, and requests without a resource.
+// CostOf measures a run from the records of its history. It does not count requests without
+// a resource, and requests for leases, because their number depends on the subject's flags.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
 	hasGap := false
-	excluded := map[uint64]bool{} // requests that do not count, by ID
+	excluded := map[uint64]bool{} // requests that are not counted, by ID
 	wrong := check.NewWrongEndpoints()
 	started := map[int]time.Duration{}
 	var healed time.Duration

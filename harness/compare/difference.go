@@ -24,10 +24,10 @@ type Difference struct {
 	Reason         string
 }
 
-// Aspect is a part of two runs that is compared.
+// Aspect is the part of two runs in which they differ.
 type Aspect string
 
-// The aspects, in the order of reports.
+// The aspects, in the order in which reports list them.
 const (
 	Workloads      Aspect = "workload"
 	Verdicts       Aspect = "verdict"
@@ -42,15 +42,15 @@ type Classification string
 const (
 	// Undeclared means that no rule allows the difference.
 	Undeclared Classification = "undeclared"
-	// BothWrong means that both subjects violate a guarantee. It is reported although it is
-	// not a difference.
+	// BothWrong means that both subjects violate a guarantee. Reports list it, although the
+	// subjects do not differ.
 	BothWrong Classification = "both wrong"
-	// Declared means that ours differs deliberately.
+	// Declared means that our controllers differ deliberately.
 	Declared Classification = "declared"
 	// NotCompared means that a known upstream issue aborted one run before the steps that
 	// the difference depends on.
 	NotCompared Classification = "not compared"
-	// Accepted means that the guarantees allow both.
+	// Accepted means that the guarantees allow both behaviors.
 	Accepted Classification = "accepted"
 )
 
@@ -66,9 +66,10 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences compares a run of the subject with a run of the base: completed steps,
-// verdicts, end states, then milestones. The tables Deliberate (only for ours),
-// Incomparable (only for aborted runs) and Acceptable classify the differences.
+// Differences compares a run of the subject with a run of the base. It compares completed
+// steps, verdicts, end states, then milestones. The tables Deliberate, Incomparable and
+// Acceptable classify the differences. Deliberate applies only to our controllers, and
+// Incomparable only to aborted runs.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
@@ -94,16 +95,16 @@ func Differences(subject, base *Side) []Difference {
 // WorstFirst is the order of classifications in reports.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the subject to which the table Deliberate applies.
+// ours is the name of the subject to which the table Deliberate applies.
 const ours = "ours"
 
-// ruleTable is a list of rules that give one classification.
+// ruleTable is a list of rules with one classification.
 type ruleTable struct {
 	classification Classification
 	rules          []Rule
 }
 
-// classify sets the classification of the first rule that matches.
+// classify gives the difference the classification of the first rule that covers it.
 func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return
@@ -182,7 +183,7 @@ func milestoneDifferences(subject, base *Side) []Difference {
 		if slices.Equal(mine, theirs) {
 			continue
 		}
-		if m.Kind == Conditions || m.Kind == Events { // sets: each value that only one side has is a difference
+		if m.Kind == Conditions || m.Kind == Events { // these values are sets: each value that only one side has is a difference
 			for _, value := range missing(mine, theirs) {
 				all = append(all, Difference{Aspect: MilestoneOrder, Object: m.Object, What: string(m.Kind), Subject: value})
 			}
@@ -199,7 +200,7 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns the values that are not in others.
+// missing returns the values that are not among the others.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
@@ -216,6 +217,6 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the difference of two end states for people, in go-cmp's form; empty if they
-// are equal.
+// Diff returns the difference of two end states as text, in the format of go-cmp. It
+// returns "" if they are equal.
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

@@ -11,11 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// endState flattens every existing object. It counts the pods of each owner by state,
-// because the names of the pods are random.
+// endState returns the fields of every existing object. It counts the pods of each owner by
+// state, because the names of pods are random.
 func (o *observer) endState() (map[string]map[string]string, error) {
 	objects := map[string]map[string]string{}
-	counts := map[string]map[string]int{} // of pods, by their owner
+	counts := map[string]map[string]int{} // number of pods by owner and state
 	for _, object := range o.live {
 		if object.Resource == pods {
 			name := o.names.endStateName(object)
@@ -44,7 +44,7 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return objects, nil
 }
 
-// podsOf is the prefix of the name for all pods of an owner.
+// podsOf is the prefix of the name that stands for all pods of an owner.
 const podsOf = "pods of "
 
 // The states of pods that controllers distinguish.
@@ -90,8 +90,8 @@ func oneLine(flat map[string]string) string {
 	return strings.Join(parts, "; ")
 }
 
-// omitted has the fields that differ from run to run and say nothing about the subject:
-// hash labels, generations and times.
+// omitted has the fields that differ from run to run without a difference in behavior.
+// These are hash labels, generations and times.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + hashLabel:                                          true,
@@ -100,7 +100,7 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations record the size of a Deployment when its ReplicaSet was last scaled.
+// sizeAnnotations record the size of the Deployment at the last scaling of a ReplicaSet.
 var sizeAnnotations = map[string]bool{
 	"deployment.kubernetes.io/desired-replicas": true, "deployment.kubernetes.io/max-replicas": true,
 }
@@ -123,7 +123,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	}
 	for key, value := range object.Annotations {
 		if sizeAnnotations[key] && flat.flat["spec.replicas"] == "0" {
-			continue // a ReplicaSet of an earlier rollout, scaled long ago
+			continue // the ReplicaSet is from an earlier rollout, and its annotations may be old
 		}
 		flat.text("metadata.annotations."+key, value)
 	}
@@ -139,7 +139,7 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	return flat.flat, nil
 }
 
-// flattener converts a tree of values to paths.
+// flattener converts a tree of values to a map from paths to values.
 type flattener struct {
 	names *names
 	flat  map[string]string
@@ -174,8 +174,8 @@ func (f *flattener) value(path string, value any) {
 	}
 }
 
-// list adds the elements of a list. Elements with a type get a path with the type; equal
-// others are counted.
+// list adds the elements of a list. An element with a type has the type in its path. Other
+// elements are counted by value.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {

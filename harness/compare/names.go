@@ -10,15 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// names gives objects names that are the same in every run of a scenario. The name of a
-// Deployment's ReplicaSet is derived from its template, the name of a pod from its owner,
-// because their own names have random or implementation-specific suffixes.
+// names gives objects names that are the same in every run of a scenario. The real names of
+// ReplicaSets and pods have suffixes that are random or depend on the implementation. The
+// stable name of a ReplicaSet of a Deployment is derived from its template, and the stable
+// name of a pod from its owner.
 type names struct {
-	stable map[string]string // by "resource name"
-	// aliases has the stable name for each object name that occurs in texts.
+	stable map[string]string // stable names by resource and real name
+	// aliases has the stable name for each real name that occurs in texts.
 	aliases map[string]string
-	// ownerOf has the first owner of each object, both as stable names with their resources.
-	// The owner of Endpoints is the Service with the same name.
+	// ownerOf has the first owner of each object. Both are stable names with resources. The
+	// owner of Endpoints is the Service with the same name.
 	ownerOf map[string]string
 }
 
@@ -26,7 +27,7 @@ func newNames() *names {
 	return &names{stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
 }
 
-// observe reads a version of an object. Owners must come before their dependents.
+// observe reads a version of an object. It must read owners before their dependents.
 func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
@@ -38,7 +39,7 @@ func (n *names) observe(o *history.Object) {
 	case owner == nil:
 	case o.Resource == replicaSets && owner.Kind == "Deployment":
 		name = owner.Name + "-" + templateHash(o)
-	case o.Resource == pods && o.GenerateName != "": // the others were named by a user
+	case o.Resource == pods && o.GenerateName != "": // other pods have a name that a user chose
 		_, name, _ = strings.Cut(n.ownerName(o), " ")
 		name += "-*"
 	}
@@ -62,7 +63,7 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName returns the name of an object in Side.End. All pods of one owner have one
+// endStateName returns the name of an object in Side.End. All pods of one owner share one
 // name.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
@@ -106,7 +107,7 @@ func templateHash(o *history.Object) string {
 			delete(labels, hashLabel)
 		}
 	}
-	encoded, err := json.Marshal(body.Spec.Template) // keys are sorted
+	encoded, err := json.Marshal(body.Spec.Template) // json.Marshal sorts the keys
 	if err != nil {
 		return "?"
 	}
@@ -115,7 +116,7 @@ func templateHash(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// Patterns of texts that differ from run to run.
+// These patterns match parts of texts that differ from run to run.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)

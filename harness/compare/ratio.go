@@ -13,11 +13,11 @@ import (
 // other.
 type Pair struct{ Subject, Base Cost }
 
-// Ratio compares one metric of two subjects over pairs of runs.
+// Ratio is the comparison of one metric of two subjects over pairs of runs.
 type Ratio struct {
 	Metric string
-	Unit   string // s, KiB, MiB, or nothing for a count
-	// Subject and Base are the values of each pair's runs.
+	Unit   string // s, KiB or MiB; empty for a count
+	// Subject and Base have one value for each pair.
 	Subject, Base []float64
 }
 
@@ -31,16 +31,16 @@ const (
 	BytesReceived  = "bytes received"
 )
 
-// Comparable reports whether both runs are complete and did the same steps. Otherwise their
-// costs cannot be compared.
+// Comparable reports whether the costs of the two runs can be compared. Both runs must be
+// complete and have completed the same steps.
 func (p Pair) Comparable() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
-// Ratios compares every metric that all comparable pairs have: the duration of each step,
-// the time to converge, the time with wrong Endpoints, CPU time, peak memory, bytes, then
-// the requests of each kind in order of names. It omits metrics that are 0 in every run,
-// such as bytes without the fault proxy.
+// Ratios compares every metric that all comparable pairs have. The metrics are the duration
+// of each step, the time to converge, the time with wrong Endpoints, CPU time, peak memory
+// and bytes. The requests of each kind follow, sorted by name. Ratios omits metrics that
+// are 0 in every run, such as bytes without the fault proxy.
 func Ratios(pairs []Pair) []Ratio {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Comparable() })
 	if len(pairs) == 0 {
@@ -83,7 +83,7 @@ func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	return r
 }
 
-// calls returns the kinds of requests in any run, in order of names.
+// calls returns the kinds of requests in all runs, sorted by name.
 func calls(pairs []Pair) []Call {
 	seen := map[Call]bool{}
 	for _, pair := range pairs {
@@ -126,7 +126,7 @@ func (r Ratio) ratios() []float64 {
 	for i := range all {
 		all[i] = r.Subject[i] / r.Base[i]
 		if r.Subject[i] == r.Base[i] {
-			all[i] = 1 // zero to zero included
+			all[i] = 1 // also if both are 0
 		}
 	}
 	return all
@@ -147,7 +147,7 @@ func median(values []float64) float64 {
 // Finding is the result of a comparison of costs.
 type Finding string
 
-// The findings. They are about the cost in any unit.
+// The findings. They say how the cost of the subject relates to that of the base.
 const (
 	Less Finding = "less"
 	Same Finding = "same" // the pairs show no difference
@@ -160,11 +160,13 @@ const PairsMin = 4
 // significance is the significance level of the test.
 const significance = 0.05
 
-// Finding reports whether the subject cost more or less than the base, by the Mann-Whitney U
-// test at 5 %. P is its p-value. Fewer than PairsMin pairs cannot show a difference.
+// Finding reports whether the subject cost more or less than the base. It uses the
+// Mann-Whitney U test at 5 %, and p is the p-value. Fewer than PairsMin pairs cannot show a
+// difference.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
-	// NewSample sorts its argument, but the values must stay in the order of the pairs.
+	// NewSample sorts its argument, so it gets a copy: the values stay in the order of the
+	// pairs.
 	comparison := benchmath.AssumeNothing.Compare(
 		benchmath.NewSample(slices.Clone(r.Subject), thresholds),
 		benchmath.NewSample(slices.Clone(r.Base), thresholds),
@@ -180,8 +182,8 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String returns the comparison as one line, such as
-// "CPU time: 1.20 s to 2.40 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
+// String returns the comparison as one line. An example is "CPU time: 1.20 s to 2.40 s,
+// ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()

@@ -12,13 +12,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Rule allows one kind of difference.
+// Rule allows one kind of difference between two runs.
 type Rule struct {
 	// Issue is the upstream issue that ours avoids; empty if there is none.
 	Issue  string
 	Reason string
 	Match  func(*Difference) bool
-	// And is a further condition on the two runs; nil for none.
+	// And is an additional condition on the two runs; nil if there is none.
 	And func(d *Difference, subject, base *Side) bool
 }
 
@@ -27,8 +27,8 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable are the differences that say nothing about either subject: the guarantees allow
-// both orders or both choices.
+// Acceptable has rules for differences that say nothing about either subject. The
+// guarantees allow both orders or both choices.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -130,7 +130,7 @@ var Acceptable = []Rule{
 		Reason: "the conditions of a deleted owner depend on how long it existed",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
-			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // which deletes old ReplicaSets
+			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // this Deployment deletes old ReplicaSets
 			return subject.End[owner] == nil && base.End[owner] == nil
 		},
 	},
@@ -142,8 +142,9 @@ var Acceptable = []Rule{
 	},
 }
 
-// Deliberate are the deliberate differences of ours: upstream issues that ours does not
-// have, first those that checks know. The documentation of the controllers lists them.
+// Deliberate has rules for the deliberate differences of our controllers. They avoid
+// upstream issues. The issues that checks recognize come first. controllers/README.md lists
+// the differences.
 var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
@@ -179,7 +180,7 @@ func knownIssueRules() []Rule {
 	var rules []Rule
 	for _, issue := range check.KnownIssues {
 		rules = append(rules, Rule{
-			Reason: issue.String(), // which names its upstream issue
+			Reason: issue.String(), // the text names the upstream issue
 			Match: func(d *Difference) bool {
 				return d.Aspect == EndStates || d.Aspect == Verdicts && slices.Contains(notViolated, d.Subject)
 			},
@@ -202,8 +203,8 @@ func knownIssueRules() []Rule {
 	return rules
 }
 
-// Incomparable are the differences that follow from a workload that a known upstream issue
-// aborted before the other: see [Aborted].
+// Incomparable has rules for differences that follow from an aborted workload. A known
+// upstream issue aborted one workload before the other; see [Aborted].
 var Incomparable = []Rule{
 	{
 		Reason: "the end state depends on steps that only one run completed",
@@ -217,8 +218,8 @@ var Incomparable = []Rule{
 	},
 }
 
-// deploymentOf returns the first Deployment of a ReplicaSet, or of the ReplicaSet of pods;
-// empty if there is none.
+// deploymentOf returns the first Deployment that owns a ReplicaSet or the ReplicaSet of
+// pods. It returns "" if there is none.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
@@ -228,7 +229,7 @@ func deploymentOf(name string, subject, base *Side) string {
 	return owner
 }
 
-// isSize reports whether a difference is the size of a ReplicaSet or follows from it.
+// isSize reports whether a difference is the size of a ReplicaSet, or a consequence of it.
 func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
@@ -246,8 +247,8 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 	return base
 }
 
-// mentionsReplicaSetOf reports whether a text names a ReplicaSet of a Deployment, or the
-// Deployment itself, as conditions do while it has no ReplicaSet.
+// mentionsReplicaSetOf reports whether a text names a Deployment or one of its ReplicaSets.
+// Conditions name the Deployment while it has no ReplicaSet.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -257,8 +258,8 @@ func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	})
 }
 
-// maxPods returns replicas + maxSurge of the Deployment of a ReplicaSet; false if the
-// Deployment was deleted.
+// maxPods returns replicas + maxSurge of the Deployment that owns a ReplicaSet. It returns
+// false if the Deployment was deleted.
 func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]
@@ -281,7 +282,7 @@ func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// notViolated are the verdicts without a violation.
+// notViolated has the verdicts that mean that the run violated no guarantee.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
 // isTransient reports whether a correct controller may set a condition only briefly.

@@ -17,7 +17,7 @@ import (
 // Side is one run in a form that can be compared with other runs of the same scenario. All
 // objects in it have stable names.
 type Side struct {
-	Subject string // from the history: ours, upstream, exec:PATH
+	Subject string // as in the history: ours, upstream or exec:PATH
 	Results []check.Result
 	// End holds the fields of the objects that existed at the end, by stable name and path,
 	// such as "status.conditions[Available].reason".
@@ -26,33 +26,35 @@ type Side struct {
 	Milestones map[Milestone][]string
 	// Aborted describes how the workload was aborted; nil if it completed.
 	Aborted *Aborted
-	// Unfinished says why the run or its history is incomplete; empty if it is complete.
+	// Unfinished says why the run or its history is incomplete. It is empty if both are
+	// complete.
 	Unfinished string
 	Cost       Cost
 
-	// firstSeen has for each value of a milestone the last step (from 0) that had started when
-	// the value first occurred; -1 before the first step.
+	// firstSeen has a step index for each value of a milestone: the last step that had
+	// started when the value first occurred. Indexes count from 0; -1 means before the
+	// first step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged has for each name of End the last step (from 0) that had started when the
-	// object last changed; -1 before the first step.
+	// lastChanged has a step index for each name in End: the last step that had started
+	// when the object last changed. Indexes count from 0; -1 means before the first step.
 	lastChanged map[string]int
 	names       *names
 
-	// lostAnswers reports that the response to a write of a ReplicaSet, or an event about it,
-	// may have been lost.
+	// lostAnswers reports whether the response to a write of a ReplicaSet, or an event
+	// about it, may have been lost.
 	lostAnswers bool
-	// stalledEvents reports that the last event of some component got no response, and may
-	// have delayed its later events to the end.
+	// stalledEvents reports whether the last event of a component got no response. The
+	// client may have delayed the later events of that component to the end of the run.
 	stalledEvents bool
 }
 
-// isNameOf reports whether a name of End is the name of an object in the evidence.
+// isNameOf reports whether a name in End is the name of an object in the evidence.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a name of End is the name of an object in the evidence or of
-// one that it owns. For objects that only the other run has, the other run's owners count.
+// isOrIsOwnedBy reports whether a name in End is the name of an object, or of one that the
+// object owns. If only the other run has an object, the owner in the other run counts.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -65,7 +67,7 @@ func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 // Milestone identifies a sequence or set of values that an object has during a run.
 type Milestone struct {
 	Kind   MilestoneKind
-	Object string // the stable name
+	Object string // the stable name of the object
 }
 
 // MilestoneKind is the kind of a milestone.
@@ -119,26 +121,26 @@ type observer struct {
 	subject       string
 	names         *names
 	ended         bool
-	step          int           // the last step that started, from 0
+	step          int           // index of the last step that started, from 0
 	failed        *history.Step // the failed step that aborted the workload
 	gap           string        // the first gap in the history
-	died          string        // the last replica that died, and why
+	died          string        // the last replica that died, with the reason
 	live          map[types.UID]*history.Object
 	lastChanged   map[string]int            // see [Side]
-	versions      []versionAtStep           // versions of owners, in order
+	versions      []versionAtStep           // versions of owners of pods, in order
 	events        []versionAtStep           // events that the subject created
-	pending       map[uint64]pendingRequest // writes of ReplicaSets and events without a response, by request ID
+	pending       map[uint64]pendingRequest // requests that write ReplicaSets or events and have no response yet, by ID
 	lostAnswers   bool
-	stalledEvents map[string]bool // components, see [Side]
+	stalledEvents map[string]bool // components whose last event got no response; see [Side]
 }
 
 // pendingRequest is a request without a response.
 type pendingRequest struct {
 	resource  string
-	component string // the source of a created event; empty for other requests
+	component string // the component that created the event; empty for other requests
 }
 
-// componentOf returns the source component of an event.
+// componentOf returns the component that created an event.
 func componentOf(event *history.Object) string {
 	var body struct {
 		Source              struct{ Component string }
@@ -150,14 +152,14 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object and the last step that had started by then.
+// versionAtStep is a version of an object with the last step that had started at that time.
 type versionAtStep struct {
 	*history.Object
 	step int
 }
 
-// trackLostAnswers records lost responses and events: requests with an unknown result, and
-// replicas that ended.
+// trackLostAnswers records requests with an unknown result, and replicas that ended. Both
+// may have lost a response or an event.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -181,7 +183,8 @@ func (o *observer) trackLostAnswers(r *history.Record) {
 	}
 }
 
-// unfinished says why the run or its history is incomplete; empty if it is complete.
+// unfinished says why the run or its history is incomplete. It returns "" if both are
+// complete.
 func (o *observer) unfinished() string {
 	if o.ended || o.gap != "" {
 		return o.gap
@@ -218,7 +221,7 @@ func (o *observer) observe(r *history.Record) {
 			o.versions = append(o.versions, versionAtStep{object, o.step})
 		}
 	case r.Gap != nil && o.gap == "":
-		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the other lines are the end of a log
+		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the other lines are the last lines of a log
 		o.gap = r.Gap.Source + ": " + detail
 	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
 		o.died = r.Process.Name + " died: " + r.Process.Detail
@@ -231,7 +234,7 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// Resources with special rules.
+// Resources that need special rules.
 const (
 	pods        = "pods"
 	deployments = "deployments.apps"
@@ -309,7 +312,7 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// normalize returns the values of a milestone that are compared.
+// normalize converts the values of a milestone to those that are compared.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
@@ -324,7 +327,7 @@ func (k MilestoneKind) normalize(values []string) []string {
 	}
 }
 
-// firstOccurrences returns each value once, in order.
+// firstOccurrences returns each value once, in the order of the first occurrences.
 func firstOccurrences(values []string) []string {
 	var first []string
 	for _, value := range values {
@@ -340,7 +343,7 @@ func firstOccurrences(values []string) []string {
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int
-		_, _ = fmt.Sscan(values[i], &n) // they were written by milestones
+		_, _ = fmt.Sscan(values[i], &n) // the values are integers, so there is no error
 		return n
 	}
 	var points []string

@@ -51,7 +51,7 @@ func (t *historyBuilder) commit(kind history.EventType, resource, name string, o
 	t.add(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
 }
 
-// set is a version of the ReplicaSet of the Deployment web for an image.
+// set adds a version of the ReplicaSet of the Deployment web with the given image.
 func (t *historyBuilder) set(image string, replicas int) {
 	t.commit(history.Modified, replicaSets, "web-"+t.seed+image, &history.Owner{Kind: "Deployment", Name: "web"},
 		fmt.Sprintf(`{"spec":{"replicas":%d,"template":{"metadata":{"labels":{"app":"web","pod-template-hash":%q}},"spec":{"image":%q}}}}`, replicas, t.seed, image))
@@ -62,7 +62,7 @@ func (t *historyBuilder) pod(name, image, body string) {
 	t.records[len(t.records)-1].Commit.Object.GenerateName = "web-" + t.seed + image + "-"
 }
 
-// rollout is a whole run, with times and addresses that depend on the seed.
+// rollout builds a complete run whose times and addresses depend on the seed.
 func rollout(seed string) *historyBuilder {
 	t := &historyBuilder{seed: seed}
 	minute := fmt.Sprintf("2026-01-02T03:%02d:05Z", len(seed))
@@ -86,7 +86,7 @@ func (t *historyBuilder) side(test *testing.T, results ...check.Result) *Side {
 	return side
 }
 
-// TestSame demands no difference for random names, times and addresses.
+// TestSame checks that random names, times and addresses are no difference.
 func TestSame(t *testing.T) {
 	a, b := rollout("x7").side(t), rollout("qrs").side(t)
 	for _, d := range Differences(a, b) {
@@ -105,7 +105,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestDifferences demands every difference with its classification.
+// TestDifferences checks the classification of every difference.
 func TestDifferences(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -272,7 +272,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// paused has the Deployment paused with a ReplicaSet of a size.
+// paused returns a function that adds a paused Deployment with a ReplicaSet of a size.
 func paused(replicas int) func(*historyBuilder) {
 	return func(x *historyBuilder) {
 		last := x.records[0].Commit.Object
@@ -282,7 +282,8 @@ func paused(replicas int) func(*historyBuilder) {
 	}
 }
 
-// deploymentDeleted deletes the Deployment and leaves its ReplicaSet with a size.
+// deploymentDeleted returns a function that deletes the Deployment. Its ReplicaSet remains,
+// with the given size.
 func deploymentDeleted(replicas int) func(*historyBuilder) {
 	return func(x *historyBuilder) {
 		x.commit(history.Deleted, deployments, "web", nil, ``)
@@ -290,18 +291,19 @@ func deploymentDeleted(replicas int) func(*historyBuilder) {
 	}
 }
 
-// annotated is a version of the ReplicaSet with one of its Deployment's annotations.
+// annotated adds a version of the ReplicaSet with one of the annotations that its
+// Deployment sets.
 func (t *historyBuilder) annotated(name, value string) {
 	t.set("v1", 2)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/" + name: value}
 }
 
-// answered is a write of a ReplicaSet and its answer.
+// answered adds a write of a ReplicaSet and its response.
 func (t *historyBuilder) answered(response history.Response) {
 	t.asked("update", replicaSets, response)
 }
 
-// eventAnswered is an event of no reason and its answer.
+// eventAnswered adds the create of an event without a reason, and its response.
 func (t *historyBuilder) eventAnswered(response history.Response) {
 	t.asked("patch", "events", response)
 }
@@ -312,19 +314,20 @@ func (t *historyBuilder) asked(verb, resource string, response history.Response)
 	t.add(history.Record{Response: &response})
 }
 
-// progressed is a version of the Deployment that says of which ReplicaSet it is.
+// progressed adds a version of the Deployment whose condition message names a ReplicaSet.
 func (t *historyBuilder) progressed(message string) {
 	t.commit(history.Modified, deployments, "web", nil, fmt.Sprintf(
 		`{"spec":{"replicas":2},"status":{"conditions":[{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":%q}]}}`, message))
 }
 
-// sized is a version of the ReplicaSet that says how large its Deployment is.
+// sized adds a version of the ReplicaSet with the size of its Deployment in the
+// annotations.
 func (t *historyBuilder) sized(replicas int, desired string) {
 	t.set("v1", replicas)
 	t.records[len(t.records)-1].Commit.Object.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": desired}
 }
 
-// templatePattern is a template's short name.
+// templatePattern matches the short hash of a template in a stable name.
 var templatePattern = regexp.MustCompile(`<[0-9a-f]{4}>`)
 
 func (t *historyBuilder) event(reason string) {
@@ -333,8 +336,8 @@ func (t *historyBuilder) event(reason string) {
 	}}})
 }
 
-// TestRolloutOrder: ReplicaSets are called by their templates, so that the order in
-// which they were made can be compared.
+// TestRolloutOrder checks that the stable names of ReplicaSets come from their templates.
+// The order of their creation can then be compared.
 func TestRolloutOrder(t *testing.T) {
 	forth, back := rollout("x7"), rollout("qrs")
 	for _, image := range []string{"v2", "v3"} {
@@ -349,7 +352,8 @@ func TestRolloutOrder(t *testing.T) {
 	}
 }
 
-// TestDeliberate demands that the rules apply only to ours, and not to failures of ours.
+// TestDeliberate checks that the rules apply only to our controllers, and not to their
+// failures.
 func TestDeliberate(t *testing.T) {
 	side := func(subject string, verdict check.Verdict) *Side {
 		x := &historyBuilder{}
@@ -380,9 +384,10 @@ func TestDeliberate(t *testing.T) {
 	}
 }
 
-// TestKnownIssues demands that every known upstream issue is declared, with the end states of
-// the affected objects and their dependents. For the check status only the status is
-// declared. Other objects, and evidence with another verdict, are undeclared.
+// TestKnownIssues checks that the effects of every known upstream issue are declared: the
+// verdict, and the end states of the affected objects and their dependents. For the check
+// status only the status is declared. Other objects, and evidence with another verdict, are
+// undeclared.
 func TestKnownIssues(t *testing.T) {
 	const (
 		spec   = deployments + " web, spec.replicas"
@@ -395,7 +400,7 @@ func TestKnownIssues(t *testing.T) {
 		for _, test := range []struct {
 			name         string
 			ours, theirs check.Verdict
-			verdict      Classification // of the verdicts, if they differ
+			verdict      Classification // expected for the verdicts, if they differ
 			excused      bool
 		}{
 			{"known", check.Pass, check.KnownUpstream, Declared, true},
@@ -430,8 +435,8 @@ func TestKnownIssues(t *testing.T) {
 	}
 }
 
-// ending returns a run of two Deployments with n replicas. One of them shows a known upstream
-// issue, and ours has one more ReplicaSet of it.
+// ending returns a run of two Deployments with n replicas. One of them shows a known
+// upstream issue, and our controllers have one more ReplicaSet of it.
 func ending(seed, subject string, n int, result check.Result, w *check.KnownIssue) func(*testing.T) *Side {
 	x := rollout(seed)
 	x.records = append([]*history.Record{{Start: &history.Start{Subject: subject}}}, x.records...)
@@ -448,8 +453,8 @@ func ending(seed, subject string, n int, result check.Result, w *check.KnownIssu
 	return func(t *testing.T) *Side { return x.side(t, result) }
 }
 
-// TestIsOrIsOwnedBy demands that dependents, pods and the Endpoints with the same name belong
-// to an object.
+// TestIsOrIsOwnedBy checks that dependents, pods and the Endpoints with the same name
+// belong to an object.
 func TestIsOrIsOwnedBy(t *testing.T) {
 	side := rollout("x7").side(t)
 	template := templatePattern.FindString(strings.Join(slices.Collect(maps.Keys(side.End)), " "))
@@ -474,8 +479,8 @@ func TestIsOrIsOwnedBy(t *testing.T) {
 	}
 }
 
-// TestMaxPods demands that a max-replicas annotation of ours is declared if it is correct, or
-// if the Deployment does not exist.
+// TestMaxPods checks that a difference of the max-replicas annotation is declared if ours
+// is correct. It is also declared if the Deployment does not exist.
 func TestMaxPods(t *testing.T) {
 	side := func(subject, most, deployment string) *Side {
 		x := rollout("x7")

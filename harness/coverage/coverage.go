@@ -1,6 +1,6 @@
-// Package coverage counts the effects of faults in saved runs: the verb and the
-// resource of the request, its outcome, and the phase of the subject. A generator can
-// prefer faults with low counts.
+// Package coverage counts the effects of faults in saved runs. It counts by the verb and
+// resource of the request, by the outcome, and by the phase of the subject. The scenario
+// generator can prefer faults with low counts.
 //
 // The package reads histories and returns no verdicts.
 package coverage
@@ -59,8 +59,8 @@ type Count struct {
 // Table has the count of each cell. The zero value is an empty table.
 type Table struct{ cells map[Cell]int }
 
-// Add counts the effects of faults in a history. It returns an error of the history,
-// after it has counted the records before.
+// Add counts the effects of faults in a history. If the history ends with an error, Add
+// counts the records before it and returns the error.
 func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	if t.cells == nil {
 		t.cells = map[Cell]int{}
@@ -89,8 +89,8 @@ func (t *Table) Counts() []Count {
 	return counts
 }
 
-// Seen returns the count of a type of fault with a verb and a resource, which has its
-// subresource after a slash. An empty string stands for any.
+// Seen returns the count of a fault type with a verb and a resource. A resource has its
+// subresource after a slash. An empty string matches any value.
 func (t *Table) Seen(fault, verb, resource string) int {
 	sum := 0
 	for cell, times := range t.cells {

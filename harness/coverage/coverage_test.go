@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// records yields records, and then an error if there is one.
+// records returns an iterator over records, which ends with the error if it is not nil.
 func records(err error, records ...history.Record) func(func(*history.Record, error) bool) {
 	return func(yield func(*history.Record, error) bool) {
 		for i := range records {
@@ -55,7 +55,7 @@ func TestAdd(t *testing.T) {
 		request(1, "list", "pods"), fired("stale-list", 1), answered(history.Response{ID: 1, Code: 200, ServerCode: 200, Reached: true, Fault: "stale-list"}),
 		request(2, "watch", "pods"), answered(history.Response{ID: 2, Code: 200, ServerCode: 200, Reached: true}),
 		fired("restart", 0),
-		request(3, "create", "pods"), // it is awake from here on
+		request(3, "create", "pods"), // the replica has started up from here on
 		fired("response-lost", 3), answered(history.Response{ID: 3, ServerCode: 201, Reached: true, Fault: "response-lost"}),
 		commit(history.Added, "replicasets.apps", `{"spec":{"replicas":3},"status":{"replicas":1}}`),
 		request(4, "create", "pods"), fired("api-error", 4), answered(history.Response{ID: 4, Code: 500, Fault: "api-error"}),
@@ -102,7 +102,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestStartUp: the phase start-up ends with the first write, also after a restart.
+// TestStartUp checks that the phase start-up ends with the first write, also after a
+// restart.
 func TestStartUp(t *testing.T) {
 	var table coverage.Table
 	err := table.Add(records(nil,
@@ -122,7 +123,7 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
-// TestTruncated: records before the end of a truncated history count.
+// TestTruncated checks that the records before the end of a truncated history count.
 func TestTruncated(t *testing.T) {
 	var table coverage.Table
 	err := table.Add(records(history.ErrTruncated, fired("restart", 0)))
@@ -131,7 +132,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestJSON: UnmarshalJSON reads back the table of MarshalJSON.
+// TestJSON checks that UnmarshalJSON reads the output of MarshalJSON.
 func TestJSON(t *testing.T) {
 	var table, read coverage.Table
 	if err := table.Add(records(nil, fired("restart", 0), fired("freeze", 0))); err != nil {

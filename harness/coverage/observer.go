@@ -12,8 +12,8 @@ import (
 // observer counts the effects of faults in one history.
 type observer struct {
 	table *Table
-	// requests are the open requests and watches. faulty has those on which a fault
-	// acted, with the effects.
+	// requests are the requests without a response and the open watches. faulty has those
+	// on which a fault acted, with the effects.
 	requests   map[uint64]*history.Request
 	faulty     map[uint64][]Cell
 	active     map[string]bool       // replicas that have written since their start
@@ -70,7 +70,8 @@ func (w *observer) fire(fault *history.Fault) {
 	w.faulty[request.ID] = append(w.faulty[request.ID], cell)
 }
 
-// answer counts the outcome of a request on which a fault acted. A watch remains open.
+// answer counts the outcome of a request on which a fault acted. A watch remains open after
+// its response.
 func (w *observer) answer(response *history.Response) {
 	for _, cell := range w.faulty[response.ID] {
 		if response.Fault == cell.Fault {
@@ -94,7 +95,8 @@ func (w *observer) finish() {
 	}
 }
 
-// outcome returns the response of the subject, and whether the request was committed.
+// outcome returns, as text, the response that the subject got, and whether the request was
+// committed.
 func outcome(r *history.Response) string {
 	switch {
 	case !r.Reached && r.Code == 0:
@@ -145,7 +147,7 @@ func scaling(o *history.Object) bool {
 	return body.Status.Replicas != desired
 }
 
-// phase returns the phase of a replica; "" stands for all replicas.
+// phase returns the phase of a replica. An empty name means all replicas.
 func (w *observer) phase(subject string) Phase {
 	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
 		return StartUp

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Bounds are the least and the greatest value of a field, from the field's tag
-// bounds, such as "1..50" or "0s..1m". Durations are in nanoseconds; a list or a
-// map has bounds on its length.
+// Bounds are the minimum and the maximum of a field. They come from the field's tag bounds,
+// such as "1..50" or "0s..1m". Durations are in nanoseconds; the bounds of a list or map
+// apply to its length.
 type Bounds struct{ Min, Max int64 }
 
-// BoundsOf returns the bounds of a field, and whether it has some.
+// BoundsOf returns the bounds of a field, and reports whether the field has bounds.
 func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	low, high, ok := strings.Cut(field.Tag.Get("bounds"), "..")
 	if !ok {
@@ -23,7 +23,7 @@ func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	return Bounds{parseBound(field, low), parseBound(field, high)}, true
 }
 
-// parseBound panics on a tag that is not a bound: a mistake in this package.
+// parseBound parses a bound. It panics if the tag is wrong, which is a bug of this package.
 func parseBound(field reflect.StructField, text string) int64 {
 	if duration, err := time.ParseDuration(text); err == nil && field.Type == durationType {
 		return int64(duration)
@@ -37,14 +37,14 @@ func parseBound(field reflect.StructField, text string) int64 {
 
 // boundedField is a field with bounds.
 type boundedField struct {
-	name  string // in YAML
+	name  string // the name in YAML
 	index []int
 	Bounds
 }
 
-var boundedFieldsOfTypes sync.Map // of []boundedField, by type
+var boundedFieldsOfTypes sync.Map // []boundedField by type
 
-// boundedFields returns the numbers and durations with bounds of a struct.
+// boundedFields returns the fields of a struct that are numbers or durations with bounds.
 func boundedFields(of reflect.Type) []boundedField {
 	if known, ok := boundedFieldsOfTypes.Load(of); ok {
 		return known.([]boundedField)
@@ -63,8 +63,8 @@ func boundedFields(of reflect.Type) []boundedField {
 	return fields
 }
 
-// bounded checks that the numbers and durations of a struct, which of points to,
-// are within the bounds of their tags. It skips pointers that are nil.
+// bounded checks that the numbers and durations of a struct are within their bounds. The
+// argument of points to the struct. It skips pointers that are nil.
 func (v *validator) bounded(path string, of any) {
 	value := reflect.ValueOf(of).Elem()
 	for _, field := range boundedFields(value.Type()) {

@@ -15,7 +15,8 @@ type Configure struct {
 	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
 	MinReadySeconds *int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 
-	// Strategy is the strategy of a Deployment. It sets both bounds of a rolling update.
+	// Strategy is the strategy of a Deployment. RollingUpdate sets maxSurge and
+	// maxUnavailable, to their defaults if they are omitted.
 	Strategy Strategy `yaml:"strategy,omitempty"`
 	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It
 	// needs strategy: RollingUpdate. The default of the API is 25%.
@@ -35,7 +36,7 @@ func (c *Configure) String() string {
 	return fmt.Sprintf("configure %s: %s", c.Target, strings.Join(given(reflect.ValueOf(*c)), ", "))
 }
 
-// given returns the fields that are set, in YAML and in the order of the type. It
+// given returns the YAML names of the fields that are set, in the order of the type. It
 // omits the fields of the target.
 func given(from reflect.Value) []string {
 	var words []string
@@ -63,7 +64,7 @@ func (c *Configure) validate(v *validator, path string) {
 	v.limits(path, c.ProgressDeadlineSeconds, ptr.Deref(c.MinReadySeconds, 0))
 }
 
-// configurable returns the fields of a Configure that a kind has.
+// configurable returns the fields that a configure of a kind may have.
 func configurable(kind Kind) []string {
 	if kind != Deployment {
 		return []string{"minReadySeconds"}
@@ -75,15 +76,15 @@ func configurable(kind Kind) []string {
 // the given fields, and at least one.
 type Publish struct {
 	Target
-	// Type is the new type of the Service. A Service that had the type ExternalName
-	// gets an address, and needs ports if it had none.
+	// Type is the new type of the Service. If the type was ExternalName, the Service gets a
+	// cluster IP address, and needs ports if it had none.
 	Type ServiceType `yaml:"type,omitempty"`
-	// ExternalName is a DNS name. The type ExternalName requires it, and no other type
-	// has it.
+	// ExternalName is a DNS name. It is required for the type ExternalName, and not allowed
+	// for other types.
 	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
-	// Ports is the list of all new ports.
+	// Ports is the list of ports that replaces the present one.
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
-	// PublishNotReadyAddresses is the field of that name of a Service.
+	// PublishNotReadyAddresses is the Service field with the same name.
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 

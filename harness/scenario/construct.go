@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Number returns a number of pods, or the number of a port.
+// Number returns a number of pods, or a port number.
 func Number(n int) *IntOrString { return &IntOrString{number: n} }
 
 // Percent returns a percentage of the replicas.
@@ -15,8 +15,8 @@ func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "
 // PortName returns the name of a container port.
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
-// MakeParams returns the parameters of a fault from a struct with yaml tags, which
-// Decode reads back. It leaves out fields with a zero value, which get their default.
+// MakeParams returns the parameters of a fault from a struct with yaml tags. Decode reads
+// them back. MakeParams omits fields with a zero value, which then get their default.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {
@@ -31,7 +31,8 @@ func MakeParams(fault string, from any) (Params, error) {
 	return ParseParams(fault, fault, []byte(inline(&node{value: fields})))
 }
 
-// Text returns the value of a parameter as Marshal writes it, or "" if it is not given.
+// Text returns the value of a parameter in the form that Marshal writes. It returns "" if
+// the parameter is not set.
 func (p Params) Text(field string) string {
 	if p.node == nil {
 		return ""

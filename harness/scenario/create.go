@@ -10,28 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Create creates one object, or a number of pods. Each kind has its own fields; see
-// the table of kinds.
+// Create creates one object, or several pods. The fields depend on the kind; see the table
+// of kinds.
 type Create struct {
-	// Target's name is that of the object, or the prefix of the names of several
-	// pods: name-0, name-1, and so on. Other steps refer to all of them by it.
+	// Target names the object. If count is set, it is the prefix of the names of several
+	// pods: name-0, name-1, and so on. Other steps use the prefix for all of them.
 	Target
 	// Count is the number of pods.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`
-	// Replicas is the number of replicas. The kinds with replicas require it.
+	// Replicas is the number of replicas. It is required for kinds that have replicas.
 	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
-	// Labels is the labels of the pod or of the pod template, by default those of the
-	// selector, else app: NAME. Of other kinds it is the labels of the object.
+	// Labels is the labels of the pod or of the pod template. The default is the labels of
+	// the selector, or app: NAME without a selector. For other kinds, it is the labels of
+	// the object.
 	Labels map[string]string `yaml:"labels,omitempty" format:"labels"`
-	// Selector is the selector, by default the labels. A Service has none by default.
+	// Selector is the selector. The default is the labels; a Service has no default.
 	Selector map[string]string `yaml:"selector,omitempty" format:"labels"`
 	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
 	MinReadySeconds int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 	// Controller is the controller of the pods.
 	Controller Controller `yaml:"controller,omitempty"`
 
-	// Version is the version of the pod template, a DNS label. It becomes an annotation
-	// of the template; by default there is none.
+	// Version is the version of the pod template, a DNS label. It becomes an annotation of
+	// the template. By default the template has no version.
 	Version string `yaml:"version,omitempty" format:"name"`
 	// Strategy is the strategy of a Deployment, by default RollingUpdate.
 	Strategy Strategy `yaml:"strategy,omitempty"`
@@ -50,14 +51,14 @@ type Create struct {
 	// Paused creates the Deployment paused.
 	Paused bool `yaml:"paused,omitempty"`
 
-	// Ports is the list of ports of a Service, by default one from 80 to the container
-	// port http. Only a headless Service may have none: [].
+	// Ports is the list of ports of a Service. The default is one port, 80, with the target
+	// port http. Only a headless Service may have an empty list: [].
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
 	// Headless creates the Service without a cluster IP address.
 	Headless bool `yaml:"headless,omitempty"`
-	// PublishNotReadyAddresses is the field of that name of a Service.
+	// PublishNotReadyAddresses is the Service field with the same name.
 	PublishNotReadyAddresses bool `yaml:"publishNotReadyAddresses,omitempty"`
-	// ExternalName is a DNS name. It makes the Service one of type ExternalName.
+	// ExternalName is a DNS name. With it the Service has the type ExternalName.
 	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
 
 	// Leader adds the annotation of a leader election to the Endpoints.
@@ -84,7 +85,7 @@ const (
 
 // Port is a port of a Service.
 type Port struct {
-	// Name is the name of the port. It is required if the Service has several.
+	// Name is the name of the port. It is required if the Service has several ports.
 	Name string `yaml:"name,omitempty" format:"name"`
 	// Port is the port number of the Service.
 	Port int `yaml:"port" bounds:"1..65535" required:"true"`
@@ -158,7 +159,7 @@ func (c *Create) complete() {
 func (c *Create) validate(v *validator, path string) {
 	v.bounded(path, c)
 	if v.err != nil {
-		return // Names needs a valid count
+		return // the method Names needs a valid count
 	}
 	for _, name := range c.Names() {
 		v.name(path+".name", name)
@@ -182,7 +183,7 @@ func (c *Create) validate(v *validator, path string) {
 	}
 }
 
-// createFields requires that the create has only fields of its kind.
+// createFields requires that the create has only fields that its kind has.
 func (v *validator) createFields(path string, c *Create) {
 	var plain Create
 	plain.setDefaults()
@@ -205,7 +206,7 @@ func (v *validator) deployment(path string, c *Create) {
 	v.limits(path, c.ProgressDeadlineSeconds, c.MinReadySeconds)
 }
 
-// shares requires that one of the bounds of a rolling update is above 0.
+// shares requires that maxSurge or maxUnavailable is above 0.
 func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
 	v.share(path+".maxSurge", surge, strategy)
 	v.share(path+".maxUnavailable", unavailable, strategy)
@@ -213,7 +214,7 @@ func (v *validator) shares(path string, surge, unavailable *IntOrString, strateg
 		"found %s beside maxSurge %s; expected one of them above 0", unavailable, surge)
 }
 
-// limits requires a progress deadline above minReadySeconds.
+// limits requires that the progress deadline is longer than minReadySeconds.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil {
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)

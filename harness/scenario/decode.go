@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// decoder stores YAML values in Go values. Unknown fields and values of another type
-// are errors. A field that the file omits keeps its value. It replaces the decoder of
-// the YAML library, whose errors name Go types and lack positions of nested fields.
+// decoder stores YAML values in Go values. Unknown fields, and values of the wrong type,
+// are errors. A field that the file omits keeps its value. It replaces the decoder of the
+// YAML library, whose errors name Go types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
-// nodeDecoder is a type whose YAML differs from its fields.
+// nodeDecoder is a type whose YAML is not simply the list of its fields.
 type nodeDecoder interface {
 	decodeNode(d decoder, from *node, path string) error
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decode stores the value of from in into. Path is the path of the field in errors.
+// decode stores the value of the node from in into. Path is the path of the field in
+// errors.
 func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
 		return custom.decodeNode(d, from, path)
@@ -230,7 +231,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// list joins words as in a sentence: a, b or c.
+// list joins words as in a sentence, such as "a, b or c".
 func list[T ~string](words []T, last string) string {
 	var b strings.Builder
 	for i, word := range words {

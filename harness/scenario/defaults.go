@@ -2,12 +2,12 @@ package scenario
 
 import "time"
 
-// The defaults. The decoder sets them before it reads the fields of the file. Other
-// fields have their zero value, are required, or follow from other fields (see the
-// methods called complete).
+// The default values. The decoder sets them before it reads the fields of the file. Other
+// fields are required, have their zero value, or are derived from other fields by the
+// methods named complete.
 const (
 	defaultNodes       = 4
-	defaultReplicas    = 1 // of the subject
+	defaultReplicas    = 1 // the defaults of the subject
 	defaultQPS         = 500
 	defaultBurst       = 1000
 	defaultConcurrency = 5
@@ -19,7 +19,7 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is a type with defaults.
+// defaulter is a type with default values.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {
@@ -50,7 +50,7 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete sets the fields that follow from others.
+// complete sets the fields that are derived from other fields.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

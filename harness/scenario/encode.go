@@ -15,12 +15,12 @@ import (
 // The encoder converts Go values to nodes and nodes to text. It replaces the encoder
 // of the YAML library, which omits quotes that some text needs.
 
-// nodeEncoder is a type whose YAML differs from its fields.
+// nodeEncoder is a type whose YAML is not simply the list of its fields.
 type nodeEncoder interface {
 	encodeNode() *node
 }
 
-// encode returns the node of a Go value, of the types that decode supports.
+// encode returns the node of a Go value. It supports the types that decode supports.
 func encode(from reflect.Value) *node {
 	if custom, ok := from.Interface().(nodeEncoder); ok {
 		return custom.encodeNode()
@@ -55,7 +55,8 @@ func encode(from reflect.Value) *node {
 	}
 }
 
-// encodeFields returns the fields of a struct. It omits zero values with omitempty.
+// encodeFields returns the fields of a struct. It omits zero values of fields with
+// omitempty.
 func encodeFields(from reflect.Value) mapping {
 	fields := mapping{}
 	for _, field := range visibleFields(from.Type()) {
@@ -68,8 +69,8 @@ func encodeFields(from reflect.Value) mapping {
 	return fields
 }
 
-// write returns the YAML of a scenario: a line for each section, and in a list of
-// mappings a line for each field of an item.
+// write returns the YAML of a scenario with one line for each section. A section that is a
+// list of mappings has a line for each field of each item.
 func write(root mapping) []byte {
 	var b strings.Builder
 	for _, section := range root {
@@ -120,7 +121,7 @@ func inline(n *node) string {
 	}
 }
 
-// formatFloat returns the number with a decimal point, so that it is read as a float.
+// formatFloat formats a number with a decimal point, so that the reader gets a float.
 func formatFloat(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.Contains(text, ".") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestParseErrors has one bad input a case and the whole error that a user sees.
+// TestParseErrors has one invalid input for each case, with the complete error message.
 func TestParseErrors(t *testing.T) {
 	const create = "  - create: {kind: ReplicaSet, name: web, replicas: 3}\n"
 	step := func(text string) string { return minimal + text + "\n" }
@@ -202,7 +202,7 @@ func TestParseBoundsSize(t *testing.T) {
 	}
 }
 
-// TestErrorf is about errors that the caller finds, in checks and faults.
+// TestErrorf checks errors that the caller finds, in checks and faults.
 func TestErrorf(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`faults:
   - pod-churn:

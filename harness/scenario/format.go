@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// This file describes the format for the generators of the JSON Schema and of the
-// reference.
+// This file describes the format. The generators of the JSON Schema and of the reference
+// use the description.
 
-// enums are the values of the fields that have a fixed set of values, by the type of
-// the field or by its tag enum.
+// enums has the values of fields with a fixed set of values. The keys are types and values
+// of the tag enum.
 var enums = map[string][]string{
 	"Kind":           texts(allKinds),
 	"Phase":          texts([]Phase{Sent, Committed}),
@@ -37,15 +37,15 @@ func texts[T ~string](values []T) []string {
 
 // FieldFormat describes one field of a section of the format.
 type FieldFormat struct {
-	Name     string // in YAML
+	Name     string // the name in YAML
 	Struct   string // the Go struct that declares the field
 	GoName   string
 	Type     reflect.Type
-	Format   string // the tag format: a syntax that the type does not express
+	Format   string // the tag format: a syntax that the Go type does not express
 	Required bool
 	Enum     []string // nil if any value is allowed
-	Bounds   *Bounds  // nil if it has none
-	Default  any      // of type Type; its zero value if there is none
+	Bounds   *Bounds  // nil if the field has no bounds
+	Default  any      // a value of type Type; the zero value if there is no default
 }
 
 // FieldsOf returns the fields of a struct of this package, in order.
@@ -76,8 +76,7 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct that declares a visible field: of itself or an embedded
-// struct.
+// declares returns the struct that declares a field: the struct itself or an embedded one.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type
@@ -88,8 +87,8 @@ func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 // OperationFormat describes an operation of the workload.
 type OperationFormat struct {
 	Name  string
-	Kinds []Kind       // of its objects
-	Type  reflect.Type // a struct
+	Kinds []Kind       // the kinds of objects that it supports
+	Type  reflect.Type // the struct with its fields
 }
 
 // Operations returns the operations of the workload, in the order of the reference.
@@ -104,8 +103,8 @@ func Operations() []OperationFormat {
 // KindFormat describes a kind of object of the workload.
 type KindFormat struct {
 	Kind        Kind
-	Create      []string // the fields of a create, beside kind and name
-	Configure   []string // the fields of a configure; nil if it has no configure
+	Create      []string // the fields of a create, besides kind and name
+	Configure   []string // the fields of a configure; nil if the kind has no configure
 	Conditions  []Until
 	HasReplicas bool
 }

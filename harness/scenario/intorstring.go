@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IntOrString is a number, a percentage, or the name of a port. Unlike the type of
-// that name of the API, it is a number exactly if the file has a number.
+// IntOrString is a number, a percentage, or the name of a port. It is a number only if the
+// file has a number, unlike intstr.IntOrString, which parses text.
 type IntOrString struct {
 	number int
-	text   string // "" if it is a number
+	text   string // empty if the value is a number
 }
 
-// IntStr returns the value in the type of the API.
+// IntStr converts the value to the type of the API.
 func (x *IntOrString) IntStr() intstr.IntOrString {
 	if x.text != "" {
 		return intstr.FromString(x.text)
@@ -34,10 +34,10 @@ func (x *IntOrString) String() string {
 	return strconv.Itoa(x.number)
 }
 
-// Equal reports whether both are the same number or text.
+// Equal reports whether both values are the same number or the same text.
 func (x IntOrString) Equal(other IntOrString) bool { return x == other }
 
-// isShare reports whether it is a number of pods, or a percentage up to 100.
+// isShare reports whether the value is a number of pods, or a percentage up to 100.
 func (x *IntOrString) isShare() bool {
 	if x.text == "" {
 		return 0 <= x.number && x.number <= replicasMax
@@ -47,12 +47,13 @@ func (x *IntOrString) isShare() bool {
 	return ok && err == nil && percent <= 100
 }
 
-// isNone reports whether it is 0 or 0%. The API's default is not.
+// isNone reports whether the value is 0 or 0%. It returns false for an omitted value,
+// because the default of the API is not 0.
 func (x *IntOrString) isNone() bool {
 	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
 }
 
-// isPort reports whether it is a port number or a valid port name.
+// isPort reports whether the value is a port number or a valid port name.
 func (x *IntOrString) isPort() bool {
 	if x.text == "" {
 		return 1 <= x.number && x.number <= portMax

@@ -15,11 +15,11 @@ const (
 	Endpoints             Kind = "Endpoints"
 )
 
-// kindRow describes what a workload can do with the objects of a kind. The table of
-// operations has the operations.
+// kindRow describes how a workload can use the objects of a kind. The supported operations
+// are in the table of operations.
 type kindRow struct {
 	kind Kind
-	// fields are the fields of Create that the kind has, beside kind and name.
+	// fields are the fields of a create of the kind, besides kind and name.
 	fields []string
 	untils []Until
 }
@@ -47,7 +47,7 @@ var (
 	ownerUntils = []Until{Scaled, Ready, Available, Gone}
 
 	allKinds = kindsWith("labels")
-	owners   = kindsWith("replicas") // have replicas, a selector and a pod template
+	owners   = kindsWith("replicas") // kinds with replicas, a selector and a pod template
 )
 
 // kindsWith returns the kinds whose create has the field.
@@ -74,6 +74,6 @@ func (k Kind) row() kindRow {
 // owner reports whether objects of the kind have replicas.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether a create of the kind describes pods. Its labels are then
-// those of the pods.
+// makesPods reports whether a create of the kind defines the labels of pods. Its field
+// labels then applies to the pods.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }

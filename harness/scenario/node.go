@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// node is a YAML value with its position. Scenarios have no anchors, aliases, tags
+// node is a YAML value with its position. The scenario format has no anchors, aliases, tags
 // or merge keys.
 type node struct {
 	position position
@@ -42,7 +42,7 @@ func (m mapping) field(name string) *node {
 	return nil
 }
 
-// describe returns the value in words for an error.
+// describe returns the value as text for an error message.
 func (n *node) describe() string {
 	switch v := n.value.(type) {
 	case nil:
@@ -58,10 +58,10 @@ func (n *node) describe() string {
 	}
 }
 
-// depthLimit bounds how deep values may nest. A scenario needs five levels.
+// depthLimit is the maximum nesting depth of values. A scenario needs five levels.
 const depthLimit = 20
 
-// parseNode reads the one document of a file.
+// parseNode reads a file with exactly one YAML document.
 func parseNode(src *source, data []byte) (*node, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 	return src.convert(root, 0)
 }
 
-// convert returns the node of a value that the YAML library has read.
+// convert converts a value of the YAML library to a node.
 func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	to := &node{position: astPosition(from)}
 	if depth > depthLimit {
@@ -155,7 +155,7 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	return to, nil
 }
 
-// fieldName returns the name of a key. Numbers and words such as true are valid,
+// fieldName returns the name of a key. Numbers, and words such as true, are valid keys,
 // because labels may have such keys.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {
@@ -167,8 +167,8 @@ func fieldName(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// astPosition returns the position of a value. For a block mapping that is its first
-// key; the YAML library has its first colon.
+// astPosition returns the position of a value. The position of a block mapping is that of
+// its first key; the YAML library returns the position of the first colon.
 func astPosition(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// PodsMax returns the greatest number of pods that the workload requests at one
-// time. It counts a quarter more for Deployments, because they surge.
+// PodsMax returns the maximum number of pods that the workload requests at one time. It
+// adds a quarter for Deployments, because of maxSurge.
 func (s *Scenario) PodsMax() int {
 	requested := map[Target]int{}
 	most := 0
@@ -21,7 +21,7 @@ func (s *Scenario) PodsMax() int {
 				requested[op.Target] = *op.Replicas
 			}
 		case *Select:
-			if op.Kind == ReplicationController { // pods that it no longer selects remain
+			if op.Kind == ReplicationController { // released pods, which the new selector does not match, remain
 				requested[Target{Kind: Pod, Name: op.Name + " before step " + strconv.Itoa(i)}] = requested[op.Target]
 			}
 		case *Delete:

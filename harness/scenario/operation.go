@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// Operation is an operation of a user: one of the types in the table of operations.
-// To add an operation, add its type with [Target] embedded, its String method and a
-// row of the table, and implement it in package workload.
+// Operation is an operation of a user, one of the types in the table of operations. To add
+// an operation, add its type with [Target] embedded, its String method and a row of the
+// table. Then implement it in package workload.
 type Operation interface {
-	// String returns the operation in words, such as "scale ReplicaSet web to 5".
+	// String returns the operation as text, such as "scale ReplicaSet web to 5".
 	String() string
 
 	target() *Target
-	// complete sets the fields that follow from others.
+	// complete sets the fields that are derived from other fields.
 	complete()
-	// validate checks everything but the target.
+	// validate checks all fields except the target.
 	validate(v *validator, path string)
 }
 
 // operation is a row of the table of operations.
 type operation struct {
-	name   string // in scenarios
+	name   string // the name in scenarios
 	effect effect
-	kinds  []Kind // of its targets; a scenario may omit the only one
+	kinds  []Kind // of the targets; a scenario may omit the kind if there is only one
 	new    func() Operation
 }
 
@@ -33,9 +33,9 @@ type operation struct {
 type effect int
 
 const (
-	creates effect = iota // the target must not exist before
+	creates effect = iota // the target must not exist before the operation
 	updates               // the target must exist
-	deletes               // the target must exist, and does not afterwards
+	deletes               // the target must exist, and is gone after the operation
 )
 
 var operations = []operation{
@@ -75,7 +75,7 @@ func operationOf(op Operation) operation {
 	return operations[i]
 }
 
-// The methods that an operation inherits from its Target.
+// Operations inherit these methods from Target.
 
 func (t *Target) target() *Target             { return t }
 func (t *Target) complete()                   {}
@@ -104,8 +104,8 @@ type Propagation string
 
 // The propagation policies.
 const (
-	Background Propagation = "background" // The garbage collector deletes the dependents after the object.
-	Foreground Propagation = "foreground" // The garbage collector deletes the dependents before the object.
+	Background Propagation = "background" // The garbage collector deletes the dependents after the owner.
+	Foreground Propagation = "foreground" // The garbage collector deletes the dependents before the owner.
 	Orphan     Propagation = "orphan"     // The dependents remain, without an owner.
 )
 
@@ -117,13 +117,13 @@ func (d *Delete) validate(v *validator, path string) {
 	oneOf(v, path+".propagation", d.Propagation, Background, Foreground, Orphan)
 }
 
-// Rollout changes the pod template of a Deployment. Templates of one version are
-// equal, so a rollout to an earlier version uses its ReplicaSet again.
+// Rollout changes the pod template of a Deployment. Templates of the same version are
+// equal. Therefore a rollout to an earlier version uses its ReplicaSet again.
 type Rollout struct {
 	Target
 	// Version is the version of the new template, a DNS label.
 	Version string `yaml:"version" format:"name" required:"true"`
-	// Replicas is a new number of replicas, set by the same update.
+	// Replicas is a new number of replicas, which the same update sets.
 	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
 }
 
@@ -152,8 +152,8 @@ type Resume struct{ Target }
 
 func (r *Resume) String() string { return "resume " + r.Target.String() }
 
-// Rollback asks the controller, by the annotation deprecated.deployment.rollback.to,
-// to return a Deployment to an earlier pod template.
+// Rollback returns a Deployment to an earlier pod template. It sets the annotation
+// deprecated.deployment.rollback.to, and the controller does the rest.
 type Rollback struct {
 	Target
 	// Revision is the revision to return to; 0 is the previous one.
@@ -171,7 +171,7 @@ func (r *Rollback) validate(v *validator, path string) {
 	v.bounded(path, r)
 }
 
-// changes returns labels to set and keys to remove in the syntax of kubectl.
+// changes returns labels to set and keys to remove, in the syntax of kubectl.
 func changes(set map[string]string, remove []string) string {
 	words := words(set)
 	for _, key := range remove {
@@ -231,8 +231,8 @@ func (a *Annotate) validate(v *validator, path string) {
 	v.removed(path, a.Remove, a.Annotations, "annotations")
 }
 
-// Select changes the selector of a Service. Of a ReplicationController it changes
-// the selector and the labels of the pod template.
+// Select changes the selector of a Service or ReplicationController. For a
+// ReplicationController it also changes the labels of the pod template.
 type Select struct {
 	Target
 	// Selector is the new selector. A Service may have the empty selector {}.

@@ -6,13 +6,13 @@ import (
 	"reflect"
 )
 
-// Params is the parameters of a fault as they are in the file. The type of the fault
-// defines their meaning.
+// Params has the parameters of a fault as they are in the file. The fault type defines
+// their meaning.
 type Params struct {
 	source *source
-	fault  string   // the name of its type, with which paths in errors begin
-	at     position // of the name
-	node   *node    // a mapping; nil when there are none
+	fault  string   // the name of the fault type; paths in errors begin with it
+	at     position // the position of the name
+	node   *node    // a mapping; nil if there are no parameters
 }
 
 // ParseParams reads the parameters of one fault from a YAML mapping.
@@ -28,9 +28,9 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 	return Params{source: src, fault: fault, node: root}, nil
 }
 
-// Decode stores the parameters in the struct that into points to, by its yaml tags.
-// A field that the file omits keeps its value, which is its default. An unknown field
-// and a value of another type are errors with a position.
+// Decode stores the parameters in the struct that into points to, by its yaml tags. A field
+// that the file omits keeps its value, which is its default. An unknown field, or a value
+// of the wrong type, is an error with a position.
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -42,8 +42,8 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
-// Errorf returns an error about a field. Its position is that of the value, or of the
-// fault if the file omits the field or field is "". Args may be wrapped with %w.
+// Errorf returns an error about a field. The position is that of the value. It is that of
+// the fault if the file omits the field or if field is "". It wraps args with %w.
 func (p Params) Errorf(field, format string, args ...any) error {
 	at := p.at
 	if p.node != nil {
@@ -58,8 +58,8 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps completes the decoded steps of a field, and returns the first error of a
-// step by itself. It does not check that the objects of the steps exist.
+// CheckSteps sets the defaults of the steps that were decoded from a field, and returns the
+// first error. It checks each step alone, not whether the objects of the steps exist.
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}}
@@ -72,7 +72,7 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 	return v.err
 }
 
-// Equal reports whether both have the same values, whatever their positions.
+// Equal reports whether both have the same values. It ignores positions.
 func (p Params) Equal(other Params) bool { return inline(p.encodeNode()) == inline(other.encodeNode()) }
 
 func (p Params) encodeNode() *node {
@@ -82,13 +82,13 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// timing returns the fields of a fault that determine when it acts, by their names.
+// timing returns pointers to the fields of a fault that determine when it acts, by name.
 func (f *Fault) timing() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For}
 }
 
-// decodeNode reads a fault: the name of its type with its parameters, and the fields
-// that determine when it acts.
+// decodeNode reads a fault. A fault has the name of its type with the parameters, and the
+// fields that determine when it acts.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from and for"
 	fields, ok := from.value.(mapping)
@@ -128,7 +128,7 @@ func (f *Fault) decodeParams(d decoder, field entry, path, expected string) erro
 	return d.mismatch(field.value, join(path, field.name), "a mapping of parameters")
 }
 
-// encodeNode writes what decodeNode reads.
+// encodeNode writes a fault in the form that decodeNode reads.
 func (f Fault) encodeNode() *node {
 	fields := mapping{{name: f.Name, value: f.Params.encodeNode()}}
 	if f.When != nil {

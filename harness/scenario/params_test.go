@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// settings has every type of field that a fault may need.
+// settings has fields of every type that the parameters of faults use.
 type settings struct {
 	Verb     string            `yaml:"verb"`
 	Code     int32             `yaml:"code"`
@@ -96,7 +96,7 @@ func TestParamsDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestParamsDecodeMisuse is about mistakes of the caller: errors, not panics.
+// TestParamsDecodeMisuse checks that mistakes of the caller give errors and do not panic.
 func TestParamsDecodeMisuse(t *testing.T) {
 	params, err := ParseParams("p.yaml", "api-error", []byte("verb: get\n"))
 	if err != nil {

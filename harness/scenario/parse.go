@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sizeLimit is the greatest size of a scenario file in bytes.
+// sizeLimit is the maximum size of a scenario file in bytes.
 const sizeLimit = 256 << 10
 
 // Load reads the scenario file at path.
@@ -19,7 +19,7 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a scenario from YAML. Errors name it by file.
+// Parse reads a scenario from YAML. The argument file is the name of the file in errors.
 func Parse(file string, data []byte) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// equal compares all but where things were read from. Params compare by Equal.
+// equal compares scenarios without their positions. Params compare by Equal.
 var equal = cmp.Options{cmpopts.IgnoreUnexported(Scenario{}), cmpopts.EquateEmpty()}
 
 func TestParse(t *testing.T) {
@@ -129,7 +129,8 @@ func TestParseKinds(t *testing.T) {
 	}
 }
 
-// TestLabelDefaults: labels and selector follow from each other.
+// TestLabelDefaults checks that labels default to the selector, and the selector to the
+// labels.
 func TestLabelDefaults(t *testing.T) {
 	type labels = map[string]string
 	for _, test := range []struct {
@@ -209,7 +210,7 @@ func TestStepString(t *testing.T) {
 	}
 }
 
-// TestMarshal shows what the run directory gets.
+// TestMarshal checks the scenario.yaml that a run directory gets.
 func TestMarshal(t *testing.T) {
 	s, err := Parse("x.yaml", []byte(minimal+`faults:
   - api-error: {verb: create, code: 500, probability: 0.3}
@@ -252,8 +253,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever the input, there is no panic, an error is one line that
-// begins with the file, and what is accepted can be written and read again.
+// FuzzParse checks that no input makes Parse panic. An error must be one line that begins
+// with the file name. Marshal must write an accepted scenario, and Parse must read it back.
 func FuzzParse(f *testing.F) {
 	f.Add(minimal)
 	f.Add(minimal + "faults:\n  - api-error: {verb: create, names: [a, {b: 1.5}]}\n    from: 1s\n")

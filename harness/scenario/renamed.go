@@ -9,8 +9,8 @@ import (
 // renamedUntil is the release that no longer reads the old names.
 const renamedUntil = "v0.4"
 
-// The names that earlier releases used, with the names that replace them.
-// Marshal writes the new names only.
+// These maps have the names that earlier releases used, with the names that replace them.
+// Marshal writes only the new names.
 var (
 	renamedFields = map[reflect.Type]map[string]string{
 		reflect.TypeFor[Trigger](): {"truth": "state"},
@@ -36,7 +36,7 @@ var (
 	}
 )
 
-// RenamedCheck returns the new ID of a check that an earlier release called old.
+// RenamedCheck returns the new ID of a check that had the ID old in an earlier release.
 func RenamedCheck(old string) (string, bool) {
 	name, ok := renamedChecks[old]
 	return name, ok
@@ -45,18 +45,18 @@ func RenamedCheck(old string) (string, bool) {
 // RenamedChecks returns the new IDs of renamed checks, by their old IDs.
 func RenamedChecks() map[string]string { return maps.Clone(renamedChecks) }
 
-// RenamedScenario returns the new name of a library scenario that an earlier
-// release called old.
+// RenamedScenario returns the new name of a library scenario that had the name old in an
+// earlier release.
 func RenamedScenario(old string) (string, bool) {
 	name, ok := renamedScenarios[old]
 	return name, ok
 }
 
-// RenamedFields returns the new names of a struct's renamed fields, by their old
-// names in YAML.
+// RenamedFields returns the new names of the renamed fields of a struct, by their old names
+// in YAML.
 func RenamedFields(of reflect.Type) map[string]string { return maps.Clone(renamedFields[of]) }
 
-// RenameWarning returns the text of the warning that an old name was used.
+// RenameWarning returns the text of the warning about an old name.
 func RenameWarning(old, name string) string {
 	return fmt.Sprintf("%q is now %q; the old name is read until %s", old, name, renamedUntil)
 }
@@ -83,8 +83,8 @@ func (src *source) warnRenamed(at position, old, name string) {
 	src.warnings = append(src.warnings, src.errorAt(at, "", "%s", RenameWarning(old, name)).Error())
 }
 
-// renameFields gives the old names among a struct's fields their new names. It
-// changes the nodes, so that errors about the field name it as it is called now.
+// renameFields replaces old names of a struct's fields with the new names. It changes the
+// nodes, so that errors about a field have the new name.
 func (src *source) renameFields(fields mapping, of reflect.Type) error {
 	for i, field := range fields {
 		name, ok := renamedFields[of][field.name]
@@ -100,7 +100,7 @@ func (src *source) renameFields(fields mapping, of reflect.Type) error {
 	return nil
 }
 
-// renameChecks gives the old IDs among the scenario's checks their new IDs.
+// renameChecks replaces old check IDs in the scenario with the new IDs.
 func (s *Scenario) renameChecks() {
 	for i, id := range s.Exercises {
 		if name, ok := RenamedCheck(id); ok {

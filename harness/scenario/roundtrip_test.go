@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bounds in the tags of fields.
+// These bounds are in the tags of fields.
 const (
 	nodesMax         = 50
 	qpsMax           = 10_000
@@ -30,7 +30,8 @@ const (
 	quietMax         = time.Minute
 )
 
-// TestRoundTrip: Parse gives back what Marshal writes, whatever the scenario.
+// TestRoundTrip checks that Parse returns the scenario that Marshal wrote, for random
+// scenarios.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := genScenario(t)
@@ -52,7 +53,7 @@ var (
 	genName  = rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?`)
 	genKey   = rapid.StringMatching(`([a-z]{1,5}\.[a-z]{2}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,8}[A-Za-z0-9])?`)
 	genValue = rapid.StringMatching(`([A-Za-z0-9]([A-Za-z0-9_.-]{0,8}[A-Za-z0-9])?)?`)
-	// genText is prose with what YAML gives a meaning to.
+	// genText generates text with characters that have a meaning in YAML.
 	genText   = rapid.StringMatching(`[a-z'"#&*!|>%@:{}\[\],?~é0-9-][a-z'"#&*!|>%@:{}\[\],?~\\é0-9-]{0,10}( [a-z'"#&*!|>%@:{}\[\],?~\\é0-9-]{1,10}){0,8}`)
 	genLabels = rapid.MapOfN(genKey, genValue, 1, 3)
 )
@@ -90,7 +91,7 @@ func genScenario(t *rapid.T) *Scenario {
 	}
 }
 
-// genWorkload creates steps that act on what is there.
+// genWorkload generates steps that act on existing objects.
 func genWorkload(t *rapid.T) []Step {
 	var steps []Step
 	live, dead := map[Target]bool{}, map[Target]bool{}
@@ -120,7 +121,8 @@ func genWorkload(t *rapid.T) []Step {
 	return steps
 }
 
-// genOperation creates an operation on a target that lives, or creates it.
+// genOperation generates an operation on a target. If the target does not exist, it
+// generates a create.
 func genOperation(t *rapid.T, target Target, lives bool) Operation {
 	if !lives {
 		return genCreate(t, target)
@@ -182,7 +184,7 @@ var (
 		rapid.Map(rapid.StringMatching(`[a-z]{1,10}`), func(s string) *IntOrString { return &IntOrString{text: s} }))
 )
 
-// maybe generates the zero value too.
+// maybe generates a value of g, or the zero value.
 func maybe[V any](g *rapid.Generator[V]) *rapid.Generator[V] {
 	var zero V
 	return rapid.OneOf(rapid.Just(zero), g)
@@ -233,7 +235,7 @@ var (
 	genOwner = maybe(rapid.StringMatching(`(ReplicaSet|\*)/[a-z]{1,8}[*?]`))
 )
 
-// genTrigger creates a trigger that follows fewer than depth others.
+// genTrigger generates a trigger that follows fewer than depth other triggers.
 func genTrigger(t *rapid.T, depth int) *Trigger {
 	m := &Trigger{}
 	switch rapid.IntRange(0, 3).Draw(t, "trigger") {
@@ -290,7 +292,7 @@ func genFault(t *rapid.T) Fault {
 			delete(values, name)
 		}
 	}
-	data, err := json.Marshal(values) // JSON is YAML
+	data, err := json.Marshal(values) // YAML includes JSON
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +302,7 @@ func genFault(t *rapid.T) Fault {
 	return fault
 }
 
-// TestClone: a clone says the same, and shares nothing that can be changed.
+// TestClone checks that a clone is equal, and shares no value that can change.
 func TestClone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genScenario(t)
@@ -345,7 +347,7 @@ func TestClone(t *testing.T) {
 	})
 }
 
-// sorted lists targets in an order that does not depend on the map's.
+// sorted returns the targets in an order that does not depend on the map.
 func sorted(targets map[Target]bool) []Target {
 	return slices.SortedFunc(maps.Keys(targets), func(a, b Target) int {
 		return slices.Compare([]string{string(a.Kind), a.Name}, []string{string(b.Kind), b.Name})

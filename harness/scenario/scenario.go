@@ -1,15 +1,15 @@
-// Package scenario defines the scenario format: the instructions of one run as
-// plain data. A scenario has the cluster, the subject, the workload, the faults and
-// their triggers, the bounds on settling, and the checks that must be exercised.
+// Package scenario defines the scenario format: the instructions of one run as plain data.
+// A scenario has the cluster, the subject, the workload, and the faults with their
+// triggers. It also has the bounds on settling, and the checks that the run must exercise.
 //
-// A scenario is read from YAML. The reader is strict: each error is one line with
-// file, line, column, the found value and the expected value. A scenario that Parse
-// returns has its defaults (see defaults.go) and is within bounds. Marshal writes
-// YAML that Parse reads back to an equal scenario.
+// A scenario is read from YAML. The reader is strict: each error is one line with file,
+// line, column, the found value and the expected value. A scenario that Parse returns has
+// all defaults (see defaults.go), and its values are within bounds. Marshal writes YAML
+// that Parse reads back to an equal scenario.
 //
 // The package runs nothing. Package faults defines the types of faults and their
-// parameters, and package check the IDs of checks. Both report errors with a
-// position through Errorf.
+// parameters, and package check the IDs of checks. Both use Errorf to report errors with a
+// position.
 package scenario
 
 import (
@@ -20,10 +20,10 @@ import (
 type Scenario struct {
 	// Name is the name of the scenario, a DNS label.
 	Name string `yaml:"name" format:"name" required:"true"`
-	// Description is one or two sentences: what the run does, and what a broken
+	// Description is one or two sentences: what the run does, and what an incorrect
 	// controller would do. At most 1000 bytes.
 	Description string `yaml:"description" required:"true"`
-	// Seed is the seed of every random draw. With 0 the run draws a seed.
+	// Seed is the seed of every random choice. With 0 the run picks a random seed.
 	Seed uint64 `yaml:"seed,omitempty"`
 	// Cluster is the control plane and its nodes.
 	Cluster Cluster `yaml:"cluster"`
@@ -39,7 +39,7 @@ type Scenario struct {
 	// check in this list that the run did not exercise has the verdict unknown.
 	Exercises []string `yaml:"exercises,omitempty" enum:"checks"`
 
-	source *source // the file; nil if the scenario was not read from one
+	source *source // the file of the scenario; nil if the scenario was not read from a file
 }
 
 // Cluster is the control plane and the nodes of a scenario.
@@ -61,38 +61,38 @@ type Subject struct {
 	// Burst is the number of requests that one instance may send above that rate. It
 	// is at least qps.
 	Burst int `yaml:"burst" bounds:"1..20000"`
-	// Concurrency is the number of workers of each controller.
+	// Concurrency is the number of workers that each controller has.
 	Concurrency int `yaml:"concurrency" bounds:"1..100"`
-	// LeaseDuration is the time after which another instance takes over the lease of
-	// a silent leader. The leader tries to renew its lease for two thirds of it.
+	// LeaseDuration is the time after which another instance takes over a lease that the
+	// leader has not renewed. The leader tries to renew it for two thirds of that time.
 	LeaseDuration time.Duration `yaml:"leaseDuration" bounds:"3s..5m"`
 }
 
-// Fault is one fault of a scenario. In YAML the name of its type is the key of its
-// parameters.
+// Fault is one fault of a scenario. In YAML the key is the name of the fault type, and the
+// value has the parameters.
 type Fault struct {
-	// Name is the name of the type in the catalog of package faults.
+	// Name is the name of the fault type in the catalog of package faults.
 	Name   string
 	Params Params
-	// When is the trigger on which the fault begins. The fault waits for it until the
-	// workload has ended and the subject has settled.
+	// When is the trigger on which the fault begins. Without a match, the fault does not
+	// begin after the workload has ended and the subject has settled.
 	When *Trigger `yaml:"when,omitempty"`
-	// Until is the trigger on which the fault ends, unless it has ended by then.
+	// Until is the trigger on which the fault ends, unless it has ended earlier.
 	Until *Trigger `yaml:"until,omitempty"`
-	// Times is the greatest number of times that the fault begins, each time on its
-	// trigger. 0 is once. It needs when.
+	// Times is the maximum number of times that the fault begins, each time on its trigger.
+	// 0 means once. It needs when.
 	Times int `yaml:"times,omitempty" bounds:"0..1000000"`
-	// From is the time from the trigger, or else from the beginning of the workload,
-	// to the beginning of the fault. A fault without when and for does not begin after
-	// the end of the workload.
+	// From is the delay before the fault begins. It counts from the trigger, or from the
+	// beginning of the workload if there is no trigger. A fault without when and for does
+	// not begin after the end of the workload.
 	From time.Duration `yaml:"from,omitempty" bounds:"0s..10m"`
-	// For is how long the fault lasts, also beyond the end of the workload. By default
-	// it lasts until the workload has ended.
+	// For is the duration of the fault. The fault may last beyond the end of the workload.
+	// By default it lasts until the workload has ended.
 	For time.Duration `yaml:"for,omitempty" bounds:"1ms..10m"`
 }
 
-// Errorf returns an error about the fault as a whole, with the position of its
-// name. Args may be wrapped with %w.
+// Errorf returns an error about the whole fault, with the position of its name. It wraps
+// args with %w.
 func (f Fault) Errorf(format string, args ...any) error {
 	return f.Params.Errorf("", format, args...)
 }
@@ -102,13 +102,13 @@ type Settle struct {
 	// Within is the time in which the subject must converge after the end of the
 	// workload and of every fault.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
-	// Quiet is the time after that in which the subject must write nothing.
+	// Quiet is the time after the convergence in which the subject must write nothing.
 	Quiet time.Duration `yaml:"quiet" bounds:"100ms..1m"`
 }
 
 // Errorf returns an error about the field at a path, such as "exercises[1]" or
-// "faults[0].from". Its position is that of the field, or of the nearest enclosing
-// field in the file. Args may be wrapped with %w.
+// "faults[0].from". The position is that of the field, or of the nearest enclosing field in
+// the file. It wraps args with %w.
 func (s *Scenario) Errorf(path, format string, args ...any) error {
 	return s.source.errorAt(s.source.find(path), path, format, args...)
 }

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// source is the file of a scenario, for the positions of errors. It is nil for a
-// scenario that was not read from a file.
+// source has the file of a scenario and the positions in it, for error messages. It is nil
+// for a scenario that was not read from a file.
 type source struct {
 	file string
 	root *node
-	// warnings are those of [Scenario.Warnings].
+	// warnings are the lines that [Scenario.Warnings] returns.
 	warnings []string
 }
 
-// errorAt returns an error with the file, the line and column if they are known, the
-// path of the field if it has one, and the message.
+// errorAt returns an error that begins with the file. Line and column follow if they are
+// known, the path of the field if there is one, and the message.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {
@@ -50,8 +50,8 @@ func (src *source) has(path string) bool {
 	return ok
 }
 
-// walk returns the value at path below n, or the nearest enclosing value. It also
-// reports whether the value is the one at path.
+// walk returns the value at path below n, or the nearest enclosing value. It reports
+// whether the value is the one at path.
 func walk(n *node, path string) (*node, bool) {
 	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	for _, step := range steps {

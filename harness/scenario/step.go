@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Step is an operation of a user, or an await, or both. In YAML the name of the
-// operation is a key beside after and await.
+// Step is an operation of a user, an await, or both. In YAML the name of the operation is a
+// key next to after and await.
 type Step struct {
 	// After is the time from the end of the previous step to the operation.
 	After time.Duration `yaml:"after,omitempty" bounds:"0s..5m"`
-	// Operation is the operation; nil in a step that only waits.
+	// Operation is the operation; nil if the step only waits.
 	Operation Operation
-	// Await is the condition that the user waits for before the next step. Beside an
-	// operation it may omit kind and name, which are then those of the operation.
+	// Await is the condition that the user waits for before the next step. In a step with
+	// an operation, await may omit kind and name. The defaults are those of the operation.
 	Await *Await `yaml:"await,omitempty"`
 }
 
-// Target is an object of the workload, or all the objects of one create.
+// Target is an object of the workload, or all objects of one create.
 type Target struct {
 	// Kind is the kind of the object.
 	Kind Kind `yaml:"kind" required:"true"`
@@ -34,8 +34,8 @@ type Await struct {
 	Target
 	// Until is the condition.
 	Until Until `yaml:"until" required:"true"`
-	// Within is the greatest time of the wait. A longer wait fails and ends the
-	// workload.
+	// Within is the timeout of the wait. After the timeout the step fails, and the workload
+	// ends.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 }
 
@@ -45,14 +45,14 @@ type Until string
 // The conditions.
 const (
 	Scaled    Until = "scaled"    // The field status.replicas equals spec.replicas, and status.observedGeneration is current.
-	Ready     Until = "ready"     // The object is scaled and every replica is ready; a pod is ready itself.
+	Ready     Until = "ready"     // The object is scaled and every replica is ready. For a pod, the pod itself is ready.
 	Available Until = "available" // The object is scaled and every replica is available.
 	Complete  Until = "complete"  // The Deployment is available and every replica has the latest template.
-	Served    Until = "served"    // The Endpoints of the Service has addresses, and all of them are ready.
+	Served    Until = "served"    // The Endpoints object of the Service has addresses, and all of them are ready.
 	Gone      Until = "gone"      // The object does not exist.
 )
 
-// Target returns the object of the operation. A step that only waits has none.
+// Target returns the object of the operation, and false for a step that only waits.
 func (s *Step) Target() (Target, bool) {
 	if s.Operation == nil {
 		return Target{}, false
@@ -60,7 +60,7 @@ func (s *Step) Target() (Target, bool) {
 	return *s.Operation.target(), true
 }
 
-// String returns the step in words, such as "scale ReplicaSet web to 5".
+// String returns the step as text, such as "scale ReplicaSet web to 5".
 func (s Step) String() string {
 	var words []string
 	if s.Operation != nil {
@@ -81,7 +81,7 @@ const (
 	stepAwait = "await"
 )
 
-// decodeNode reads a step: after, await and one operation.
+// decodeNode reads a step with its fields after and await, and one operation.
 func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	words := append(append([]string{stepAfter}, operationNames()...), stepAwait)
 	fields, ok := from.value.(mapping)
@@ -112,7 +112,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	return nil
 }
 
-// encodeNode writes what decodeNode reads.
+// encodeNode writes a step in the form that decodeNode reads.
 func (s Step) encodeNode() *node {
 	fields := mapping{}
 	if s.After != 0 {
@@ -127,8 +127,8 @@ func (s Step) encodeNode() *node {
 	return &node{value: fields}
 }
 
-// complete sets the fields that follow from others: the kind of an operation that
-// has only one, and the object of an await without kind and name.
+// complete sets the fields that are derived from other fields. These are the kind of an
+// operation that supports one kind, and the object of an await without kind and name.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {

@@ -1,6 +1,6 @@
 package scenario
 
-// minimal is the shortest scenario; tests add to it or change a line.
+// minimal is the shortest scenario. Tests add lines to it or change a line.
 const minimal = `name: small
 description: One ReplicaSet.
 workload:

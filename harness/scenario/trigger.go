@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Trigger is the condition on which a fault begins or ends. Exactly one field
-// beside after is set.
+// Trigger is the condition on which a fault begins or ends. It has exactly one of the
+// fields request, event, state, fault and step, and optionally after.
 type Trigger struct {
 	// Request waits for a request of the subject.
 	Request *RequestTrigger `yaml:"request,omitempty"`
-	// Event waits for a watch event that the API server sends to the subject.
+	// Event waits for a watch event that is delivered to the subject.
 	Event *EventTrigger `yaml:"event,omitempty"`
-	// State waits until a number of objects are in a state.
+	// State waits until a number of objects have a state.
 	State *StateTrigger `yaml:"state,omitempty"`
 	// Fault waits for another fault of the scenario.
 	Fault *FaultTrigger `yaml:"fault,omitempty"`
 	// Step waits for a step of the workload.
 	Step *StepTrigger `yaml:"step,omitempty"`
-	// After is a trigger that must match first. Requests, events and states before
-	// that match do not count. At most five triggers follow one another.
+	// After is a trigger that must match first. Earlier requests, events and states do not
+	// count. At most five triggers may follow one another.
 	After *Trigger `yaml:"after,omitempty"`
 }
 
@@ -46,8 +46,8 @@ type RequestTrigger struct {
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// AnyWrite stands for every verb by which the subject changes objects. Requests
-// for leases and events do not count.
+// AnyWrite matches every verb with which the subject changes objects. Requests for leases
+// and events do not count.
 const AnyWrite = "write"
 
 // Phase is a phase of a request.
@@ -55,8 +55,8 @@ type Phase string
 
 // The phases of a request.
 const (
-	Sent      Phase = "sent"      // The proxy has the request; the API server does not have it yet.
-	Committed Phase = "committed" // The API server has committed the request; the subject does not have the response yet.
+	Sent      Phase = "sent"      // The proxy has received the request; the API server has not.
+	Committed Phase = "committed" // The API server has committed the request; the subject has not received the response.
 )
 
 // EventTrigger matches the nth watch event that has all the given properties,
@@ -75,8 +75,8 @@ type EventTrigger struct {
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// StateTrigger matches as soon as the number of objects in a state is within
-// bounds. It reads the committed state, not the subject's cache.
+// StateTrigger matches as soon as the number of objects with a state is within bounds. It
+// uses the committed state, not the subject's cache.
 type StateTrigger struct {
 	// Resource is the resource of the objects.
 	Resource string `yaml:"resource" enum:"stateResources" required:"true"`
@@ -87,9 +87,9 @@ type StateTrigger struct {
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
 	// Is is the state of the objects. Each resource has its own states.
 	Is ObjectState `yaml:"is"`
-	// AtLeast is the least number of objects in the state. 0 needs atMost.
+	// AtLeast is the minimum number of objects with the state. 0 needs atMost.
 	AtLeast int `yaml:"atLeast" bounds:"0..20000"`
-	// AtMost is the greatest number of objects in the state; by default any number.
+	// AtMost is the maximum number of objects with the state; by default any number.
 	AtMost *int `yaml:"atMost,omitempty" bounds:"0..20000"`
 }
 
@@ -107,7 +107,7 @@ const (
 	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// states are those of the resources that a run observes.
+// states has the states of each resource that a run observes.
 var states = map[string][]ObjectState{
 	"pods":                   {Present, Terminating, PodReady, PodPending, PodFailed},
 	"replicasets.apps":       {Present, Terminating},
@@ -129,7 +129,7 @@ type FaultTrigger struct {
 type StepTrigger struct {
 	// Index is the position of the step in the workload, from 0.
 	Index int `yaml:"index" bounds:"0..999"`
-	// At is the end of the step at which the trigger matches.
+	// At is the beginning or the end of the step, whichever the trigger matches.
 	At Edge `yaml:"at"`
 }
 
@@ -148,7 +148,7 @@ func (t *StateTrigger) setDefaults()   { *t = StateTrigger{Is: Present, AtLeast:
 func (f *FaultTrigger) setDefaults()   { *f = FaultTrigger{Nth: 1} }
 func (s *StepTrigger) setDefaults()    { *s = StepTrigger{At: Done} }
 
-// String returns the trigger in words, such as "create 3 of pods is sent".
+// String returns the trigger as text, such as "create 3 of pods is sent".
 func (t Trigger) String() string {
 	words := ""
 	switch {
@@ -179,7 +179,7 @@ func (t *StateTrigger) count() string {
 	return fmt.Sprintf("%d to %d", t.AtLeast, *t.AtMost)
 }
 
-// of returns the properties of the matched objects in words.
+// of returns the properties of the matched objects as text.
 func of(resource, subresource, name, owner string) string {
 	words := ""
 	if resource != "" {
@@ -197,10 +197,10 @@ func of(resource, subresource, name, owner string) string {
 	return words
 }
 
-const afterDepthMax = 5 // triggers that follow one another
+const afterDepthMax = 5 // maximum number of triggers that follow one another
 
-// trigger checks a trigger of the fault at an index. Depth counts the triggers up
-// to this one.
+// trigger checks a trigger of the fault with an index. Depth is the number of triggers so
+// far that follow one another, including this one.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return

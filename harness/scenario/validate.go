@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// SubjectsMax is the greatest number of replicas of a subject.
+// SubjectsMax is the maximum number of replicas of a subject.
 const SubjectsMax = 5
 
-// Bounds that are not in the tags of fields. All bounds keep a typing error from
-// becoming a run that does not end, or a machine without memory.
+// These bounds are not in the tags of fields. All bounds exist because a typing error must
+// not start a run that never ends, or that uses all memory of the machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
@@ -21,7 +21,7 @@ const (
 	revisionMax        = 1_000_000
 	portsMax           = 20
 	portMax            = 65535
-	descriptionMax     = 1000 // bytes
+	descriptionMax     = 1000 // in bytes
 
 	progressDeadlineSecondsMax = 3600
 
@@ -30,7 +30,7 @@ const (
 	faultTimeMax = 10 * time.Minute
 )
 
-// validator keeps the first error of a scenario.
+// validator records the first error of a scenario.
 type validator struct {
 	scenario *Scenario
 	err      error
@@ -62,7 +62,7 @@ func (s *Scenario) validate() error {
 	return v.err
 }
 
-// check records an error at path, if ok is false and no error came before.
+// check records an error at path if ok is false, unless there is an earlier error.
 func (v *validator) check(ok bool, path, format string, args ...any) {
 	if !ok && v.err == nil {
 		v.err = v.scenario.Errorf(path, format, args...)
@@ -77,14 +77,14 @@ func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
 }
 
-// name requires a DNS label, the narrowest of the rules for names.
+// name requires a DNS label, the strictest rule for the names of objects.
 func (v *validator) name(path, found string) {
 	v.check(found != "", path, "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Label(found)) == 0, path,
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf requires one of the known values.
+// oneOf requires that a value is one of the known values.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", list(known, "or"))
@@ -121,7 +121,7 @@ func (v *validator) labelKey(path, key string) {
 		"found the key %.80q; expected a label key, such as app or example.com/app", key)
 }
 
-// removed requires valid keys that the other field does not set.
+// removed requires valid label or annotation keys that the operation does not also set.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)
@@ -131,7 +131,7 @@ func (v *validator) removed(path string, keys []string, set map[string]string, f
 	}
 }
 
-// version requires a DNS label, because reports show versions beside names.
+// version requires a DNS label, because reports show versions next to names.
 func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {

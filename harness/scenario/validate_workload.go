@@ -13,7 +13,7 @@ type object struct {
 	deleted int // index of the step that deletes it, or -1
 }
 
-// workload checks each step, and that its objects exist when it begins.
+// workload checks each step, and whether its objects exist when it begins.
 func (v *validator) workload(steps []Step) {
 	v.steps("workload", steps)
 	objects := map[Target]*object{}
@@ -21,7 +21,7 @@ func (v *validator) workload(steps []Step) {
 		step, path := &steps[i], fmt.Sprintf("workload[%d]", i)
 		v.step(path, step)
 		if v.err != nil {
-			return // presence needs a valid step
+			return // the function presence needs a valid step
 		}
 		v.presence(path, i, step, objects)
 	}
@@ -33,7 +33,7 @@ func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
 }
 
-// step checks a step by itself.
+// step checks one step, without regard to the other steps.
 func (v *validator) step(path string, step *Step) {
 	v.bounded(path, step)
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
@@ -55,8 +55,8 @@ func (v *validator) target(path string, target *Target, known []Kind) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks that the objects of a step exist, or do not, as its operation
-// requires, and records the effect of the operation.
+// presence checks that the objects of a step exist or are absent, as its operation
+// requires. It then records the effect of the operation on them.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Prober determines whether a scenario fails that may not fail in every run. It runs
-// the scenario several times. It writes each run to a journal, and does not repeat
-// runs of the journal.
+// Prober determines whether a scenario fails. Some failures do not occur in every run, so
+// it runs the scenario several times. It writes each run to a journal, and does not repeat
+// runs that are in the journal.
 type Prober struct {
 	// Run runs a scenario once and reports whether it had the failure of the original.
 	Run func(context.Context, *scenario.Scenario) (bool, error)
@@ -26,12 +26,12 @@ type Prober struct {
 	original counts
 }
 
-// counts is the number of failed runs and of all runs of a scenario.
+// counts has the number of failed runs and the number of all runs of a scenario.
 type counts struct{ failed, runs int }
 
-// entry is a line of the journal: a run of the scenario with a digest.
+// entry is a line of the journal. It has one run of a scenario, identified by its digest.
 type entry struct {
-	Scenario string `json:"scenario"` // SHA-256 of its file
+	Scenario string `json:"scenario"` // SHA-256 digest of the scenario file
 	Failed   bool   `json:"failed"`
 }
 
@@ -41,11 +41,11 @@ const (
 	// missProbability is the accepted probability that a scenario with the failure rate of
 	// the original passes all its runs.
 	missProbability = 0.05
-	// runsMax is the greatest number of runs of one scenario.
+	// runsMax is the maximum number of runs of one scenario.
 	runsMax = 10
 )
 
-// Resume reads a journal. Its last line may be incomplete.
+// Resume reads a journal. The last line of the journal may be incomplete.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
 	lines := json.NewDecoder(journal)
@@ -70,8 +70,8 @@ func (t counts) add(failed bool) counts {
 	return t
 }
 
-// rate estimates the probability that one run fails, by the rule of succession: it is
-// below 1 even if every run failed.
+// rate estimates the probability that one run fails, by the rule of succession. The
+// estimate is below 1 even if every run failed.
 func (t counts) rate() float64 { return float64(t.failed+1) / float64(t.runs+2) }
 
 // Calibrate determines the failure rate of the original. It returns an error if no run
@@ -93,13 +93,13 @@ func (p *Prober) Runs() int {
 	return min(int(runs), runsMax)
 }
 
-// Confidence returns the probability that a scenario with the failure rate of the
-// original fails in at least one of [Prober.Runs] runs.
+// Confidence returns how likely [Prober.Runs] runs detect a scenario that fails as often as
+// the original.
 func (p *Prober) Confidence() float64 {
 	return 1 - math.Pow(1-p.original.rate(), float64(p.Runs()))
 }
 
-// Fails runs a scenario until it fails, or has passed [Prober.Runs] times.
+// Fails runs a scenario until it fails, or until it has passed [Prober.Runs] times.
 func (p *Prober) Fails(ctx context.Context, s *scenario.Scenario) (bool, error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.failed > 0 || t.runs >= p.Runs() })
 	return t.failed > 0, err
@@ -111,7 +111,7 @@ func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (f
 	return t.failed, err
 }
 
-// probe runs a scenario until its counts are enough.
+// probe runs a scenario until enough returns true for its counts.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

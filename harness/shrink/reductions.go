@@ -7,17 +7,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// reduction makes a scenario smaller, by parts.
+// reduction makes parts of a scenario smaller.
 type reduction struct {
 	name string
-	// parts returns the number of parts.
+	// parts returns the number of parts that the reduction can change.
 	parts func(*scenario.Scenario) int
-	// apply reduces the parts from an index up to another, and reports whether the
-	// scenario changes.
+	// apply reduces the parts with indexes from up to, but not including, to. It reports
+	// whether the scenario changed.
 	apply func(s *scenario.Scenario, from, to int) bool
 }
 
-// reductions is the list of reductions in their order. The largest come first.
+// reductions are in the order in which Shrink tries them, the largest first.
 var reductions = []reduction{
 	{"faults", func(s *scenario.Scenario) int { return len(s.Faults) }, dropFaults},
 	{"objects", func(s *scenario.Scenario) int { return len(objects(s)) }, dropObjects},
@@ -35,7 +35,7 @@ func dropFaults(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// objects returns the objects of the steps, each once.
+// objects returns the objects of the steps without repetitions.
 func objects(s *scenario.Scenario) []scenario.Target {
 	var all []scenario.Target
 	for _, step := range s.Workload {
@@ -56,8 +56,8 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes steps. It keeps the delays before them, so that later steps happen
-// at the same time relative to the faults.
+// dropSteps removes steps. It adds their delays to later steps, which then happen at the
+// same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
@@ -70,7 +70,7 @@ func dropSteps(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropAwaits removes awaits beside an operation. An await alone is a step.
+// dropAwaits removes awaits from steps that also have an operation.
 func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for i := range s.Workload[from:to] {
@@ -117,7 +117,7 @@ func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, 
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }
 }
 
-// each applies a change to all items, and reports whether one of them changed.
+// each applies a change to all items, and reports whether any item changed.
 func each[T any](all []T, change func(*T) bool) bool {
 	changed := false
 	for i := range all {
@@ -147,10 +147,10 @@ func halve(n *int) bool {
 	return true
 }
 
-// timeUnit is the unit of reduced times.
+// timeUnit is the unit to which reduced times are rounded.
 const timeUnit = 50 * time.Millisecond
 
-// halveTime halves a time, to at least the least value.
+// halveTime halves a time. The result is not below the given minimum.
 func halveTime(d *time.Duration, least time.Duration) bool {
 	if *d <= least {
 		return false

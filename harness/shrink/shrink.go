@@ -1,11 +1,10 @@
-// Package shrink makes a failing scenario smaller while it still fails. It removes
-// faults, objects and steps, and reduces times and numbers. The result has only what
+// Package shrink makes a failing scenario smaller while it still fails. It removes faults,
+// objects and steps, and reduces times and numbers. The result contains only the parts that
 // the failure needs.
 //
-// The procedure is a pure function of the scenario and of the results of its runs.
-// Therefore a canceled procedure can continue from a journal of the results. The caller
-// determines whether a scenario fails; see [Prober] for failures that do not occur in
-// every run.
+// The result depends only on the scenario and on the results of its runs. Therefore a
+// canceled search can continue from a journal of these results. The caller determines
+// whether a scenario fails. [Prober] does so for failures that do not occur in every run.
 package shrink
 
 import (
@@ -13,12 +12,12 @@ import (
 )
 
 // Fails reports whether a scenario has the failure of the original. An error ends the
-// shrinking.
+// search.
 type Fails func(*scenario.Scenario) (bool, error)
 
-// Shrink returns the smallest failing scenario that reductions of a failing scenario
-// give. Without any single one of its faults or steps, the result passes or is not
-// valid. With an error, Shrink returns the smallest failing scenario so far.
+// Shrink returns the smallest failing scenario that it can reach by reductions. If one more
+// fault or step is removed, the scenario passes or is not valid. After an error of fails,
+// Shrink returns the error and the smallest failing scenario so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
 	for {
@@ -35,8 +34,8 @@ func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	}
 }
 
-// reduce applies a reduction to chunks of its parts: half of them, a quarter, and so on
-// to single ones.
+// reduce applies a reduction to chunks of its parts. It begins with half of the parts, then
+// a quarter, and ends with single parts.
 func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenario, error) {
 	for size := max(1, (r.parts(best)+1)/2); ; size /= 2 {
 		for at := 0; at < r.parts(best); {
@@ -50,7 +49,7 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 				return best, err
 			}
 			if failing {
-				best = smaller // try the parts that moved to this index
+				best = smaller // the following parts have moved to this index
 			} else {
 				at += size
 			}
@@ -61,8 +60,8 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 	}
 }
 
-// without returns a scenario with the parts of a range reduced. It returns nil if that
-// changes nothing or is not valid.
+// without returns a copy of a scenario with a range of parts reduced. It returns nil if the
+// copy is equal to the scenario or not valid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

@@ -14,15 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// need is what a failure of the tests needs: faults of some kinds, steps on some
-// objects, and so many replicas of one of them.
+// need describes the parts of a scenario that a failure needs. These are types of faults,
+// steps on some objects, and a number of replicas of one object.
 type need struct {
 	faults   []string
 	targets  []scenario.Target
 	replicas int
 }
 
-// met reports whether a scenario has everything that is needed.
+// met reports whether a scenario has all needed parts.
 func (n need) met(s *scenario.Scenario) bool {
 	for _, name := range n.faults {
 		if !slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Name == name }) {
@@ -65,8 +65,8 @@ func drawNeed(t *rapid.T, s *scenario.Scenario) need {
 	return n
 }
 
-// TestShrink: the result keeps all that the failure needs and has no part that can be
-// removed alone. The same failure gives the same result.
+// TestShrink checks that the result keeps everything that the failure needs. No single part
+// of the result can be removed. Two searches for the same failure give the same result.
 func TestShrink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
@@ -100,7 +100,7 @@ func TestShrink(t *testing.T) {
 	})
 }
 
-// TestShrinkError: with an error, Shrink returns the smallest scenario so far.
+// TestShrinkError checks that Shrink returns the smallest scenario so far after an error.
 func TestShrinkError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
@@ -129,7 +129,7 @@ func text(t *rapid.T, s *scenario.Scenario) string {
 	return string(data)
 }
 
-// flaky fails every so many runs.
+// flaky fails in one of every so many runs.
 type flaky struct{ every, runs int }
 
 func (f *flaky) run(context.Context, *scenario.Scenario) (bool, error) {
@@ -142,7 +142,7 @@ func TestProber(t *testing.T) {
 		name           string
 		every          int
 		wantErr        string
-		wantRuns       int // before a scenario is taken not to fail
+		wantRuns       int // number of runs after which a scenario counts as passing
 		wantConfidence float64
 	}{
 		{name: "always", every: 1, wantRuns: 2, wantConfidence: 0.96},
@@ -163,7 +163,8 @@ func TestProber(t *testing.T) {
 			if err != nil || p.Runs() != test.wantRuns || p.Confidence() < test.wantConfidence {
 				t.Fatalf("error %v, %d runs, confidence %.3f; want %d, %.2f", err, p.Runs(), p.Confidence(), test.wantRuns, test.wantConfidence)
 			}
-			// What never fails is run that often, and not again once it is known.
+			// A scenario that never fails is run that often. Its result is not determined
+			// again.
 			never := &flaky{every: 1000}
 			p.Run = never.run
 			for range 2 {
@@ -171,7 +172,8 @@ func TestProber(t *testing.T) {
 					t.Errorf("fails: %t, error %v after %d runs", failing, err, never.runs)
 				}
 			}
-			// From the journal, cut in the middle of a line, everything but that is known.
+			// The journal ends in the middle of a line. All results but the last are
+			// resumed.
 			resumed := Prober{Run: never.run, Journal: &strings.Builder{}}
 			if err := resumed.Resume(strings.NewReader(journal.String()[:journal.Len()-5])); err != nil {
 				t.Fatal(err)
@@ -192,7 +194,7 @@ func TestProberBadJournal(t *testing.T) {
 	}
 }
 
-// TestProberCanceled: a canceled run has no result.
+// TestProberCanceled checks that a canceled run has no result.
 func TestProberCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var journal strings.Builder

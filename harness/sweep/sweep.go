@@ -1,5 +1,5 @@
-// Package sweep plans one run of a scenario for every write of the subject, with a
-// fault at exactly that write. It reads histories and returns scenarios; it runs
+// Package sweep plans one run of a scenario for every write of the subject. Each run has a
+// fault at exactly that write. The package reads histories and returns scenarios. It runs
 // nothing.
 package sweep
 
@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Write is the Nth write of the subject with a verb, resource and subresource, counted
-// from 1.
+// Write identifies a write of the subject: the Nth write, counted from 1, with a verb,
+// resource and subresource.
 type Write struct {
 	Verb, Resource, Subresource string
 	Nth                         int
@@ -74,7 +74,7 @@ func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool
 		return scenario.Available, true
 	case scenario.Deployment:
 		if slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) }) {
-			return scenario.Available, true // its last pod template may not be rolled out
+			return scenario.Available, true // a pause may prevent the rollout of its last pod template
 		}
 		return scenario.Complete, true
 	}
@@ -91,11 +91,12 @@ func pauses(step scenario.Step, target scenario.Target) bool {
 	return false
 }
 
-// Disturbance is a fault at a write.
+// Disturbance is a kind of fault that sweep injects at a write.
 type Disturbance struct {
 	Name        string
 	Description string
-	// faultAt returns the fault for the kth write of all, counted from 1.
+	// faultAt returns the fault at a write. The write is the kth of all writes, counted
+	// from 1.
 	faultAt func(k int, w Write) (scenario.Fault, error)
 }
 
@@ -131,8 +132,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// At returns a scenario without faults with the disturbance at its kth write, counted
-// from 1.
+// At returns the scenario calm, which has no faults, with the disturbance at its kth write.
+// The count k begins at 1.
 func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	fault, err := m.faultAt(k, write)
@@ -142,11 +143,11 @@ func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.
 	s.Name = fmt.Sprintf("%.40s-%s-%d", s.Name, m.Name, k)
 	s.Description = fmt.Sprintf("%.600s At write %d, the %s, %s.", s.Description, k, write, m.Description)
 	s.Faults = []scenario.Fault{fault}
-	_, err = s.Marshal() // validates the scenario
+	_, err = s.Marshal() // Marshal validates the scenario
 	return s, err
 }
 
-// Find returns the disturbance of a name. Its error lists all disturbances.
+// Find returns the disturbance with a name. Its error lists all disturbances.
 func Find(name string) (Disturbance, error) {
 	var names []string
 	for _, m := range Disturbances {

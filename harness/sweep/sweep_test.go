@@ -54,8 +54,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestWithoutFaults: the workload of every scenario ends when all objects have settled.
-// It does not wait for deleted objects.
+// TestWithoutFaults checks that the workload of every scenario waits until all objects have
+// settled. It must not wait for deleted objects.
 func TestWithoutFaults(t *testing.T) {
 	s := parse(t, `
 name: some
@@ -89,8 +89,8 @@ exercises: [converged]
 	}
 }
 
-// TestAt: each disturbance at each write of each library scenario gives a valid scenario
-// with one fault.
+// TestAt checks that each disturbance gives a valid scenario with one fault. It does so for
+// each write of each library scenario.
 func TestAt(t *testing.T) {
 	writes := []sweep.Write{{"create", "pods", "", 7}, {"update", "deployments.apps", "status", 2}, {"delete", "endpoints", "", 1}}
 	for _, s := range library.All() {

@@ -13,7 +13,7 @@ import (
 
 // Objects tracks the committed state of all objects in a history.
 type Objects struct {
-	objects map[string]map[history.Ref]*history.Object // by resource; the refs have no version
+	objects map[string]map[history.Ref]*history.Object // by resource; the keys have no version
 }
 
 // NewObjects returns an empty Objects.
@@ -49,8 +49,8 @@ func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	return n >= spec.AtLeast && (spec.AtMost == nil || n <= *spec.AtMost)
 }
 
-// Is reports whether an object is in a state. If its body cannot be decoded, the result
-// is false except for Present and Terminating.
+// Is reports whether an object is in a state. If its body cannot be decoded, Is returns
+// false for all states except Present and Terminating.
 func Is(state scenario.ObjectState, object *history.Object) bool {
 	switch state {
 	case scenario.Present:

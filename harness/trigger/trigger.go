@@ -1,5 +1,5 @@
 // Package trigger detects when the trigger of a fault matches, while the history is
-// recorded. It only follows records. The run decides what happens after a match.
+// recorded. It only reads records. Package run starts and ends the faults.
 package trigger
 
 import (
@@ -7,16 +7,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Match describes the record that matched a trigger. The zero value means that there
-// was no trigger.
+// Match describes the record that matched a trigger. The zero value means that the fault
+// has no trigger.
 type Match struct {
-	// Description is the trigger in words, "" if there was none.
+	// Description is the trigger as text; empty if there is no trigger.
 	Description string
-	// Request is the ID of the request or watch in the matching record, 0 if there is
-	// none. Replica is the replica that sent it.
+	// Request is the ID of the request or watch in the matching record; 0 if there is none.
+	// Replica is the replica that sent it.
 	Request uint64
 	Replica string
-	// Object is the object in the matching record, nil if there is none.
+	// Object is the object in the matching record; nil if there is none.
 	Object *history.Ref
 }
 
@@ -24,19 +24,20 @@ type Match struct {
 // nil if the object has no controller or is unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
-// Matcher matches records against one trigger, once. It is not safe for concurrent use.
+// Matcher matches records against one trigger. It matches at most once. It is not safe for
+// concurrent use.
 type Matcher struct {
 	trigger   scenario.Trigger
 	ownerOf   OwnerLookup
 	after     *Matcher                    // trigger that must match first; nil once it has matched
 	count     int                         // number of matching records so far
 	pending   map[uint64]*history.Request // selected requests without a response, by ID
-	evaluated bool                        // the state trigger was evaluated before
+	evaluated bool                        // the state trigger has been evaluated before
 	stateHeld bool                        // result of the last evaluation of the state trigger
 }
 
-// New returns a Matcher for a trigger. A state trigger that already holds matches at
-// the next record. With requireChange it must first stop holding.
+// New returns a Matcher for a trigger. A state trigger whose condition is already true
+// matches at the next record. With requireChange, the condition must first become false.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
@@ -46,15 +47,15 @@ func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requir
 	return m
 }
 
-// Observe processes the next record, and reports whether the trigger matches with it.
-// The caller passes the record to objects first.
+// Observe processes the next record, and reports whether the trigger matches at it. The
+// caller must first pass the record to [Objects.Observe].
 func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	if m.after != nil {
 		if _, matched := m.after.Observe(r, objects); !matched {
 			return Match{}, false
 		}
 		m.after = nil
-		if m.trigger.State == nil { // a record that matched After does not count again
+		if m.trigger.State == nil { // the record that matched After does not count for this trigger
 			return Match{}, false
 		}
 	}
@@ -74,7 +75,7 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	}
 }
 
-// countReaches increments the count, and reports whether it is nth.
+// countReaches increments the count, and reports whether it has reached nth.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
@@ -129,7 +130,7 @@ func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	return true
 }
 
-// matchState reports whether the state trigger holds now and did not hold before.
+// matchState reports whether the condition of a state trigger becomes true at the record.
 func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
 	spec := m.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {

@@ -119,8 +119,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestRequireChange verifies that a state trigger with requireChange must stop holding before
-// it matches.
+// TestRequireChange verifies requireChange: the condition of a state trigger must become
+// false before the trigger matches.
 func TestRequireChange(t *testing.T) {
 	objects := NewObjects()
 	added, deleted := committed(history.Added, "pods", "a", readyBody), committed(history.Deleted, "pods", "a", "")

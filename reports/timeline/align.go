@@ -2,8 +2,9 @@ package timeline
 
 import "time"
 
-// Align returns corresponding times of two runs of one scenario: the starts, the common
-// steps and phases, and the ends. Both results are ascending and have the same length.
+// Align returns corresponding times of two runs of one scenario. These are the times of the
+// starts, the common steps and phases, and the ends. Both results are ascending and have
+// the same length.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}

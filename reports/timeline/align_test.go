@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestAlign demands the common landmarks of both runs. It omits landmarks that only one run
-// has, or that would reverse the order.
+// TestAlign checks that Align returns the common landmarks of both runs. It must omit
+// landmarks that only one run has, or that would reverse the order.
 func TestAlign(t *testing.T) {
 	run := func(end int, marks []Mark, phases ...Phase) *Timeline {
 		return &Timeline{End: time.Duration(end), Marks: marks, Phases: phases}

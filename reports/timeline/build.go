@@ -15,14 +15,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Build builds the timeline of a run from its history and the results of its checks. A
-// truncated history is used up to its end; other read errors are returned. Of a long
-// history it renders a window in full: its start, or the records around the first violation.
+// Build builds the timeline of a run from its history and the results of its checks. It
+// uses a truncated history up to its end, and returns other read errors. It renders only a
+// part of a long history in full: the start, or the records around the first violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
 	return build(records, results, maxRecords)
 }
 
-// build is Build with a maximum number of fully rendered records.
+// build is [Build] with a maximum number of fully rendered records.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
 	b := newBuilder(windowAround(results, most), results)
 	if err := b.read(records); err != nil {
@@ -38,19 +38,20 @@ type Draft struct {
 	err     error // from reading the history
 }
 
-// NewDraft builds the draft of a timeline from the history of a run.
+// NewDraft builds a draft of the timeline from the history of a run.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
 
-// newDraft is NewDraft with a maximum number of fully rendered records.
+// newDraft is [NewDraft] with a maximum number of fully rendered records.
 func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
 	d := &Draft{builder: newBuilder(windowAround(nil, most), nil), most: most}
 	d.err = d.read(records)
 	return d
 }
 
-// read reads the history. It turns a panic into an error, so that there is still a verdict.
+// read reads the history. It turns a panic into an error, because the run still needs its
+// verdicts.
 func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,7 +62,7 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 }
 
 // Covers reports whether Finish can build the timeline of these results from the draft. It
-// cannot if the history is long and the results need records after its start.
+// returns false if the history is long and the results cite records after its first part.
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
@@ -71,8 +72,9 @@ func (d *Draft) Covers(results []check.Result) bool {
 	return windowAround(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish returns the timeline that Build would return, if the draft covers the results.
-// Cited are the records that the results cite. Finish must be called only once.
+// Finish adds the results to the draft and returns the timeline that Build would return.
+// The draft must cover the results. The argument cited has the records that the results
+// cite. Finish must be called only once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -103,14 +105,14 @@ type builder struct {
 	window    window
 	last      int64                 // the Seq of the last record
 	tracks    map[string]int        // by name
-	orders    map[string]trackOrder // of tracks by name, including tracks that are not displayed
+	orders    map[string]trackOrder // by track name, including tracks that are not displayed
 	lists     map[int64]int         // the marks of list requests, by Seq of the List record
 	cited     map[int64]bool
 	lastCited int64
 	steps     map[int]int    // the marks of unfinished steps
 	faults    map[int]int    // the bands of faults that are not healed
 	running   map[string]int // the bands of running processes
-	// requests are the requests of the subject with further records, by ID.
+	// requests are the requests of the subject for which more records follow, by ID.
 	requests      map[uint64]*request
 	podTracks     map[string]podTrack // of pods, by title
 	committedAt   map[history.Version]time.Duration
@@ -160,7 +162,7 @@ func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// cite keeps a cited record.
+// cite keeps the JSON of a record that the evidence cites.
 func (b *builder) cite(r *history.Record) error {
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -251,7 +253,7 @@ func (b *builder) step(r *history.Record) {
 	}
 }
 
-// endMark ends a mark at a record and returns the mark.
+// endMark ends the mark with an index at a record, and returns the mark.
 func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
@@ -331,7 +333,7 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// marksOfRecords returns the indexes of the marks of some records, by Seq.
+// marksOfRecords returns the indexes of the marks that show the given records, by Seq.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {

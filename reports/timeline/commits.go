@@ -24,20 +24,20 @@ func (b *builder) commit(r *history.Record) error {
 	return nil
 }
 
-// state is the part of an object's version that the timeline shows.
+// state is the part of an object that the timeline shows.
 type state struct {
 	resource    string
 	terminating bool
-	// Of a pod:
+	// The fields of a pod:
 	phase  string
 	ready  bool
 	active bool
-	// Of an owner of pods:
+	// The fields of an owner of pods:
 	desired, replicas, readyReplicas, available int
 	revision                                    string
-	// Of Endpoints:
+	// The fields of Endpoints:
 	addresses, notReady int
-	// Of a Service: its pod selector.
+	// The pod selector of a Service:
 	selector map[string]string
 }
 
@@ -70,7 +70,7 @@ func stateOf(o *history.Object) (state, error) {
 			s.ready = s.ready || c.Type == "Ready" && c.Status == "True"
 		}
 	case replicaSets, controllers, deployments:
-		s.desired = 1 // the API's default
+		s.desired = 1 // the API server's default
 		if body.Spec.Replicas != nil {
 			s.desired = *body.Spec.Replicas
 		}

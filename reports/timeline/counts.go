@@ -27,22 +27,22 @@ type podCount struct {
 	active, ready bool
 }
 
-// ownerCount is the last version of an owner with the number of its pods.
+// ownerCount is the last version of an owner, with the number of its pods.
 type ownerCount struct {
-	owner           types.UID // the Deployment that controls it, if one does
+	owner           types.UID // the Deployment that controls the owner; empty if there is none
 	existing, ready int
 	deleted         bool
 	lines           *chartLines // nil for a ReplicaSet of a Deployment
 }
 
-// serviceCount is a Service, its Endpoints or both.
+// serviceCount counts the addresses of a Service and of the Endpoints with its name.
 type serviceCount struct {
 	selector map[string]string
 	exists   map[string]bool // by resource
 	lines    *chartLines
 }
 
-// chartLines are those of a chart in the making.
+// chartLines are the lines of a chart that is being built.
 type chartLines struct {
 	title string
 	lines []Line
@@ -61,7 +61,7 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// dropOld keeps only the last value of each line.
+// forget keeps only the last value of each line.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
@@ -95,8 +95,8 @@ func (c *counts) dropOld() {
 	}
 }
 
-// The names of lines. Existing and ready pods are counted; available is from the owner's
-// status.
+// The names of lines. The numbers of existing and ready pods are counted from pods; the
+// number of available pods is from the owner's status.
 const (
 	desiredLine   = "desired"
 	existingLine  = "existing"
@@ -141,7 +141,7 @@ func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool)
 	}
 }
 
-// add adds n times a pod to the counts of its owner.
+// add changes the counts of a pod's owner by n times the pod; n is 1 or -1.
 func (c *counts) add(p podCount, n int) {
 	if p.owner == "" {
 		return
@@ -236,8 +236,8 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, deleted b
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// updateSelected counts the ready pods of every Service that selects one of the two label
-// sets.
+// updateSelected counts the ready pods of every Service that selects the labels before or
+// now.
 func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {

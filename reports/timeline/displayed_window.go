@@ -8,21 +8,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxRecords is the number of records that the timeline renders in full, plus a quarter
-// after the first violation. It bounds the memory and the size of the page. Runs of minutes
-// have a tenth of that.
+// maxRecords is the maximum number of records that the timeline renders in full. After the
+// first violation, a quarter more are rendered. The maximum bounds the memory and the size
+// of the page. A run of a few minutes has a tenth of that number of records.
 const maxRecords = 200_000
 
-// dropEvery is the number of records after which state is dropped that only the rendering
-// of nearby records needs.
+// dropEvery is the number of records after which old state is dropped. Only the rendering
+// of nearby records needs that state.
 const dropEvery = 10_000
 
-// window is the displayed window of a history, by Seq, both ends included.
+// window is the displayed window of a history: the first and the last Seq.
 type window struct{ from, to int64 }
 
-// windowAround returns the window that shows the first violation and mostly the records
-// before it. The last record of a violation counts. If the first records contain the
-// violation, or if there is none, the window starts at the first record.
+// windowAround returns the window with the first violation and mostly the records before
+// it. The position of a violation is the last record of its evidence. If the first records
+// of the history contain the violation, or if there is none, the window starts at the first
+// record.
 func windowAround(results []check.Result, most int64) window {
 	first := int64(0)
 	for _, result := range results {
@@ -46,7 +47,7 @@ func windowAround(results []check.Result, most int64) window {
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
 // observeOutside reads a record outside the window. It still renders phases, steps,
-// processes, gaps and the main events of faults, which give readers an orientation.
+// processes, gaps and the main events of faults, so that readers see the course of the run.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
@@ -55,9 +56,9 @@ func (b *builder) observeOutside(r *history.Record) error {
 		if e := r.Fault.Event; e == history.FaultInjected || e == history.FaultHealed || e == history.FaultFailed {
 			return b.drawRecord(r)
 		}
-	case r.Response != nil: // of a rendered request, or a watch
+	case r.Response != nil: // the response of a rendered request, or a watch
 		b.response(r)
-	case r.Seq > max(b.window.to, b.lastCited): // no later record needs it
+	case r.Seq > max(b.window.to, b.lastCited): // no later record needs the state
 	case r.Commit != nil:
 		s, err := b.remember(r)
 		if err == nil && r.Commit.Type == history.Deleted {
@@ -91,7 +92,7 @@ func (b *builder) remember(r *history.Record) (state, error) {
 	return s, nil
 }
 
-// dropObject drops the track order of a deleted object without a track.
+// dropObject drops the track order of a deleted object that has no track.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.podTracks, title)
@@ -100,8 +101,8 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops, at intervals outside the window and at its start, the state that only the
-// rendering of nearby records needs.
+// dropOld drops state that only the rendering of nearby records needs. It does so at the
+// start of the window, and at intervals outside of it.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -113,7 +114,7 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed extends the time of the displayed window.
+// updateDisplayed extends the time range of the displayed window to a record.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:
@@ -126,7 +127,7 @@ func (b *builder) updateDisplayed(r *history.Record) {
 // complete reports whether all records are in the window.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted says which records are not rendered; empty for none.
+// omitted says which records are not rendered. It returns "" if all are rendered.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// longHistory has 40 records: a step, a fault, and a ReplicaSet whose replicas grow by one
-// with each version, from record 5 to 36.
+// longHistory returns a history of 40 records with a step, a fault and a ReplicaSet. From
+// record 5 to 36, each version of the ReplicaSet has one replica more.
 func longHistory() *historyBuilder {
 	x := newHistory()
 	x.add(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
@@ -34,15 +34,15 @@ func longHistory() *historyBuilder {
 	return x
 }
 
-// TestDisplayedWindow demands that the timeline of a long history shows the records around
-// the first violation in full, and only main events of the rest.
+// TestDisplayedWindow checks that the timeline of a long history shows the records around
+// the first violation in full. From the other records it shows only the main events.
 func TestDisplayedWindow(t *testing.T) {
 	always := []int64{3, 4, 37, 39}
 	for _, test := range []struct {
 		name   string
 		most   int64
 		seen   [][]int64 // the records of each piece of evidence
-		want   []int64   // the marks besides those, by Seq
+		want   []int64   // the marks besides the marks of the evidence, by Seq
 		first  float64   // the first value of the ReplicaSet's line
 		lines  int       // the number of values of that line
 		redone bool      // the draft does not cover the results
@@ -97,8 +97,8 @@ func TestDisplayedWindow(t *testing.T) {
 	}
 }
 
-// sequence returns the Seqs of the marks of some records of longHistory. A response has no
-// mark of its own.
+// sequence returns the Seqs of the marks of records of longHistory, from the first Seq to
+// the last. A response has no mark of its own.
 func sequence(from, to int64) []int64 {
 	var all []int64
 	for seq := from; seq <= to; seq++ {
@@ -109,8 +109,8 @@ func sequence(from, to int64) []int64 {
 	return all
 }
 
-// TestOutsideTheWindow demands that records outside the window still give the main events of
-// the run, and the state that the window needs.
+// TestOutsideTheWindow checks the effect of records outside the window. They still give the
+// main events of the run, and the state that the window needs.
 func TestOutsideTheWindow(t *testing.T) {
 	web := &history.Owner{Kind: "ReplicaSet", Name: "web", UID: uid(replicaSets, "web")}
 	set := object(replicaSets, "web", 2, &history.Owner{Kind: "Deployment", Name: "front", UID: "d"}, `{"spec":{"replicas":1}}`)
@@ -197,7 +197,8 @@ func TestOutsideTheWindow(t *testing.T) {
 	}
 }
 
-// TestLongAndTruncated demands both notes for a long, truncated history.
+// TestLongAndTruncated checks that the timeline of a long, truncated history has both
+// notes.
 func TestLongAndTruncated(t *testing.T) {
 	got, err := build(func(yield func(*history.Record, error) bool) {
 		longHistory().all()(yield)
@@ -213,8 +214,8 @@ func TestLongAndTruncated(t *testing.T) {
 	}
 }
 
-// TestDeletedBeforeTheWindow demands neither track nor chart for objects that were deleted
-// before the window.
+// TestDeletedBeforeTheWindow checks that objects that were deleted before the window have
+// neither track nor chart.
 func TestDeletedBeforeTheWindow(t *testing.T) {
 	x := newHistory()
 	for version := range 20 {

@@ -7,7 +7,7 @@ import (
 )
 
 // eventRates collects the lag of watch events and the number of requests of the subject.
-// Its charts have one value for each slice of time.
+// Its charts have one value for each time slice.
 type eventRates struct {
 	lags     map[string][]lagSample // by resource
 	requests map[string][]time.Duration
@@ -29,8 +29,8 @@ func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
-// maxSlices is the maximum number of slices of a run: the resolution of a narrow screen. No
-// slice is shorter than minSlice.
+// A run has at most maxSlices time slices, the resolution of a narrow screen. No slice is
+// shorter than minSlice.
 const (
 	maxSlices = 300
 	minSlice  = 50 * time.Millisecond
@@ -64,7 +64,7 @@ func (p *eventRates) charts(end time.Duration) []Chart {
 	return slices.DeleteFunc([]Chart{lag, rate}, func(c Chart) bool { return len(c.Lines) == 0 })
 }
 
-// sliced returns a line with one value for each slice, without repeated values.
+// sliced returns a line with one value for each time slice. It omits repeated values.
 func sliced(name string, slice time.Duration, values []float64) Line {
 	line := Line{Name: name}
 	for i, value := range values {

@@ -12,7 +12,7 @@ import (
 // request is a request of the subject.
 type request struct {
 	drawn    bool
-	mark     int // if drawn
+	mark     int // index in Timeline.Marks, if the request is drawn
 	answered bool
 	// opened is the time of the response; for a watch, the time at which it was established.
 	opened time.Duration
@@ -55,7 +55,7 @@ func (b *builder) request(r *history.Record) {
 	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
-// isChange reports whether a verb is mutating, for leases and events too.
+// isChange reports whether a verb changes objects. Changes of leases and events count too.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
 // response ends the mark of a request, or establishes a watch.
@@ -87,7 +87,7 @@ func (b *builder) response(r *history.Record) {
 	}
 }
 
-// answer describes a response as text.
+// answer returns a description of a response.
 func answer(a *history.Response) string {
 	var words []string
 	if a.Code == 0 {
@@ -124,7 +124,7 @@ func (b *builder) delivery(r *history.Record) {
 	m.Object = b.title(d.Object.Ref)
 	m.Track = b.objectTrack(&d.Object)
 	if q, ok := b.requests[d.ID]; ok {
-		m.From = q.opened // the version may have been committed since
+		m.From = q.opened // the version may have been committed after the watch began
 	}
 	if d.Held > 0 {
 		m.Note += fmt.Sprintf(", delayed by %s by a fault", d.Held.Round(100*time.Microsecond))
@@ -137,7 +137,7 @@ func (b *builder) delivery(r *history.Record) {
 	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag sets the start of a delivery to the time of the commit.
+// setLag sets the start of a delivery to the time of its commit.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]

@@ -18,10 +18,10 @@ type Timeline struct {
 	Marks      []Mark // in order of Seq
 	Charts     []Chart
 	Violations []Violation
-	// Cited are the records that the evidence of the violations names, by Seq.
+	// Cited are the records that the evidence of the violations cites, by Seq.
 	Cited map[int64]json.RawMessage
-	// Displayed is the displayed window: the time in which all records have marks. Omitted
-	// says what is missing; empty if nothing is.
+	// Displayed is the displayed window: the time range in which all records have marks.
+	// Omitted says which records are missing; it is empty if none are.
 	Displayed Span
 	Omitted   string
 }
@@ -41,7 +41,7 @@ type Group int
 // The groups of tracks.
 const (
 	Run     Group = iota // the workload, each fault, each process
-	Subject              // the subject's leases, events and reads
+	Subject              // the leases, events and reads of the subject
 	Objects              // the objects that the subject manages
 	groups
 )
@@ -63,7 +63,7 @@ type Kind int
 
 // The kinds of marks.
 const (
-	Step     Kind = iota // a step of the workload, until its end
+	Step     Kind = iota // a step of the workload, from its start to its end
 	Fault                // an action of a fault
 	Process              // a start or end of a process
 	Commit               // a version of an object that etcd committed
@@ -81,7 +81,7 @@ func (k Kind) String() string {
 
 // Mark is one event.
 type Mark struct {
-	Seq int64 // of its record
+	Seq int64 // Seq of the record that the mark shows
 	// Answer is the Seq of the record that ends the mark, such as a Response; 0 for none.
 	Answer int64
 	// From and To are the start and the end. For a delivery, From is the time of the commit,
@@ -111,7 +111,7 @@ type Chart struct {
 	Lines []Line
 }
 
-// Line is the course of a number. Each value is valid until the next.
+// Line is a series of numbers. Each value is valid until the next one.
 type Line struct {
 	Name   string
 	At     []time.Duration // ascending
@@ -121,7 +121,7 @@ type Line struct {
 // Violation is one piece of evidence of a check.
 type Violation struct {
 	Check    string
-	Number   int // in the check's evidence, from 1
+	Number   int // position in the evidence of the check, from 1
 	Summary  string
 	Expected string
 	At       time.Duration

@@ -41,7 +41,7 @@ func (t *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	}
 }
 
-// build builds the timeline directly and from a draft, and demands the same result.
+// build builds the timeline directly and from a draft, and checks that both are equal.
 func (t *historyBuilder) build(test *testing.T, results ...check.Result) *Timeline {
 	test.Helper()
 	got, err := Build(t.all(), results)
@@ -184,8 +184,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestTracks demands ReplicaSets after their Deployment, Endpoints after their Service, pods
-// after their owner, and faults in the order of the scenario.
+// TestTracks checks that ReplicaSets follow their Deployment, Endpoints their Service, and
+// pods their owner. Faults must have the order of the scenario.
 func TestTracks(t *testing.T) {
 	x := newHistory()
 	x.add(history.Record{Fault: &history.Fault{Index: 1, Name: "b", Event: history.FaultInjected}})
@@ -219,8 +219,8 @@ func TestTracks(t *testing.T) {
 	}
 }
 
-// TestBands demands that a fault lasts until it is healed and a process until it ends, or
-// both until the end of the history.
+// TestBands checks that a fault lasts until it is healed and a process until it ends. If
+// there is no such record, both last until the end of the history.
 func TestBands(t *testing.T) {
 	x := newHistory()
 	for _, event := range []history.FaultEvent{history.FaultInjected, history.FaultFired, history.FaultHealed} {
@@ -244,8 +244,8 @@ func TestBands(t *testing.T) {
 	}
 }
 
-// TestViolations demands that evidence with a response or a list is linked to the request,
-// and that its records are kept.
+// TestViolations checks that evidence with a response or a list is linked to the request.
+// The timeline must keep the records of the evidence.
 func TestViolations(t *testing.T) {
 	x := newHistory()
 	x.request(1, "list", pods, "", nil)
@@ -309,7 +309,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestEventRates demands the longest lag of each slice and the requests per second.
+// TestEventRates checks the longest lag and the requests per second of each time slice.
 func TestEventRates(t *testing.T) {
 	p := newEventRates()
 	p.delivered(10*time.Millisecond, pods, 2*time.Millisecond)
@@ -331,8 +331,8 @@ func TestEventRates(t *testing.T) {
 	}
 }
 
-// TestBrokenHistories demands that a truncated history is used up to its end, and an error
-// for other broken histories.
+// TestBrokenHistories checks that a truncated history is used up to its end, and that other
+// broken histories are errors.
 func TestBrokenHistories(t *testing.T) {
 	ends := func(with error) iter.Seq2[*history.Record, error] {
 		return func(yield func(*history.Record, error) bool) {

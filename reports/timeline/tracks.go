@@ -25,7 +25,7 @@ var resourceOf = map[string]string{"ReplicaSet": replicaSets, "ReplicationContro
 
 // trackOrder is the position of a track in its group.
 type trackOrder struct {
-	family string // such as a Deployment with everything it owns
+	family string // groups related objects, such as a Deployment and all objects that it owns
 	depth  int    // 0 for the owner, more for its dependents
 	name   string
 }
@@ -34,8 +34,8 @@ func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// track returns the index of the track with that name, and adds it if it is missing. Such
-// tracks stay in the order of their creation.
+// track returns the index of the track with a name, and adds the track if it is missing.
+// Tracks that are added here keep the order of their creation.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
@@ -53,8 +53,8 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack returns the track of an object: its own, or for a pod the track of all pods of
-// its owner.
+// objectTrack returns the track of an object. All pods of one owner share one track; other
+// objects have a track each.
 func (b *builder) objectTrack(o *history.Object) int {
 	switch {
 	case o.Namespace != b.t.Start.Namespace: // the subject watches all namespaces
@@ -72,13 +72,14 @@ type podTrack struct {
 	order trackOrder
 }
 
-// podTrackOf returns the track of a pod. Its first version decides.
+// podTrackOf returns the track of a pod. The owner in the first version of the pod
+// determines the track.
 func (b *builder) podTrackOf(o *history.Object) podTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.podTracks[title]; ok && o.Name != "" {
 		return h
 	}
-	owner, order := "no owner", trackOrder{family: "~"} // after all others
+	owner, order := "no owner", trackOrder{family: "~"} // sorts after all other names
 	if ref := o.ControllerRef(); ref != nil {
 		owner = ref.Kind + " " + ref.Name
 		if resource, ok := resourceOf[ref.Kind]; ok {
@@ -97,7 +98,7 @@ func (b *builder) podTrackOf(o *history.Object) podTrack {
 	return h
 }
 
-// refTrack returns the track of an object of which only the name is known.
+// refTrack returns the track of an object that is known only by its name.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }

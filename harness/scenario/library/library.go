@@ -1,8 +1,7 @@
-// Package library holds the chaos scenarios that come with gauntlet: one YAML
-// file each, embedded. They are written so that a correct controller converges
-// soon after the faults have healed. A work queue key that has failed for a time T
-// may wait for about T again before its next retry. Therefore lasting errors are
-// short, and faults that last longer fail a few requests only.
+// Package library has the chaos scenarios that are built into gauntlet, one YAML file each.
+// In each scenario, a correct controller can converge soon after the faults have healed. A
+// work queue key that has failed for a time T may wait about T again for its next retry.
+// Therefore errors of all requests are short, and longer faults fail only a few requests.
 package library
 
 import (
@@ -15,8 +14,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns the scenarios, sorted by name. The caller may change them. All panics
-// if a file is not a valid scenario, which the tests of this package exclude.
+// All returns the scenarios, sorted by name. The caller may change them. All panics if a
+// file is not a valid scenario; a test prevents this.
 func All() []*scenario.Scenario {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -29,9 +28,9 @@ func All() []*scenario.Scenario {
 	return all
 }
 
-// Find returns the scenario of that name, if there is one. A name of an earlier
-// release finds the renamed scenario, which then has a warning. A test checks
-// that each file has the name of its scenario.
+// Find returns the scenario with a name, and reports whether it exists. A name of an
+// earlier release finds the renamed scenario, which then has a warning. A test checks that
+// each file has the name of its scenario.
 func Find(name string) (*scenario.Scenario, bool) {
 	if renamed, ok := scenario.RenamedScenario(name); ok {
 		s := load(renamed + ".yaml")

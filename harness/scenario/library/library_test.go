@@ -37,9 +37,9 @@ func TestFilesAreNamedAfterScenarios(t *testing.T) {
 	}
 }
 
-// TestScenariosAreShort: the faults of each scenario end within five seconds, so the
-// whole library takes about a minute. Every fault ends by itself or on a trigger,
-// because the end of a short workload must not heal a fault before it fires.
+// TestScenariosAreShort checks that the faults of each scenario end within five seconds.
+// The whole library then takes about a minute. Every fault must end by itself or on a
+// trigger, because the end of a short workload must not heal a fault before it fires.
 func TestScenariosAreShort(t *testing.T) {
 	const chaosMax = 5 * time.Second
 	for _, s := range All() {
@@ -61,8 +61,8 @@ func TestScenariosAreShort(t *testing.T) {
 	}
 }
 
-// TestBothKinds: a scenario with several owners has ReplicaSets and
-// ReplicationControllers, because one implementation serves both kinds.
+// TestBothKinds checks that a scenario with several owners has both ReplicaSets and
+// ReplicationControllers. One implementation serves both kinds.
 func TestBothKinds(t *testing.T) {
 	for _, s := range All() {
 		kinds := map[scenario.Kind]int{}
@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindOldNames: each old name finds its scenario, with a warning.
+// TestFindOldNames checks that each old name finds its scenario, with a warning.
 func TestFindOldNames(t *testing.T) {
 	for old, name := range map[string]string{"moments": "triggers", "obstacles": "admission", "strays": "orphaned-pods"} {
 		s, ok := Find(old)
@@ -102,7 +102,7 @@ func TestFindOldNames(t *testing.T) {
 	}
 }
 
-// TestAllIsFresh: a change of a returned scenario does not affect later calls.
+// TestAllIsFresh checks that a change of a returned scenario does not affect later calls.
 func TestAllIsFresh(t *testing.T) {
 	All()[0].Seed = 7
 	if got := All()[0].Seed; got != 0 {

@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// comments are the doc comments of a package's source: of types by name, of fields
-// as Type.Field and of constants as Type=value.
+// comments has the doc comments of a package. Its keys are type names, Type.Field for
+// fields, and Type=value for constants.
 type comments map[string]string
 
 // parseComments reads the comments of the package in a directory.

@@ -1,6 +1,6 @@
 package schema
 
-// The examples of the reference. Tests read all of them.
+// The examples in the reference. Tests read all of them.
 
 const scenarioExample = `# yaml-language-server: $schema=https://raw.githubusercontent.com/kube-gauntlet/gauntlet/main/docs/schema/scenario.json
 name: burst-with-errors

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// fault returns the schema of a fault: one type with its parameters, and the fields
-// that determine when it acts.
+// fault returns the schema of a fault. A fault has one type with its parameters, and the
+// fields that determine when it acts.
 func (g *generator) fault() object {
 	schema := g.structure(faultType)
 	properties := schema["properties"].(object)
@@ -32,8 +32,8 @@ func (g *generator) fault() object {
 	return schema
 }
 
-// parameters returns the schema of the parameters of a type of fault. Without a
-// required parameter, the mapping may be missing.
+// parameters returns the schema of the parameters of a fault type. The mapping may be
+// omitted if no parameter is required.
 func (g *generator) parameters(of faults.Type) object {
 	properties, required, types := object{}, []string{}, parameterTypes(of)
 	for _, param := range of.Params {
@@ -54,7 +54,7 @@ func (g *generator) parameters(of faults.Type) object {
 	return schema
 }
 
-// decodedInto is Params that records the types of the fields that a fault decodes.
+// decodedInto implements Params. It records the types of the fields that a fault decodes.
 type decodedInto struct{ types map[string]reflect.Type }
 
 var errRecorded = errors.New("recorded")
@@ -74,14 +74,13 @@ func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorde
 
 func parameterTypes(of faults.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
-	_, _ = of.New(decodedInto{types}) // its error is errRecorded
+	_, _ = of.New(decodedInto{types}) // New returns errRecorded
 	return types
 }
 
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
-// parameter returns the schema of a parameter of a type, with the bounds that the
-// catalog documents.
+// parameter returns the schema of a parameter, with the bounds that the catalog documents.
 func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

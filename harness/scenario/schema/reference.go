@@ -60,7 +60,7 @@ A duration is a number with a unit, such as 500ms, 8s or 1m30s. Editors read the
 	return []byte(p.String()), nil
 }
 
-// await writes the section on await, with the conditions of each kind.
+// await writes the section about await, with the conditions of each kind.
 func (p *page) await() {
 	p.line("\n### await\n\n%s\n", p.comments["Await"])
 	p.fields(awaitType)
@@ -82,7 +82,7 @@ func (p *page) await() {
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
 }
 
-// kinds writes the fields of create that each kind has.
+// kinds writes a table with the fields that a create of each kind has.
 func (p *page) kinds() {
 	p.line("\n### Kinds\n\nAn object is one that an earlier step creates. A create has these fields beside kind and name:\n\n| kind | fields of create |\n|---|---|")
 	for _, kind := range scenario.Kinds() {
@@ -153,8 +153,8 @@ func (p *page) fields(of reflect.Type) {
 	}
 }
 
-// description is the comment of a field, with the comments of its values unless a
-// table of its own has them.
+// description returns the comment of a field. It adds the comments of the field's values,
+// unless these have a table of their own.
 func (p *page) description(field scenario.FieldFormat) string {
 	text := p.comments[field.Struct+"."+field.GoName]
 	if field.Name == "until" || field.Name == "is" {
@@ -213,7 +213,7 @@ func (p *page) defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	return fmt.Sprintf("`%v`", value)
 }
 
-// kindsOf returns the kinds of the objects of an operation's type, or nil.
+// kindsOf returns the kinds of objects that an operation of a type supports, or nil.
 func kindsOf(of reflect.Type) []scenario.Kind {
 	for _, op := range scenario.Operations() {
 		if op.Type == of {
@@ -246,7 +246,7 @@ func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
 	return fmt.Sprintf("%d to %d", bounds.Min, bounds.Max)
 }
 
-// syntaxes are the values of the tag format in words.
+// syntaxes maps the values of the tag format to text.
 var syntaxes = map[string]string{
 	"name":        "a DNS label",
 	"domain":      "a DNS name",

@@ -25,7 +25,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// TestExamples: the reader and the schema accept each example of the reference.
+// TestExamples checks that the reader and the schema accept each example of the reference.
 func TestExamples(t *testing.T) {
 	const header = "name: example\ndescription: An example of the reference.\n"
 	texts := map[string]string{"scenario": scenarioExample}
@@ -46,8 +46,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestReferenceIsComplete: each operation and each trigger has an example, and each
-// field, type and value has a comment.
+// TestReferenceIsComplete checks that each operation and each trigger has an example. Each
+// field, type and value must have a comment.
 func TestReferenceIsComplete(t *testing.T) {
 	comments, err := parseComments(source)
 	if err != nil {

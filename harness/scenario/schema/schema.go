@@ -1,6 +1,6 @@
-// Package schema generates the JSON Schema and the reference of the scenario format
-// from the types of package scenario, the catalog of faults and the table of checks.
-// Only the tests of this package and the files under docs use it.
+// Package schema generates the JSON Schema and the reference of the scenario format. It
+// reads the types of package scenario, the catalog of faults and the table of checks. The
+// tests of this package write the generated files to docs.
 package schema
 
 import (
@@ -24,8 +24,8 @@ type generator struct {
 	definitions object
 }
 
-// JSONSchema returns the JSON Schema of scenario files. Source is the directory of
-// package scenario, whose comments become the descriptions.
+// JSONSchema returns the JSON Schema of scenario files. Source is the directory of package
+// scenario; the comments there become the descriptions in the schema.
 func JSONSchema(source string) ([]byte, error) {
 	comments, err := parseComments(source)
 	if err != nil {
@@ -45,7 +45,7 @@ func JSONSchema(source string) ([]byte, error) {
 
 const durationText = "A duration such as 500ms, 8s or 1m30s."
 
-// durationPattern matches what time.ParseDuration reads.
+// durationPattern returns a pattern for the durations that time.ParseDuration reads.
 func durationPattern(positive bool) string {
 	sign := "[+-]?"
 	if positive {
@@ -54,7 +54,7 @@ func durationPattern(positive bool) string {
 	return "^" + sign + `(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 }
 
-// The types with a schema of their own.
+// These types have a schema of their own.
 var (
 	stepType     = reflect.TypeFor[scenario.Step]()
 	faultType    = reflect.TypeFor[scenario.Fault]()
@@ -65,11 +65,12 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// reference returns a reference to the definition of a struct, which it adds.
+// reference returns a reference to the definition of a struct. It adds the definition if it
+// is missing.
 func (g *generator) reference(of reflect.Type) object {
 	name := of.Name()
 	if _, ok := g.definitions[name]; !ok {
-		g.definitions[name] = object{} // a trigger refers to itself
+		g.definitions[name] = object{} // a trigger contains a trigger, so the name must exist first
 		switch of {
 		case stepType:
 			g.definitions[name] = g.step()
@@ -122,8 +123,7 @@ func (g *generator) field(field scenario.FieldFormat) object {
 	return schema
 }
 
-// values returns a list of the values of an enum with their comments, if they have
-// some.
+// values returns the list of the values of an enum, with their comments if they have some.
 func (g *generator) values(of string, values []string) string {
 	var lines []string
 	for _, value := range values {
@@ -139,7 +139,7 @@ func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:
 		return nil
-	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // the absent field has a meaning of its own
+	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // an omitted field differs from the zero value, which is out of bounds
 		return nil
 	case field.Type == durationType:
 		return shortDuration(time.Duration(value.Int()))
@@ -149,7 +149,7 @@ func defaultOf(field scenario.FieldFormat) any {
 	return field.Default
 }
 
-// shortDuration omits the zero units that String has: 1m0s becomes 1m.
+// shortDuration formats a duration without zero units: 1m0s becomes 1m.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -207,7 +207,7 @@ const (
 	labelKeyPattern   = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$`
 )
 
-// formats are the constraints of the tag format.
+// formats maps the values of the tag format to constraints.
 var formats = map[string]object{
 	"name":        {"pattern": "^" + domainLabel + "$", "maxLength": 63},
 	"domain":      {"pattern": `^` + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
@@ -226,7 +226,7 @@ var formats = map[string]object{
 	}},
 }
 
-// globPattern matches the patterns of path.Match, roughly.
+// globPattern matches approximately the patterns that path.Match accepts.
 const globPattern = `^([^\[\\]|\\.|\[\^?[^\]]+\])*$`
 
 // checks returns the schema of a check ID. It accepts the renamed IDs too.
@@ -257,7 +257,7 @@ func (g *generator) step() object {
 		operations = append(operations, requires(op.Name))
 	}
 	await := g.structure(awaitType)
-	for _, field := range []string{"kind", "name"} { // beside an operation, both or none
+	for _, field := range []string{"kind", "name"} { // an await beside an operation has both fields or none of them
 		await["required"] = without(await["required"].([]string), field)
 	}
 	await["dependentRequired"] = object{"kind": []string{"name"}, "name": []string{"kind"}}
@@ -302,7 +302,7 @@ func (g *generator) operation(op scenario.OperationFormat) object {
 	return schema
 }
 
-// operationRules are the rules between the fields of operations.
+// operationRules are rules for fields of operations that depend on other fields.
 var operationRules = map[string]func() object{
 	"create":    func() object { return object{"allOf": createRules()} },
 	"configure": func() object { return object{"allOf": configureRules()} },
@@ -330,13 +330,13 @@ func notEmpty(field, keyword string) object {
 	return object{"properties": object{field: object{keyword: 1}}, "required": []string{field}}
 }
 
-// namedPorts requires a name of each of several ports.
+// namedPorts requires that each port has a name if there are several.
 var namedPorts = object{
 	"if":   object{"properties": object{"ports": object{"minItems": 2}}, "required": []string{"ports"}},
 	"then": object{"properties": object{"ports": object{"items": requires("name")}}},
 }
 
-// positiveShare requires that one of the bounds of a rolling update is above 0.
+// positiveShare requires that maxSurge or maxUnavailable is above 0.
 var positiveShare = object{"not": object{
 	"properties": object{"maxSurge": noShare, "maxUnavailable": noShare},
 	"required":   []string{"maxSurge", "maxUnavailable"},
@@ -344,8 +344,8 @@ var positiveShare = object{"not": object{
 
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
-// createRules has the fields of each kind. A field that a kind does not have may have
-// its default, because Marshal writes it.
+// createRules returns a rule with the fields of each kind. A create may have a field that
+// its kind lacks if the field has its default value, because Marshal writes it.
 func createRules() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {

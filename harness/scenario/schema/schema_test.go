@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the generated files")
 
 const (
 	root   = "../../.."
-	source = ".." // package scenario
+	source = ".." // the directory of package scenario
 )
 
 // golden compares a generated file with the one in the repository.
@@ -55,8 +55,8 @@ func TestSchemaIsCurrent(t *testing.T) {
 	golden(t, "docs/schema/scenario.json", data)
 }
 
-// notInSchema are the files under testdata/bad that the schema accepts, with the
-// reason why it cannot reject them.
+// notInSchema are the files under testdata/bad that the schema accepts, each with the
+// reason why the schema cannot reject it.
 var notInSchema = map[string]string{
 	"await-before-create.yaml":      "compares the steps: the object must exist",
 	"await-condition-of-kind.yaml":  "the kind of an await without kind is that of the operation beside it",
@@ -117,7 +117,8 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 	}
 }
 
-// TestFilesReferToSchema: editors find the schema by the first line of each file.
+// TestFilesReferToSchema checks the first line of each file. Editors find the schema by
+// that line.
 func TestFilesReferToSchema(t *testing.T) {
 	for _, directory := range []string{"harness/scenario/library", "suites/regression", "harness/mutant/library/scenarios"} {
 		up, err := filepath.Rel(directory, "docs/schema/scenario.json")
@@ -137,8 +138,8 @@ func TestFilesReferToSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaBounds: the reader and the schema have the same bounds for each number
-// of the sections cluster and subject.
+// TestSchemaBounds checks that the reader and the schema have the same bounds. It covers
+// each number in the sections cluster and subject.
 func TestSchemaBounds(t *testing.T) {
 	schema := compile(t)
 	for _, test := range []struct {
@@ -170,7 +171,8 @@ func glob(t *testing.T, pattern string) []string {
 	return paths
 }
 
-// read reads a file as gauntlet run does: the scenario, its faults and its checks.
+// read reads a file in the same way as gauntlet run: the scenario, its faults and its
+// checks.
 func read(t *testing.T, path string) error {
 	t.Helper()
 	data, err := os.ReadFile(path)
