@@ -114,7 +114,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.ConcurrentDeploymentSyncs, "concurrent-deployment-syncs", o.ConcurrentDeploymentSyncs, "Number of Deployments that are synced concurrently.")
 	flags.IntVar(&o.ConcurrentEndpointSyncs, "concurrent-endpoint-syncs", o.ConcurrentEndpointSyncs, "Number of Services whose Endpoints are synced concurrently.")
 	flags.DurationVar(&o.EndpointUpdatesBatchPeriod, "endpoint-updates-batch-period", o.EndpointUpdatesBatchPeriod, "How long Endpoints updates wait after a pod change, so that later changes are written together.")
-	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "Minimum resync period of informers. The actual period is random between this and twice this.")
+	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod, "Minimum resync period of informers. The actual period is a random value between this period and twice this period.")
 	flags.Float32Var(&o.KubeAPIQPS, "kube-api-qps", o.KubeAPIQPS, "Requests per second of each client. A negative value means no limit.")
 	flags.IntVar(&o.KubeAPIBurst, "kube-api-burst", o.KubeAPIBurst, "Number of requests of each client that may exceed --kube-api-qps at once.")
 	flags.StringVar(&o.KubeAPIContentType, "kube-api-content-type", o.KubeAPIContentType, "Content type of requests to the API server.")

@@ -33,7 +33,7 @@ var Name = faults.Type{
 	Providers: faults.Providers,
 	Params: []faults.Param{
 		{Name: "owner", Description: "A glob for the kind and name of the owner of the subject's ReplicaSet.", Bounds: "such as Deployment/web-*", Default: "any owner, or none"},
-		{Name: "template", Description: "The pod template of the other ReplicaSet. other: a different template, and no controllerRef. same: the template and labels of the subject's ReplicaSet, and the controllerRef of another controller. Its replicas are 0.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
+		{Name: "template", Description: "The pod template of the other ReplicaSet. other: a different template, and no controllerRef. same: the template and labels of the subject's ReplicaSet, and the controllerRef of another controller. Its spec.replicas is 0.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
 		{Name: "times", Description: "The maximum number of ReplicaSets that the fault creates. With 2, the name of the subject's second try conflicts too.", Bounds: "1 to 100", Default: "1"},
 	},
 	New:    newName,

@@ -24,7 +24,7 @@ var Quota = faults.Type{
 	Healing:   "The fault deletes the quota and waits until the API server admits pods.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "left", Description: "The number of pods that can be created in addition to those that exist at the injection. A terminal pod no longer counts.", Bounds: "0 to 10000", Default: "0"},
+		{Name: "left", Description: "The number of pods that can be created in addition to those that exist at the injection. A pod that has succeeded or failed does not count.", Bounds: "0 to 10000", Default: "0"},
 	},
 	New:    newQuota,
 	Sample: sampleQuota,

@@ -21,7 +21,7 @@ var Skew = faults.Type{
 	Description: "The clock of the API server and the nodes is ahead of the subject's clock, or behind it. " +
 		"In everything that the subject receives, the fault proxy shifts creationTimestamp, deletionTimestamp and the timestamps in the status of pods and nodes. " +
 		"In the subject's updates it restores the original timestamps.",
-	Healing: "The subject receives original timestamps from now on. Objects that it received before keep the shifted ones in its cache.",
+	Healing: "After healing, the subject receives the original timestamps. Objects that are already in its cache keep the shifted ones.",
 	// An existing cluster may have another Kubernetes version. The proxy decodes and encodes
 	// objects to shift their timestamps, and would lose unknown fields.
 	Providers: faults.OwnClusters,

@@ -26,7 +26,7 @@ var Cordon = faults.Type{
 // Taint is the fault type node-taint.
 var Taint = faults.Type{
 	Name: "node-taint",
-	Description: "The fault adds a taint to nodes that no pod of the workload tolerates, so that the scheduler assigns no new pods to them. " +
+	Description: "The fault adds to nodes a taint that no pod of the workload tolerates. The scheduler then assigns no new pods to these nodes. " +
 		"With the effect NoExecute, the pods on the nodes are deleted.",
 	Healing:   "The fault removes the taint. Deleted pods stay deleted.",
 	Providers: faults.OwnClusters,

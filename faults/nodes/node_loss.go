@@ -22,7 +22,7 @@ var NotReady = faults.Type{
 	Description: "The kubelets of nodes stop. " +
 		"The fault marks the nodes and their pods as not ready at once, instead of after the node controller's grace period of 50 s. " +
 		"On these nodes, new pods do not start and terminating pods remain. " +
-		"The node controller evicts the workload's pods after one or two seconds, unless all nodes are lost.",
+		"The pods of the workload tolerate a lost node for 1 s (the Kubernetes default is 300 s), so the node controller deletes them after one or two seconds, unless all nodes are lost.",
 	Healing:            "The kubelets run again. Evicted pods finish terminating.",
 	Providers:          faults.OwnClusters,
 	Params:             []faults.Param{countParam},

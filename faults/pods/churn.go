@@ -21,10 +21,10 @@ var Churn = faults.Type{
 	Name: "pod-churn",
 	Description: "At a regular interval, the fault performs an action on a random active pod of the workload. " +
 		"A pod is active if it is not terminating and its phase is neither Succeeded nor Failed.",
-	Healing:   "The fault stops acting on pods. It makes unready pods ready and removes its finalizers. Deleted, Failed and Succeeded pods are not restored.",
+	Healing:   "The fault stops acting on pods. It makes the pods ready again that it made unready, and removes the finalizers that it added. Deleted, Failed and Succeeded pods are not restored.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "action", Description: "The action on the pod. delete: delete the pod. evict: create an Eviction. fail: set the phase Failed and not ready; on a real kubelet, set activeDeadlineSeconds to 1. collapse: set the phase Failed and leave the Ready condition True. succeed: set the phase Succeeded and not ready. unready: make the pod not ready until a later tick. restart: restart its containers, at most twice for each pod; the pod is not ready meanwhile. linger: delete the pod with a finalizer, which is removed at a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only; unready and restart on embedded and kind only"},
+		{Name: "action", Description: "The action on the pod. delete: delete the pod. evict: create an Eviction. fail: set the phase Failed and not ready; on a real kubelet, set activeDeadlineSeconds to 1. collapse: set the phase Failed and leave the Ready condition True, as no real kubelet does. succeed: set the phase Succeeded and not ready. unready: make the pod not ready until a later interval. restart: restart its containers, at most twice for each pod; the pod is not ready meanwhile. linger: delete the pod with a finalizer, which is removed at a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only; unready and restart on embedded and kind only"},
 		{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
 		{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Description: "The grace period of a delete, in seconds.", Bounds: "0 to 3600; only with action delete", Default: "the pod's terminationGracePeriodSeconds"},

@@ -37,7 +37,7 @@ var Disown = faults.Type{
 	Healing:     "The fault stops changing pods. The changed pods are not restored.",
 	Providers:   faults.Providers,
 	Params: append([]faults.Param{
-		{Name: "how", Description: "The change of the controllerRef: remove it (strip), or replace it with that of an object that no controller reconciles (give).", Bounds: "one of " + strings.Join(disownActions, ", ")},
+		{Name: "how", Description: "The change of the controllerRef. strip: remove it. give: replace it with the controllerRef of an object that no controller reconciles.", Bounds: "one of " + strings.Join(disownActions, ", ")},
 	}, targetParams...),
 	New:                NewDisown,
 	NotGeneratedReason: "if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)",

@@ -12,7 +12,7 @@ import (
 // Crash is the fault type crash.
 var Crash = faults.Type{
 	Name: "crash",
-	Description: "The fault kills the replica of the subject that matched the trigger, for example between a write and its response. " +
+	Description: "The fault kills the replica of the subject whose request or watch event matched the trigger, for example between a write and its response. " +
 		"It starts the replica again after a downtime. Without a trigger it kills the leader.",
 	Healing:   Restart.Healing,
 	Providers: faults.Providers,

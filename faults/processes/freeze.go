@@ -17,7 +17,7 @@ var Freeze = faults.Type{
 	Healing:   "The fault resumes the paused replicas. A replica that exits because it lost its lease is started again.",
 	Providers: faults.Providers,
 	Params: []faults.Param{
-		{Name: "replica", Description: "The replicas to pause: the leader (the fault waits until there is one) or the replica that matched the trigger, or all at the same time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
+		{Name: "replica", Description: "The replicas to pause. leader: the replica whose request or watch event matched the trigger; without such a trigger, the leader (the fault waits until there is one). all: all replicas at the same time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
 	},
 	New:    NewFreeze,
 	Sample: sampleFreeze,

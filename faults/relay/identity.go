@@ -75,7 +75,7 @@ func (i Identity) tls() (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(i.Authority) {
-		return nil, errors.New("relay identity: the certificate of the authority is not a PEM-encoded certificate")
+		return nil, errors.New("relay identity: the CA certificate is not PEM-encoded")
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own},

@@ -139,8 +139,8 @@ func TestIdentityFiles(t *testing.T) {
 		}
 	}
 	got.Authority = got.Key
-	if _, err := got.tls(); err == nil || !strings.Contains(err.Error(), "certificate of the authority is not a PEM-encoded certificate") {
-		t.Errorf("identity with a key as its authority: error %v, want one about the certificate of the authority", err)
+	if _, err := got.tls(); err == nil || !strings.Contains(err.Error(), "the CA certificate is not PEM-encoded") {
+		t.Errorf("identity with a key as its authority: error %v, want one about the CA certificate", err)
 	}
 	got.Key = []byte("nothing")
 	if _, err := Connect(t.Context(), TunnelOptions{Identity: got}); err == nil || !strings.Contains(err.Error(), "relay identity") {

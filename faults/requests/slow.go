@@ -66,11 +66,11 @@ func (p *SlowParams) validate(params faults.Params) error {
 // Hang is the fault type request-hang.
 var Hang = faults.Type{
 	Name:        "request-hang",
-	Description: "The fault proxy holds matching requests of the subject. After a time it resets them or forwards them to the API server.",
+	Description: "The fault proxy holds matching requests of the subject for the time `within`. Then it resets them or forwards them to the API server, as `then` says.",
 	Healing:     "The proxy resets or forwards the held requests at once.",
 	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "within", Description: "The maximum time for which a request is held.", Bounds: "1ms to 10m", Default: "10m"},
+		faults.Param{Name: "within", Description: "The time for which a request is held.", Bounds: "1ms to 10m", Default: "10m"},
 		faults.Param{Name: "then", Description: "The action after that time: the proxy resets the request, and the API server does not receive it (reset), or the proxy forwards the request (pass).", Bounds: "one of reset, pass", Default: "reset"},
 		breaksParam(),
 	),

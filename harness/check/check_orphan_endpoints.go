@@ -150,7 +150,7 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 		checker.report(m, c, verb, "which are a leader-election record", "no delete of leader-election records")
 	case checker.inUse(m, c):
 		checker.addKnownViolation(earlyLeftovers, func() Evidence {
-			return checker.evidence(m, c, verb, "whose Service exists but is not yet in its cache", "a live read of the Service before the delete")
+			return checker.evidence(m, c, verb, "whose Service exists but is not yet in the cache of the process", "a live read of the Service before the delete")
 		})
 	}
 	checker.exercised++

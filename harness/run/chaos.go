@@ -20,6 +20,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
+// counted returns a number with its noun, in the plural unless the number is 1.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // runChaos runs the workload and all faults concurrently. It returns when the workload
 // has ended and every fault is healed.
 func (e *testEnvironment) runChaos(ctx context.Context) error {
@@ -27,7 +35,7 @@ func (e *testEnvironment) runChaos(ctx context.Context) error {
 		return fmt.Errorf("health check before the workload: %w", err)
 	}
 	e.beginPhase(history.PhaseChaos)
-	e.progress("chaos: %d workload steps, %d faults", len(e.Scenario.Workload), len(e.Scenario.Faults))
+	e.progress("chaos: %s, %s", counted(len(e.Scenario.Workload), "workload step"), counted(len(e.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workloadDone := make(chan struct{}) // closed when the workload has ended

@@ -58,7 +58,7 @@ var american = map[string]string{
 	"honour": "honor", "initialise": "initialize", "judgement": "judgment", "labelled": "labeled", "licence": "license",
 	"neighbour": "neighbor", "normalise": "normalize", "normalised": "normalized", "organise": "organize",
 	"recognise": "recognize", "recognised": "recognized", "relabelled": "relabeled", "serialise": "serialize",
-	"summarise": "summarize", "unrecognised": "unrecognized",
+	"summarise": "summarize", "unlabelled": "unlabeled", "unrecognised": "unrecognized",
 }
 
 var proseWord = regexp.MustCompile(`[A-Za-z]+`)

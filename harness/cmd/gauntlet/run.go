@@ -87,7 +87,7 @@ from the seed and run.`,
 }
 
 func (f *runFlags) addAttempts(flags *pflag.FlagSet) {
-	flags.IntVar(&f.attempts, "attempts", 1, "how many times to run a scenario, with the same seed, while its verdict is unknown; a failed run is not repeated")
+	flags.IntVar(&f.attempts, "attempts", 1, "maximum number of runs of a scenario: as long as the verdict is unknown, it runs again with the same seed; a failed run is not repeated")
 }
 
 func (f *runFlags) checkAttempts() error {
