@@ -75,7 +75,7 @@ var deployments = []mutant.Mutant{
 		Checks:      []string{"rollback"},
 	},
 	{
-		ID: "own-wish-stays", Base: mutant.Ours,
+		ID: "own-rollback-request-stays", Base: mutant.Ours,
 		Description: "The controller does not remove the rollback annotation after the rollback.",
 		Edits:       []mutant.Edit{edit(deploymentAnnotations, `if value, has := deployment[key]; has && key != appsv1.DeprecatedRollbackTo {`, `if value, has := deployment[key]; has {`)},
 		Scenarios:   []string{"rollbacks"},
@@ -288,7 +288,7 @@ var deployments = []mutant.Mutant{
 		Checks:      []string{"deployment-status"},
 	},
 	{
-		ID: "own-resume-untold", Base: mutant.Ours,
+		ID: "own-resume-unreported", Base: mutant.Ours,
 		Description: "The controller does not set the condition of a paused Deployment.",
 		Edits:       []mutant.Edit{edit(deploymentProgress, `case paused && !reported:`, `case paused && !reported && r == nil:`)},
 		Scenarios:   []string{"paused", "rollout"},
@@ -309,7 +309,7 @@ var deployments = []mutant.Mutant{
 		Checks:      []string{"rollout-complete", "matches-template"},
 	},
 	{
-		ID: "own-hash-unlabelled", Base: mutant.Ours,
+		ID: "own-hash-unlabeled", Base: mutant.Ours,
 		Description: "The pods of a Deployment's ReplicaSet have no label pod-template-hash.",
 		Edits: []mutant.Edit{
 			edit(deploymentNewSet, `	template.Labels = withEntries(template.Labels, map[string]string{templatehash.Label: hash})

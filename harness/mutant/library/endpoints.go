@@ -143,7 +143,7 @@ var endpoints = []mutant.Mutant{
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
-		ID: "own-truncation-untold", Base: mutant.Ours,
+		ID: "own-truncation-unreported", Base: mutant.Ours,
 		Description: "The controller truncates Endpoints and does not set the over-capacity annotation.",
 		Edits:       []mutant.Edit{edit(endpointsTruncate, `return pack(unpack(fitting)), true`, `return pack(unpack(fitting)), false`)},
 		Scenarios:   []string{"burst"},

@@ -82,7 +82,7 @@ func (t *Tracker) update`),
 		Checks:      []string{"proportional-scaling"},
 	},
 	{
-		ID: "own-newest-shrunk-first", Base: mutant.Ours,
+		ID: "own-newest-scaled-down-first", Base: mutant.Ours,
 		Description: "The controller scales the newest old ReplicaSet down first.",
 		Edits: []mutant.Edit{edit(deploymentRolling, `	for i, s := range rs.sizes {
 		if i == rs.newIndex {
