@@ -45,7 +45,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 	}
 	checker.convergenceChecker = newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no Endpoints without a Service",
-		changed:    func(objects *objectSet) bool { return len(objects.changedServices) > 0 },
+		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
 		all:        checker.orphans,
 		pending:    checker.pending,
 	})

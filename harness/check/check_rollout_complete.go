@@ -34,9 +34,9 @@ func newRolloutCompleteChecker(s Settings) Checker {
 	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no Deployment",
-		changed: func(objects *objectSet) bool {
-			for uid := range objects.changedObjects {
-				if objects.deployments[uid] != nil {
+		changed: func(state *objectSet) bool {
+			for uid := range state.changedObjects {
+				if state.deployments[uid] != nil {
 					return true
 				}
 			}

@@ -148,12 +148,12 @@ func (issue *KnownIssue) String() string {
 
 // knownRolloutIssue returns the known issue that explains why a Deployment has not
 // converged, and nil if none does.
-func (objects *objectSet) knownRolloutIssue(d *deployment, abandoned, dropped bool) *KnownIssue {
+func (state *objectSet) knownRolloutIssue(d *deployment, abandoned, dropped bool) *KnownIssue {
 	if d.paused || d.terminating {
 		return nil
 	}
 	var active []*owner
-	for _, set := range objects.replicaSetsOf(d) {
+	for _, set := range state.replicaSetsOf(d) {
 		if set.replicas > 0 {
 			active = append(active, set)
 		}

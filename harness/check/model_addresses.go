@@ -124,15 +124,15 @@ func podTargetOf(a corev1.EndpointAddress) podTarget {
 
 // expectedAddresses returns the pairs that the Endpoints of a Service must contain. The
 // pods in running count as running although they have failed or succeeded.
-func (objects *objectSet) expectedAddresses(s *service, running map[types.UID]time.Duration) (addressSet, error) {
+func (state *objectSet) expectedAddresses(s *service, running map[types.UID]time.Duration) (addressSet, error) {
 	all := addressSet{}
-	for uid, p := range objects.pods {
+	for uid, p := range state.pods {
 		if _, taken := running[uid]; taken && p.ended {
 			alive := *p
 			alive.ended = false
 			p = &alive
 		}
-		if a := objects.podAddresses[uid]; a != nil {
+		if a := state.podAddresses[uid]; a != nil {
 			if err := s.addAddresses(all, podVersion{p, a}); err != nil {
 				return nil, err
 			}

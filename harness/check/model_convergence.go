@@ -31,14 +31,14 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 
 // pendingOwner returns the differences of an owner and its pods. A terminating owner has
 // none.
-func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
+func (state *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	if o.terminating {
 		return nil
 	}
-	counts := objects.podCountsOf(o.UID)
-	available, notYet := objects.available(o, now)
+	counts := state.podCountsOf(o.UID)
+	available, notYet := state.available(o, now)
 	list := pendings{subject: o.String()}
-	list.expect(counts.controlled == o.replicas, "%d active pods, expected %d%s", counts.controlled, o.replicas, objects.describeEnded(o))
+	list.expect(counts.controlled == o.replicas, "%d active pods, expected %d%s", counts.controlled, o.replicas, state.describeEnded(o))
 	list.expect(counts.replicas == counts.controlled, "%d controlled pods do not match spec.selector, expected 0", counts.controlled-counts.replicas)
 	list.expect(counts.orphans == 0, "%d orphaned pods match spec.selector, expected 0", counts.orphans)
 	s := o.status
@@ -63,9 +63,9 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 
 // describeEnded returns how many pods of an owner have failed or succeeded but still
 // exist. A controller that counts them as active does not replace them.
-func (objects *objectSet) describeEnded(o *owner) string {
+func (state *objectSet) describeEnded(o *owner) string {
 	n := 0
-	for _, p := range objects.controlled[o.UID] {
+	for _, p := range state.controlled[o.UID] {
 		if !p.active && !p.terminating {
 			n++
 		}
@@ -78,11 +78,11 @@ func (objects *objectSet) describeEnded(o *owner) string {
 
 // available counts the ready pods of an owner that have been ready for minReadySeconds,
 // and those that have not.
-func (objects *objectSet) available(o *owner, now time.Time) (available, notYet int) {
+func (state *objectSet) available(o *owner, now time.Time) (available, notYet int) {
 	if o.minReady == 0 {
-		return objects.podCountsOf(o.UID).ready, 0
+		return state.podCountsOf(o.UID).ready, 0
 	}
-	for _, p := range objects.controlled[o.UID] {
+	for _, p := range state.controlled[o.UID] {
 		switch {
 		case !p.active || !p.ready || !o.selector.Matches(p.labels):
 		case p.readySince.Add(o.minReady).After(now):

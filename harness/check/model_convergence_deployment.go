@@ -8,36 +8,36 @@ import (
 
 // pendingDeployment returns the differences between a Deployment and its ReplicaSets.
 // pendingOwner returns those of the ReplicaSets' pods.
-func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
+func (state *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
 	if d.terminating || d.selector.Empty() {
 		return nil
 	}
 	list := pendings{subject: d.String()}
-	sets := objects.replicaSetsOf(d)
+	sets := state.replicaSetsOf(d)
 	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d, expected %d",
 		d.status.ObservedGeneration, d.generation)
 	list.expect(d.rollback < 0 || d.paused, "annotation %s=%d is set, expected a rollback that removes it", rollbackAnnotation, d.rollback)
-	for _, set := range objects.orphanReplicaSets(d) {
+	for _, set := range state.orphanReplicaSets(d) {
 		list.expect(false, "ReplicaSet %s matches spec.selector and has no controllerRef, expected its adoption", set.Name)
 	}
 	current, _ := d.splitByTemplate(sets)
 	if d.paused {
 		list.expect(!d.scalingPending(sets), "paused, and the ReplicaSets are not scaled to spec.replicas %d", d.replicas)
 	} else {
-		objects.pendingRollout(d, &list, sets)
+		state.pendingRollout(d, &list, sets)
 	}
 	d.pendingStatus(&list, sets, current, now)
 	return list.all
 }
 
-func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*owner) {
+func (state *objectSet) pendingRollout(d *deployment, list *pendings, sets []*owner) {
 	current, old := d.splitByTemplate(sets)
 	if len(current) != 1 {
 		list.expect(false, "%d ReplicaSets have its spec.template, expected 1", len(current))
 		return
 	}
 	newSet := current[0]
-	awaited := !objects.canScale(d, sets, newSet, old)
+	awaited := !state.canScale(d, sets, newSet, old)
 	list.add(newSet.replicas == d.replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.replicas, d.replicas)
 	for _, set := range old {
 		list.add(set.replicas == 0, awaited, "old ReplicaSet %s: spec.replicas is %d, expected 0", set.Name, set.replicas)
@@ -57,9 +57,9 @@ func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*
 
 // canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
 // Otherwise the rollout waits for pods.
-func (objects *objectSet) canScale(d *deployment, sets []*owner, newSet *owner, old []*owner) bool {
+func (state *objectSet) canScale(d *deployment, sets []*owner, newSet *owner, old []*owner) bool {
 	if d.recreate {
-		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
+		return sumOf(old, specReplicas) > 0 || state.firstPod(old, func(*pod) bool { return true }) == nil
 	}
 	return d.canRoll(sets, newSet, old)
 }

@@ -9,17 +9,17 @@ import (
 
 // pendingService returns the differences between a Service and its Endpoints. The subject
 // can always resolve them without waiting.
-func (objects *objectSet) pendingService(s *service) []pending {
-	return objects.pendingServiceWith(s, nil)
+func (state *objectSet) pendingService(s *service) []pending {
+	return state.pendingServiceWith(s, nil)
 }
 
 // pendingServiceWith returns the same, as if the pods in running had not ended.
-func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
+func (state *objectSet) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
 	if !s.managed() || s.terminating {
 		return nil
 	}
 	list := pendings{subject: s.String()}
-	e := objects.endpointsNamed(nameOf(s.Ref))
+	e := state.endpointsNamed(nameOf(s.Ref))
 	if e == nil {
 		list.expect(false, "no Endpoints")
 		return list.all
@@ -27,7 +27,7 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 	if e.terminating {
 		return nil
 	}
-	want, err := objects.expectedAddresses(s, running)
+	want, err := state.expectedAddresses(s, running)
 	if err != nil {
 		list.expect(false, "%v", err)
 		return list.all
@@ -49,11 +49,11 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 // pendingOrphan returns whether Endpoints still exist although their Service was deleted.
 // Endpoints that never had a Service may remain until the controller restarts (allowed
 // behavior manual-endpoints-edits).
-func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
+func (state *objectSet) pendingOrphan(e *endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
-	ours := e.labels[managedByLabel] == managedBy || objects.deletedServices[name]
-	list.expect(objects.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
+	ours := e.labels[managedByLabel] == managedBy || state.deletedServices[name]
+	list.expect(state.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
 	return list.all
 }
 

@@ -32,57 +32,57 @@ func newObjectSet() *objectSet {
 }
 
 // put adds a decoded object, or replaces its former version.
-func (objects *objectSet) put(object any) {
+func (state *objectSet) put(object any) {
 	switch o := object.(type) {
 	case *pod:
-		objects.setPod(o)
+		state.setPod(o)
 	case *owner:
-		objects.setOwner(o)
+		state.setOwner(o)
 	case *deployment:
-		objects.deployments[o.UID] = o
-		objects.uidByName[nameOf(o.Ref)] = o.UID
-		objects.markChanged(o.UID, true)
+		state.deployments[o.UID] = o
+		state.uidByName[nameOf(o.Ref)] = o.UID
+		state.markChanged(o.UID, true)
 	case *service:
-		objects.setService(o)
+		state.setService(o)
 	case *endpoints:
-		objects.setEndpoints(o)
+		state.setEndpoints(o)
 	}
 }
 
 // remove removes the object with that resource and UID, if the set contains it.
-func (objects *objectSet) remove(resource string, uid types.UID) {
+func (state *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
 	case podResource:
-		objects.removePod(uid)
+		state.removePod(uid)
 	case deploymentResource:
-		if d := objects.deployments[uid]; d != nil {
-			objects.markChanged(uid, true)
-			delete(objects.deployments, uid)
-			objects.removeName(d.Ref)
+		if d := state.deployments[uid]; d != nil {
+			state.markChanged(uid, true)
+			delete(state.deployments, uid)
+			state.removeName(d.Ref)
 		}
 	case serviceResource:
-		objects.removeService(uid)
+		state.removeService(uid)
 	case endpointsResource:
-		objects.removeEndpoints(uid)
+		state.removeEndpoints(uid)
 	default:
-		objects.removeOwner(uid)
+		state.removeOwner(uid)
 	}
 }
 
 // refs returns the objects of a resource, by UID.
-func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
+func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
 	case podResource:
-		collectRefs(all, objects.pods)
+		collectRefs(all, state.pods)
 	case deploymentResource:
-		collectRefs(all, objects.deployments)
+		collectRefs(all, state.deployments)
 	case serviceResource:
-		collectRefs(all, objects.services)
+		collectRefs(all, state.services)
 	case endpointsResource:
-		collectRefs(all, objects.endpoints)
+		collectRefs(all, state.endpoints)
 	default:
-		for uid, o := range objects.owners {
+		for uid, o := range state.owners {
 			if o.kind.resource == resource {
 				all[uid] = o.Ref
 			}
@@ -128,16 +128,16 @@ func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
 // removeName removes the name of an object, unless another object already has it.
-func (objects *objectSet) removeName(r history.Ref) {
-	if objects.uidByName[nameOf(r)] == r.UID {
-		delete(objects.uidByName, nameOf(r))
+func (state *objectSet) removeName(r history.Ref) {
+	if state.uidByName[nameOf(r)] == r.UID {
+		delete(state.uidByName, nameOf(r))
 	}
 }
 
 // podCountsOf returns the counts of an owner's pods; all are zero if there is no such
 // owner.
-func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
-	if counts := objects.podCounts[uid]; counts != nil {
+func (state *objectSet) podCountsOf(uid types.UID) podCounts {
+	if counts := state.podCounts[uid]; counts != nil {
 		return *counts
 	}
 	return podCounts{}
@@ -145,153 +145,153 @@ func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
 
 // versionOf returns the resourceVersion of an owner, a Deployment or Endpoints, 0 if
 // there is none with that name.
-func (objects *objectSet) versionOf(name objectName) history.Version {
-	uid := objects.uidByName[name]
+func (state *objectSet) versionOf(name objectName) history.Version {
+	uid := state.uidByName[name]
 	switch {
-	case objects.owners[uid] != nil:
-		return objects.owners[uid].Version
-	case objects.deployments[uid] != nil:
-		return objects.deployments[uid].Version
-	case objects.endpoints[uid] != nil:
-		return objects.endpoints[uid].Version
+	case state.owners[uid] != nil:
+		return state.owners[uid].Version
+	case state.deployments[uid] != nil:
+		return state.deployments[uid].Version
+	case state.endpoints[uid] != nil:
+		return state.endpoints[uid].Version
 	}
 	return 0
 }
 
-func (objects *objectSet) podNamed(namespace, name string) *pod {
-	return objects.pods[objects.uidByName[objectName{podResource, namespace, name}]]
+func (state *objectSet) podNamed(namespace, name string) *pod {
+	return state.pods[state.uidByName[objectName{podResource, namespace, name}]]
 }
 
-func (objects *objectSet) ownerNamed(resource, namespace, name string) *owner {
-	return objects.owners[objects.uidByName[objectName{resource, namespace, name}]]
+func (state *objectSet) ownerNamed(resource, namespace, name string) *owner {
+	return state.owners[state.uidByName[objectName{resource, namespace, name}]]
 }
 
 // setPod adds a pod, or replaces its former version.
-func (objects *objectSet) setPod(p *pod) {
-	old := objects.pods[p.UID]
+func (state *objectSet) setPod(p *pod) {
+	old := state.pods[p.UID]
 	if old != nil {
-		objects.countPod(old, -1)
-		objects.removeFromIndex(old)
+		state.countPod(old, -1)
+		state.removeFromIndex(old)
 	}
-	objects.pods[p.UID] = p
-	objects.uidByName[nameOf(p.Ref)] = p.UID
+	state.pods[p.UID] = p
+	state.uidByName[nameOf(p.Ref)] = p.UID
 	if p.orphan() {
-		insert(objects.orphans, p.Namespace, p.UID, p)
+		insert(state.orphans, p.Namespace, p.UID, p)
 	} else {
-		insert(objects.controlled, p.controller.UID, p.UID, p)
+		insert(state.controlled, p.controller.UID, p.UID, p)
 	}
-	objects.countPod(p, 1)
-	objects.markServicesOf(old, p)
+	state.countPod(p, 1)
+	state.markServicesOf(old, p)
 	switch {
 	case old == nil && !p.orphan():
-		change := objects.changedObjects[p.controller.UID]
+		change := state.changedObjects[p.controller.UID]
 		change.newPods = append(change.newPods, p.UID)
-		objects.changedObjects[p.controller.UID] = change
+		state.changedObjects[p.controller.UID] = change
 	case old != nil && old.active && !p.active:
-		objects.noLongerActive = append(objects.noLongerActive, p.UID)
+		state.noLongerActive = append(state.noLongerActive, p.UID)
 	}
 }
 
-func (objects *objectSet) removePod(uid types.UID) {
-	p := objects.pods[uid]
+func (state *objectSet) removePod(uid types.UID) {
+	p := state.pods[uid]
 	if p == nil {
 		return
 	}
-	objects.countPod(p, -1)
-	objects.markServicesOf(p, p)
-	objects.removeFromIndex(p)
-	delete(objects.pods, uid)
-	delete(objects.podAddresses, uid)
+	state.countPod(p, -1)
+	state.markServicesOf(p, p)
+	state.removeFromIndex(p)
+	delete(state.pods, uid)
+	delete(state.podAddresses, uid)
 	if p.active {
-		objects.noLongerActive = append(objects.noLongerActive, uid)
+		state.noLongerActive = append(state.noLongerActive, uid)
 	}
-	objects.removeName(p.Ref)
+	state.removeName(p.Ref)
 }
 
-func (objects *objectSet) removeFromIndex(p *pod) {
+func (state *objectSet) removeFromIndex(p *pod) {
 	if p.orphan() {
-		remove(objects.orphans, p.Namespace, p.UID)
+		remove(state.orphans, p.Namespace, p.UID)
 	} else {
-		remove(objects.controlled, p.controller.UID, p.UID)
+		remove(state.controlled, p.controller.UID, p.UID)
 	}
 }
 
 // setOwner adds an owner, or replaces its former version.
-func (objects *objectSet) setOwner(o *owner) {
-	old := objects.owners[o.UID]
-	objects.owners[o.UID] = o
-	objects.uidByName[nameOf(o.Ref)] = o.UID
-	objects.markChanged(o.UID, true)
-	objects.indexReplicaSet(old, o)
+func (state *objectSet) setOwner(o *owner) {
+	old := state.owners[o.UID]
+	state.owners[o.UID] = o
+	state.uidByName[nameOf(o.Ref)] = o.UID
+	state.markChanged(o.UID, true)
+	state.indexReplicaSet(old, o)
 	if old != nil && old.selector.String() == o.selector.String() && old.template.labels.String() == o.template.labels.String() {
 		return
 	}
 	counts := &podCounts{}
-	for _, p := range objects.controlled[o.UID] {
+	for _, p := range state.controlled[o.UID] {
 		counts.add(o, p, 1)
 	}
-	for _, p := range objects.orphans[o.Namespace] {
+	for _, p := range state.orphans[o.Namespace] {
 		counts.add(o, p, 1)
 	}
-	objects.podCounts[o.UID] = counts
+	state.podCounts[o.UID] = counts
 }
 
 // indexReplicaSet updates the index by controller, and marks the old and the new
 // controller as changed.
-func (objects *objectSet) indexReplicaSet(old, now *owner) {
+func (state *objectSet) indexReplicaSet(old, now *owner) {
 	if old != nil && old.controller.UID != "" {
-		objects.markChanged(old.controller.UID, false)
-		remove(objects.replicaSets, old.controller.UID, old.UID)
+		state.markChanged(old.controller.UID, false)
+		remove(state.replicaSets, old.controller.UID, old.UID)
 	}
 	if now.controller.UID != "" {
-		objects.markChanged(now.controller.UID, false)
-		insert(objects.replicaSets, now.controller.UID, now.UID, now)
+		state.markChanged(now.controller.UID, false)
+		insert(state.replicaSets, now.controller.UID, now.UID, now)
 	}
 }
 
-func (objects *objectSet) removeOwner(uid types.UID) {
-	o := objects.owners[uid]
+func (state *objectSet) removeOwner(uid types.UID) {
+	o := state.owners[uid]
 	if o == nil {
 		return
 	}
-	objects.markChanged(uid, true)
-	delete(objects.owners, uid)
-	delete(objects.podCounts, uid)
-	objects.removeName(o.Ref)
+	state.markChanged(uid, true)
+	delete(state.owners, uid)
+	delete(state.podCounts, uid)
+	state.removeName(o.Ref)
 	if o.controller.UID != "" {
-		objects.markChanged(o.controller.UID, false)
-		remove(objects.replicaSets, o.controller.UID, uid)
+		state.markChanged(o.controller.UID, false)
+		remove(state.replicaSets, o.controller.UID, uid)
 	}
 }
 
 // countPod adds a pod to the counts, or subtracts it, and marks its owners as changed.
-func (objects *objectSet) countPod(p *pod, sign int) {
+func (state *objectSet) countPod(p *pod, sign int) {
 	if !p.orphan() {
-		objects.markChanged(p.controller.UID, false)
-		if o := objects.owners[p.controller.UID]; o != nil {
-			objects.podCounts[o.UID].add(o, p, sign)
+		state.markChanged(p.controller.UID, false)
+		if o := state.owners[p.controller.UID]; o != nil {
+			state.podCounts[o.UID].add(o, p, sign)
 		}
 		return
 	}
-	for uid, o := range objects.owners {
+	for uid, o := range state.owners {
 		if o.Namespace == p.Namespace && o.selector.Matches(p.labels) {
-			objects.markChanged(uid, false)
-			objects.podCounts[uid].add(o, p, sign)
+			state.markChanged(uid, false)
+			state.podCounts[uid].add(o, p, sign)
 		}
 	}
 }
 
 // clearChanges empties changedObjects, changedServices and noLongerActive.
-func (objects *objectSet) clearChanges() {
-	clear(objects.changedObjects)
-	clear(objects.changedServices)
-	objects.noLongerActive = objects.noLongerActive[:0]
+func (state *objectSet) clearChanges() {
+	clear(state.changedObjects)
+	clear(state.changedServices)
+	state.noLongerActive = state.noLongerActive[:0]
 }
 
-func (objects *objectSet) markChanged(uid types.UID, objectChanged bool) {
-	change := objects.changedObjects[uid]
+func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
+	change := state.changedObjects[uid]
 	change.objectChanged = change.objectChanged || objectChanged
-	objects.changedObjects[uid] = change
+	state.changedObjects[uid] = change
 }
 
 func (counts *podCounts) add(o *owner, p *pod, sign int) {

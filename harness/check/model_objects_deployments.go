@@ -6,9 +6,9 @@ import (
 )
 
 // replicaSetsOf returns the ReplicaSets that count as a Deployment's, sorted by name.
-func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
+func (state *objectSet) replicaSetsOf(d *deployment) []*owner {
 	var sets []*owner
-	for _, set := range objects.replicaSets[d.UID] {
+	for _, set := range state.replicaSets[d.UID] {
 		if d.counts(set) {
 			sets = append(sets, set)
 		}
@@ -18,8 +18,8 @@ func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
 }
 
 // anyReplicaSet reports whether a ReplicaSet meets a condition.
-func (objects *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
-	for _, o := range objects.owners {
+func (state *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
+	for _, o := range state.owners {
 		if o.Resource == replicaSetResource && matches(o) {
 			return true
 		}
@@ -28,9 +28,9 @@ func (objects *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
 }
 
 // orphanReplicaSets returns the ReplicaSets that a Deployment must adopt, sorted by name.
-func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
+func (state *objectSet) orphanReplicaSets(d *deployment) []*owner {
 	var orphans []*owner
-	objects.anyReplicaSet(func(set *owner) bool {
+	state.anyReplicaSet(func(set *owner) bool {
 		if set.Namespace == d.Namespace && set.controller.UID == "" && !set.terminating && d.selector.Matches(set.labels) {
 			orphans = append(orphans, set)
 		}
@@ -42,9 +42,9 @@ func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 
 // firstPod returns the first pod of the ReplicaSets, by name, that meets a condition and
 // has not ended. It returns nil if there is none.
-func (objects *objectSet) firstPod(sets []*owner, matches func(*pod) bool) (first *pod) {
+func (state *objectSet) firstPod(sets []*owner, matches func(*pod) bool) (first *pod) {
 	for _, set := range sets {
-		for _, p := range objects.controlled[set.UID] {
+		for _, p := range state.controlled[set.UID] {
 			if !p.ended && matches(p) && (first == nil || p.Name < first.Name) {
 				first = p
 			}

@@ -15,22 +15,22 @@ import (
 // TestPodCounts requires that incremental counts equal counts of all objects.
 func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		objects := newObjectSet()
+		state := newObjectSet()
 		name := rapid.SampledFrom([]string{"a", "b", "c"})
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("pod-", rapid.IntRange(0, 5).Draw(t, "pod")))
 			switch rapid.IntRange(0, 5).Draw(t, "do") {
 			case 0:
-				objects.setOwner(drawOwner(t, name))
+				state.setOwner(drawOwner(t, name))
 			case 1:
-				objects.removeOwner(types.UID(name.Draw(t, "gone")))
+				state.removeOwner(types.UID(name.Draw(t, "gone")))
 			case 2:
-				objects.removePod(uid)
+				state.removePod(uid)
 			default:
-				objects.setPod(drawPod(t, uid, name))
+				state.setPod(drawPod(t, uid, name))
 			}
-			for id, o := range objects.owners {
-				if diff := cmp.Diff(recount(objects, o), objects.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
+			for id, o := range state.owners {
+				if diff := cmp.Diff(recount(state, o), state.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
 					t.Fatalf("counts of %s: -recounted +incremental:\n%s", id, diff)
 				}
 			}
@@ -59,8 +59,8 @@ func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *pod {
 	return p
 }
 
-func recount(objects *objectSet, o *owner) (counts podCounts) {
-	for _, p := range objects.pods {
+func recount(state *objectSet, o *owner) (counts podCounts) {
+	for _, p := range state.pods {
 		matches := o.selector.Matches(p.labels)
 		switch {
 		case !p.active:
