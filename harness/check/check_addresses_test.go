@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestAddresses(t *testing.T) {
@@ -83,12 +84,12 @@ func TestAddresses(t *testing.T) {
 		{name: "lacks the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c testObjects) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
-			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+			h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
 		{name: "two addresses with the annotation for truncated Endpoints", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c testObjects) {
 			o := endpointsOf("web", both(c))
-			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
-			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+			o.Annotations = map[string]string{objects.OverCapacityAnnotation: "truncated"}
+			h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
 	})
 }
@@ -104,7 +105,7 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 		h.commit(history.Modified, edited(fresh, "status", fields{
 			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
 		}))
-		h.list(podResource)
+		h.list(objects.PodResource)
 		return listed
 	}
 	runTestCases(t, "addresses", []testCase{
@@ -123,7 +124,7 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 func endpointsOf(name string, subsets ...any) history.Object {
 	return history.Object{
 		Ref:    history.Ref{Namespace: namespace, Name: name},
-		Labels: map[string]string{managedByLabel: managedBy},
+		Labels: map[string]string{objects.ManagedByLabel: objects.EndpointControllerName},
 		Body:   encoded(fields{"subsets": subsets}),
 	}
 }

@@ -32,7 +32,7 @@ func newEndpointsExactChecker(s Settings) Checker {
 		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
 		all: func(m *Model, namespace string) []types.UID {
 			state := m.committed
-			return slices.DeleteFunc(sortedByName(state.services, namespace), func(uid types.UID) bool { return !state.services[uid].managed() })
+			return slices.DeleteFunc(sortedByName(state.services, namespace), func(uid types.UID) bool { return !state.services[uid].Managed() })
 		},
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			s := m.committed.services[uid]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestEndpointsExact(t *testing.T) {
@@ -79,7 +80,7 @@ func TestEndpointsExact(t *testing.T) {
 			h.endpoints("web")
 		})},
 		{name: "not truncated, but with the annotation", want: Fail, evidence: "over-capacity", build: withService(fields{"selector": fields{"app": "nobody"}}, func(h *historyBuilder, _ testObjects) {
-			h.annotate(h.endpoints("web"), overCapacityAnnotation, "truncated")
+			h.annotate(h.endpoints("web"), objects.OverCapacityAnnotation, "truncated")
 		})},
 		{name: "a Service without a selector", want: NotExercised, build: withService(fields{"selector": nil}, func(*historyBuilder, testObjects) {})},
 		{name: "a Service of type ExternalName (mutant E6)", want: NotExercised, build: withService(fields{"type": "ExternalName"}, func(*historyBuilder, testObjects) {})},

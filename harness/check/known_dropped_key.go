@@ -1,6 +1,10 @@
 package check
 
-import "github.com/kube-gauntlet/gauntlet/harness/history"
+import (
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
 
 // maxRetries is how often upstream tries what Deployments and Services ask for, without a
 // success between, before it waits for something else to happen.
@@ -36,7 +40,7 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 		return enqueues
 	}
 	_, of := eventOf(r)
-	return event.objectChanged && of == deploymentResource
+	return event.objectChanged && of == objects.DeploymentResource
 }
 
 // recordWork takes in that a process works on a key. If it does no more of the try that

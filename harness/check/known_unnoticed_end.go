@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // unnoticedEnds is, by the key of a Service in a work queue, the pods that a process was
@@ -47,7 +48,7 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 
 // explains reports whether what is pending about a Service is just that some process has
 // not noticed such ends: its Endpoints are what they were to be if those pods ran on.
-func (ends unnoticedEnds) explains(m *Model, s *service) bool {
+func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]
 		if len(running) > 0 && len(m.committed.pendingServiceWith(s, running)) == 0 {

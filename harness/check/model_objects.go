@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // objectName identifies an object by name.
@@ -14,19 +15,19 @@ type objectName struct{ resource, namespace, name string }
 
 func newObjectSet() *objectSet {
 	return &objectSet{
-		pods:            map[types.UID]*pod{},
-		owners:          map[types.UID]*owner{},
-		deployments:     map[types.UID]*deployment{},
-		services:        map[types.UID]*service{},
-		endpoints:       map[types.UID]*endpoints{},
+		pods:            map[types.UID]*objects.Pod{},
+		owners:          map[types.UID]*objects.Owner{},
+		deployments:     map[types.UID]*objects.Deployment{},
+		services:        map[types.UID]*objects.Service{},
+		endpoints:       map[types.UID]*objects.Endpoints{},
 		uidByName:       map[objectName]types.UID{},
-		controlled:      map[types.UID]map[types.UID]*pod{},
-		orphans:         map[string]map[types.UID]*pod{},
+		controlled:      map[types.UID]map[types.UID]*objects.Pod{},
+		orphans:         map[string]map[types.UID]*objects.Pod{},
 		podCounts:       map[types.UID]*podCounts{},
-		replicaSets:     map[types.UID]map[types.UID]*owner{},
+		replicaSets:     map[types.UID]map[types.UID]*objects.Owner{},
 		changedObjects:  map[types.UID]change{},
 		changedServices: map[objectName]change{},
-		podAddresses:    map[types.UID]*podAddress{},
+		podAddresses:    map[types.UID]*objects.PodAddress{},
 		deletedServices: map[objectName]bool{},
 	}
 }
@@ -34,17 +35,17 @@ func newObjectSet() *objectSet {
 // put adds a decoded object, or replaces its former version.
 func (state *objectSet) put(object any) {
 	switch o := object.(type) {
-	case *pod:
+	case *objects.Pod:
 		state.setPod(o)
-	case *owner:
+	case *objects.Owner:
 		state.setOwner(o)
-	case *deployment:
+	case *objects.Deployment:
 		state.deployments[o.UID] = o
 		state.uidByName[nameOf(o.Ref)] = o.UID
 		state.markChanged(o.UID, true)
-	case *service:
+	case *objects.Service:
 		state.setService(o)
-	case *endpoints:
+	case *objects.Endpoints:
 		state.setEndpoints(o)
 	}
 }
@@ -52,17 +53,17 @@ func (state *objectSet) put(object any) {
 // remove removes the object with that resource and UID, if the set contains it.
 func (state *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
-	case podResource:
+	case objects.PodResource:
 		state.removePod(uid)
-	case deploymentResource:
+	case objects.DeploymentResource:
 		if d := state.deployments[uid]; d != nil {
 			state.markChanged(uid, true)
 			delete(state.deployments, uid)
 			state.removeName(d.Ref)
 		}
-	case serviceResource:
+	case objects.ServiceResource:
 		state.removeService(uid)
-	case endpointsResource:
+	case objects.EndpointsResource:
 		state.removeEndpoints(uid)
 	default:
 		state.removeOwner(uid)
@@ -73,17 +74,17 @@ func (state *objectSet) remove(resource string, uid types.UID) {
 func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
-	case podResource:
+	case objects.PodResource:
 		collectRefs(all, state.pods)
-	case deploymentResource:
+	case objects.DeploymentResource:
 		collectRefs(all, state.deployments)
-	case serviceResource:
+	case objects.ServiceResource:
 		collectRefs(all, state.services)
-	case endpointsResource:
+	case objects.EndpointsResource:
 		collectRefs(all, state.endpoints)
 	default:
 		for uid, o := range state.owners {
-			if o.kind.resource == resource {
+			if o.Kind.Resource == resource {
 				all[uid] = o.Ref
 			}
 		}
@@ -92,21 +93,11 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 }
 
 // objectWithRef is an object that an objectSet may contain.
-type objectWithRef interface{ ref() *history.Ref }
-
-func (p *pod) ref() *history.Ref { return &p.Ref }
-
-func (o *owner) ref() *history.Ref { return &o.Ref }
-
-func (d *deployment) ref() *history.Ref { return &d.Ref }
-
-func (s *service) ref() *history.Ref { return &s.Ref }
-
-func (e *endpoints) ref() *history.Ref { return &e.Ref }
+type objectWithRef interface{ ObjectRef() *history.Ref }
 
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
-		into[uid] = *o.ref()
+		into[uid] = *o.ObjectRef()
 	}
 }
 
@@ -115,12 +106,12 @@ func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
-		if namespace == "" || o.ref().Namespace == namespace {
+		if namespace == "" || o.ObjectRef().Namespace == namespace {
 			uids = append(uids, uid)
 		}
 	}
 	slices.SortFunc(uids, func(a, b types.UID) int {
-		return strings.Compare(objects[a].ref().String(), objects[b].ref().String())
+		return strings.Compare(objects[a].ObjectRef().String(), objects[b].ObjectRef().String())
 	})
 	return uids
 }
@@ -158,16 +149,16 @@ func (state *objectSet) versionOf(name objectName) history.Version {
 	return 0
 }
 
-func (state *objectSet) podNamed(namespace, name string) *pod {
-	return state.pods[state.uidByName[objectName{podResource, namespace, name}]]
+func (state *objectSet) podNamed(namespace, name string) *objects.Pod {
+	return state.pods[state.uidByName[objectName{objects.PodResource, namespace, name}]]
 }
 
-func (state *objectSet) ownerNamed(resource, namespace, name string) *owner {
+func (state *objectSet) ownerNamed(resource, namespace, name string) *objects.Owner {
 	return state.owners[state.uidByName[objectName{resource, namespace, name}]]
 }
 
 // setPod adds a pod, or replaces its former version.
-func (state *objectSet) setPod(p *pod) {
+func (state *objectSet) setPod(p *objects.Pod) {
 	old := state.pods[p.UID]
 	if old != nil {
 		state.countPod(old, -1)
@@ -175,19 +166,19 @@ func (state *objectSet) setPod(p *pod) {
 	}
 	state.pods[p.UID] = p
 	state.uidByName[nameOf(p.Ref)] = p.UID
-	if p.orphan() {
+	if p.Orphan() {
 		insert(state.orphans, p.Namespace, p.UID, p)
 	} else {
-		insert(state.controlled, p.controller.UID, p.UID, p)
+		insert(state.controlled, p.Controller.UID, p.UID, p)
 	}
 	state.countPod(p, 1)
 	state.markServicesOf(old, p)
 	switch {
-	case old == nil && !p.orphan():
-		change := state.changedObjects[p.controller.UID]
+	case old == nil && !p.Orphan():
+		change := state.changedObjects[p.Controller.UID]
 		change.newPods = append(change.newPods, p.UID)
-		state.changedObjects[p.controller.UID] = change
-	case old != nil && old.active && !p.active:
+		state.changedObjects[p.Controller.UID] = change
+	case old != nil && old.Active && !p.Active:
 		state.noLongerActive = append(state.noLongerActive, p.UID)
 	}
 }
@@ -202,28 +193,28 @@ func (state *objectSet) removePod(uid types.UID) {
 	state.removeFromIndex(p)
 	delete(state.pods, uid)
 	delete(state.podAddresses, uid)
-	if p.active {
+	if p.Active {
 		state.noLongerActive = append(state.noLongerActive, uid)
 	}
 	state.removeName(p.Ref)
 }
 
-func (state *objectSet) removeFromIndex(p *pod) {
-	if p.orphan() {
+func (state *objectSet) removeFromIndex(p *objects.Pod) {
+	if p.Orphan() {
 		remove(state.orphans, p.Namespace, p.UID)
 	} else {
-		remove(state.controlled, p.controller.UID, p.UID)
+		remove(state.controlled, p.Controller.UID, p.UID)
 	}
 }
 
 // setOwner adds an owner, or replaces its former version.
-func (state *objectSet) setOwner(o *owner) {
+func (state *objectSet) setOwner(o *objects.Owner) {
 	old := state.owners[o.UID]
 	state.owners[o.UID] = o
 	state.uidByName[nameOf(o.Ref)] = o.UID
 	state.markChanged(o.UID, true)
 	state.indexReplicaSet(old, o)
-	if old != nil && old.selector.String() == o.selector.String() && old.template.labels.String() == o.template.labels.String() {
+	if old != nil && old.Selector.String() == o.Selector.String() && old.Template.Labels.String() == o.Template.Labels.String() {
 		return
 	}
 	counts := &podCounts{}
@@ -238,14 +229,14 @@ func (state *objectSet) setOwner(o *owner) {
 
 // indexReplicaSet updates the index by controller, and marks the old and the new
 // controller as changed.
-func (state *objectSet) indexReplicaSet(old, now *owner) {
-	if old != nil && old.controller.UID != "" {
-		state.markChanged(old.controller.UID, false)
-		remove(state.replicaSets, old.controller.UID, old.UID)
+func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
+	if old != nil && old.Controller.UID != "" {
+		state.markChanged(old.Controller.UID, false)
+		remove(state.replicaSets, old.Controller.UID, old.UID)
 	}
-	if now.controller.UID != "" {
-		state.markChanged(now.controller.UID, false)
-		insert(state.replicaSets, now.controller.UID, now.UID, now)
+	if now.Controller.UID != "" {
+		state.markChanged(now.Controller.UID, false)
+		insert(state.replicaSets, now.Controller.UID, now.UID, now)
 	}
 }
 
@@ -258,23 +249,23 @@ func (state *objectSet) removeOwner(uid types.UID) {
 	delete(state.owners, uid)
 	delete(state.podCounts, uid)
 	state.removeName(o.Ref)
-	if o.controller.UID != "" {
-		state.markChanged(o.controller.UID, false)
-		remove(state.replicaSets, o.controller.UID, uid)
+	if o.Controller.UID != "" {
+		state.markChanged(o.Controller.UID, false)
+		remove(state.replicaSets, o.Controller.UID, uid)
 	}
 }
 
 // countPod adds a pod to the counts, or subtracts it, and marks its owners as changed.
-func (state *objectSet) countPod(p *pod, sign int) {
-	if !p.orphan() {
-		state.markChanged(p.controller.UID, false)
-		if o := state.owners[p.controller.UID]; o != nil {
+func (state *objectSet) countPod(p *objects.Pod, sign int) {
+	if !p.Orphan() {
+		state.markChanged(p.Controller.UID, false)
+		if o := state.owners[p.Controller.UID]; o != nil {
 			state.podCounts[o.UID].add(o, p, sign)
 		}
 		return
 	}
 	for uid, o := range state.owners {
-		if o.Namespace == p.Namespace && o.selector.Matches(p.labels) {
+		if o.Namespace == p.Namespace && o.Selector.Matches(p.Labels) {
 			state.markChanged(uid, false)
 			state.podCounts[uid].add(o, p, sign)
 		}
@@ -294,21 +285,21 @@ func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	state.changedObjects[uid] = change
 }
 
-func (counts *podCounts) add(o *owner, p *pod, sign int) {
-	if p.terminating && !p.orphan() {
+func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
+	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign
 	}
-	if !p.active && !p.terminating {
+	if !p.Active && !p.Terminating {
 		return
 	}
-	matches := o.selector.Matches(p.labels)
-	if !p.active {
-		if matches && !p.ended && !p.orphan() {
+	matches := o.Selector.Matches(p.Labels)
+	if !p.Active {
+		if matches && !p.Ended && !p.Orphan() {
 			counts.terminatingReplicas += sign
 		}
 		return
 	}
-	if p.orphan() {
+	if p.Orphan() {
 		if matches {
 			counts.orphans += sign
 		}
@@ -319,10 +310,10 @@ func (counts *podCounts) add(o *owner, p *pod, sign int) {
 		return
 	}
 	counts.replicas += sign
-	if o.template.labels.Matches(p.labels) {
+	if o.Template.Labels.Matches(p.Labels) {
 		counts.fullyLabeled += sign
 	}
-	if p.ready {
+	if p.Ready {
 		counts.ready += sign
 	}
 }

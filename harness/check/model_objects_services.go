@@ -1,17 +1,22 @@
 package check
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
 
-func (state *objectSet) serviceNamed(name objectName) *service {
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+func (state *objectSet) serviceNamed(name objectName) *objects.Service {
 	return state.services[state.uidByName[name]]
 }
 
 // endpointsNamed returns the Endpoints of a Service.
-func (state *objectSet) endpointsNamed(service objectName) *endpoints {
-	return state.endpoints[state.uidByName[objectName{endpointsResource, service.namespace, service.name}]]
+func (state *objectSet) endpointsNamed(service objectName) *objects.Endpoints {
+	return state.endpoints[state.uidByName[objectName{objects.EndpointsResource, service.namespace, service.name}]]
 }
 
-func (state *objectSet) setService(s *service) {
+func (state *objectSet) setService(s *objects.Service) {
 	state.services[s.UID] = s
 	state.uidByName[nameOf(s.Ref)] = s.UID
 	delete(state.deletedServices, nameOf(s.Ref))
@@ -31,7 +36,7 @@ func (state *objectSet) removeService(uid types.UID) {
 	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
-func (state *objectSet) setEndpoints(e *endpoints) {
+func (state *objectSet) setEndpoints(e *objects.Endpoints) {
 	state.endpoints[e.UID] = e
 	state.uidByName[nameOf(e.Ref)] = e.UID
 	state.markServiceChanged(serviceName(e.Ref), false)
@@ -50,12 +55,12 @@ func (state *objectSet) removeEndpoints(uid types.UID) {
 
 // markServicesOf marks the Services whose selector matches the old or the new version of
 // a pod as changed.
-func (state *objectSet) markServicesOf(old, now *pod) {
+func (state *objectSet) markServicesOf(old, now *objects.Pod) {
 	for _, s := range state.services {
 		if s.Namespace != now.Namespace {
 			continue
 		}
-		if s.selector.Matches(now.labels) || old != nil && s.selector.Matches(old.labels) {
+		if s.Selector.Matches(now.Labels) || old != nil && s.Selector.Matches(old.Labels) {
 			state.markServiceChanged(nameOf(s.Ref), false)
 		}
 	}
@@ -65,4 +70,9 @@ func (state *objectSet) markServiceChanged(service objectName, objectChanged boo
 	change := state.changedServices[service]
 	change.objectChanged = change.objectChanged || objectChanged
 	state.changedServices[service] = change
+}
+
+// serviceName returns the name of the Service to which Endpoints belong.
+func serviceName(r history.Ref) objectName {
+	return objectName{objects.ServiceResource, r.Namespace, r.Name}
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // TestPodCounts requires that incremental counts equal counts of all objects.
@@ -38,40 +39,40 @@ func TestPodCounts(t *testing.T) {
 	})
 }
 
-func drawOwner(t *rapid.T, name *rapid.Generator[string]) *owner {
+func drawOwner(t *rapid.T, name *rapid.Generator[string]) *objects.Owner {
 	uid := name.Draw(t, "owner")
-	return &owner{
-		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, kind: &ownerKinds[0],
-		selector:         labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
-		replicaSetFields: replicaSetFields{template: &template{labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
+	return &objects.Owner{
+		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, Kind: &objects.OwnerKinds[0],
+		Selector:         labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
+		ReplicaSetFields: objects.ReplicaSetFields{Template: &objects.Template{Labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
 	}
 }
 
-func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *pod {
-	p := &pod{
-		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: string(uid), UID: uid},
-		labels: labels.Set{"app": name.Draw(t, "app"), "tier": name.Draw(t, "tier")},
-		active: rapid.Bool().Draw(t, "active"), ready: rapid.Bool().Draw(t, "ready"),
+func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *objects.Pod {
+	p := &objects.Pod{
+		Ref:    history.Ref{Resource: objects.PodResource, Namespace: namespace, Name: string(uid), UID: uid},
+		Labels: labels.Set{"app": name.Draw(t, "app"), "tier": name.Draw(t, "tier")},
+		Active: rapid.Bool().Draw(t, "active"), Ready: rapid.Bool().Draw(t, "ready"),
 	}
 	if rapid.Bool().Draw(t, "controlled") {
-		p.controller.UID = types.UID(name.Draw(t, "controller"))
+		p.Controller.UID = types.UID(name.Draw(t, "controller"))
 	}
 	return p
 }
 
-func recount(state *objectSet, o *owner) (counts podCounts) {
+func recount(state *objectSet, o *objects.Owner) (counts podCounts) {
 	for _, p := range state.pods {
-		matches := o.selector.Matches(p.labels)
+		matches := o.Selector.Matches(p.Labels)
 		switch {
-		case !p.active:
-		case p.controller.UID == o.UID:
+		case !p.Active:
+		case p.Controller.UID == o.UID:
 			counts.controlled++
 			if matches {
 				counts.replicas++
-				counts.fullyLabeled += intOf(o.template.labels.Matches(p.labels))
-				counts.ready += intOf(p.ready)
+				counts.fullyLabeled += intOf(o.Template.Labels.Matches(p.Labels))
+				counts.ready += intOf(p.Ready)
 			}
-		case p.orphan() && matches:
+		case p.Orphan() && matches:
 			counts.orphans++
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // Settled determines from the committed state whether a run has converged. Observe and
 // Pending may be called concurrently.
 type Settled struct {
 	mu        sync.Mutex
-	decoder   *decoder
+	decoder   *objects.Decoder
 	committed *objectSet
 	start     history.Start
 	at        time.Duration
@@ -25,7 +26,7 @@ type Settled struct {
 
 // NewSettled returns a Settled without any objects.
 func NewSettled() *Settled {
-	return &Settled{decoder: newDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
+	return &Settled{decoder: objects.NewDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
 }
 
 // Observe processes the next record. It retains only bodies of pods and Endpoints, which
