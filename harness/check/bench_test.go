@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // BenchmarkHistory checks histories of 10^4, 10^5 and 10^6 records from files, as
@@ -125,7 +126,7 @@ func longHistory(b *testing.B, records int) string {
 // churn lets a user scale an owner, and deletes two pods. Failed pods are deleted too, so
 // that the cluster keeps its size.
 func (s *cluster) churn() {
-	owners, pods := s.live(s.resource), s.live(podResource)
+	owners, pods := s.live(s.resource), s.live(objects.PodResource)
 	if s.random.IntN(4) == 0 {
 		s.scale(owners[s.random.IntN(len(owners))].UID, 30+s.random.IntN(40))
 	}

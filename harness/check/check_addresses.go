@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // addressesCheck looks at each create and update of Endpoints.
@@ -39,18 +40,18 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	view, state := c.process.view, c.serviceState
-	if view.reachedVersion[podResource] == 0 || view.reachedVersion[serviceResource] == 0 {
+	if view.reachedVersion[objects.PodResource] == 0 || view.reachedVersion[objects.ServiceResource] == 0 {
 		return
 	}
-	e := newEndpoints(r.Request.Object)
-	got, err := e.decodeAddresses()
+	e := objects.NewEndpoints(r.Request.Object)
+	got, err := e.Addresses()
 	if err != nil {
 		return // the API server rejects Endpoints that cannot be decoded
 	}
 	since := state.earliestDecision(e.Version)
 	wrong, expected := "", ""
 	for _, each := range keepSince(state.services, since) {
-		if s := each.value; s != nil && s.managed() {
+		if s := each.value; s != nil && s.Managed() {
 			if wrong, expected = view.podVersions.mismatch(s, e, got, since); wrong == "" {
 				checker.exercised++
 				return
@@ -61,49 +62,49 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 		return // orphan-endpoints checks whether the process may write them at all
 	}
 	checker.addViolation(func() Evidence {
-		ref := history.Ref{Resource: endpointsResource, Namespace: state.name.namespace, Name: state.name.name}
+		ref := history.Ref{Resource: objects.EndpointsResource, Namespace: state.name.namespace, Name: state.name.name}
 		return m.evidenceOf(&ref, fmt.Sprintf("%s wrote Endpoints %s/%s that %s", c.process.name, ref.Namespace, ref.Name, wrong), expected)
 	})
 }
 
 // mismatch returns how Endpoints differ from the Service, for every version of its pods
 // that was cached since a time. It returns "" if some versions match.
-func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, since time.Duration) (wrong, expected string) {
-	if want := s.expectedLabels(); !maps.Equal(e.labels, want) {
-		return fmt.Sprintf("have labels %v", map[string]string(e.labels)), fmt.Sprintf("labels %v, from the Service", want)
+func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
+	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
+		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, from the Service", want)
 	}
-	truncated := e.overCapacity == "truncated"
-	if n := got.count(); truncated != (n >= addressesMax) && (truncated || n > addressesMax) {
-		return fmt.Sprintf("list %d addresses and have annotation %s=%q", n, overCapacityAnnotation, e.overCapacity),
-			fmt.Sprintf("at most %d addresses, and the annotation only on truncated Endpoints", addressesMax)
+	truncated := e.OverCapacity == "truncated"
+	if n, _ := got.Size(); truncated != (n >= objects.AddressesMax) && (truncated || n > objects.AddressesMax) {
+		return fmt.Sprintf("list %d addresses and have annotation %s=%q", n, objects.OverCapacityAnnotation, e.OverCapacity),
+			fmt.Sprintf("at most %d addresses, and the annotation only on truncated Endpoints", objects.AddressesMax)
 	}
-	byPod := map[types.UID]addressSet{}
+	byPod := map[types.UID]objects.AddressSet{}
 	for p, ready := range got {
-		if byPod[p.uid] == nil {
-			byPod[p.uid] = addressSet{}
+		if byPod[p.UID] == nil {
+			byPod[p.UID] = objects.AddressSet{}
 		}
-		byPod[p.uid][p] = ready
+		byPod[p.UID][p] = ready
 	}
 	for uid, listed := range byPod {
 		if versions.byPod[uid] == nil {
-			return "list " + listed.String(), "only pods that were in its cache recently"
+			return "list " + describeAddresses(listed), "only pods that were in its cache recently"
 		}
 	}
 	first, ready := "", 0
 	for uid, cached := range versions.byPod {
 		listed := byPod[uid]
-		if truncated && s.readyInEach(keepSince(cached, since)) {
+		if truncated && readyInEach(s, keepSince(cached, since)) {
 			ready++
 		}
 		if truncated && len(listed) == 0 {
 			continue
 		}
-		if want, ok := s.someVersionLists(listed, keepSince(cached, since), truncated); !ok && (first == "" || podNameOf(cached) < first) {
+		if want, ok := someVersionLists(s, listed, keepSince(cached, since), truncated); !ok && (first == "" || podNameOf(cached) < first) {
 			first = podNameOf(cached)
-			wrong, expected = fmt.Sprintf("list %s for pod %s/%s", listed, s.Namespace, first), want.String()+", from the cached pod"
+			wrong, expected = fmt.Sprintf("list %s for pod %s/%s", describeAddresses(listed), s.Namespace, first), describeAddresses(want)+", from the cached pod"
 		}
 	}
-	if _, listed := got.size(); wrong == "" && listed < min(ready, addressesMax) {
+	if _, listed := got.Size(); wrong == "" && listed < min(ready, objects.AddressesMax) {
 		return fmt.Sprintf("list %d of %d ready addresses, and addresses that are not ready", listed, ready), "all ready addresses before addresses that are not ready"
 	}
 	return wrong, expected
@@ -111,13 +112,13 @@ func (versions *podVersions) mismatch(s *service, e *endpoints, got addressSet, 
 
 // readyInEach reports whether each of these versions of a pod gives the Service a ready
 // address.
-func (s *service) readyInEach(versions []cachedVersion[podVersion]) bool {
+func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
-		want := addressSet{}
-		if each.value.pod == nil || s.addAddresses(want, each.value) != nil {
+		want := objects.AddressSet{}
+		if each.value.Pod == nil || addAddresses(s, want, each.value) != nil {
 			return false
 		}
-		_, ready := want.size()
+		_, ready := want.Size()
 		return ready > 0
 	})
 }
@@ -125,7 +126,7 @@ func (s *service) readyInEach(versions []cachedVersion[podVersion]) bool {
 // podNameOf returns the name of the pod that the versions belong to.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
-		if each.value.pod != nil {
+		if each.value.Pod != nil {
 			return each.value.Name
 		}
 	}
@@ -137,17 +138,28 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 //
 // If part is true, some of the addresses are enough. If no version matches, it returns the
 // addresses of the latest version.
-func (s *service) someVersionLists(listed addressSet, versions []cachedVersion[podVersion], part bool) (want addressSet, ok bool) {
+func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
-		want = addressSet{}
-		if each.value.pod != nil {
-			if err := s.addAddresses(want, each.value); err != nil {
+		want = objects.AddressSet{}
+		if each.value.Pod != nil {
+			if err := addAddresses(s, want, each.value); err != nil {
 				return want, true
 			}
 		}
-		if maps.Equal(listed, want) || part && want.covers(listed) {
+		if maps.Equal(listed, want) || part && coversAddresses(want, listed) {
 			return want, true
 		}
 	}
 	return want, false
+}
+
+// coversAddresses reports whether the set contains every pair of another one, with the same
+// readiness.
+func coversAddresses(addresses, other objects.AddressSet) bool {
+	for p, ready := range other {
+		if found, ok := addresses[p]; !ok || found != ready {
+			return false
+		}
+	}
+	return true
 }

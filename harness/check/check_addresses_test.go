@@ -5,41 +5,42 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestAddresses(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
-	type objects struct{ service, one, two *history.Object }
+	type testObjects struct{ service, one, two *history.Object }
 	// setUp delivers a Service, a ready pod and a pod that is not ready, and waits.
-	setUp := func(h *historyBuilder) objects {
-		c := objects{service: h.service("web", nil)}
+	setUp := func(h *historyBuilder) testObjects {
+		c := testObjects{service: h.service("web", nil)}
 		c.one = h.podWithAddress(h.pod(nil, "web"), one, true, nil)
 		c.two = h.podWithAddress(h.pod(nil, "web"), two, false, nil)
 		h.wait(3 * time.Second)
 		return c
 	}
-	withService := func(build func(h *historyBuilder, c objects)) func(h *historyBuilder) {
+	withService := func(build func(h *historyBuilder, c testObjects)) func(h *historyBuilder) {
 		return func(h *historyBuilder) { build(h, setUp(h)) }
 	}
-	both := func(c objects) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
+	both := func(c testObjects) fields { return subset([]any{at(c.one, one)}, []any{at(c.two, two)}) }
 	runTestCases(t, "addresses", []testCase{
-		{name: "lists its pods as they are in the cache", want: Pass, build: withService(func(h *historyBuilder, c objects) { h.publish("web", both(c)).answered(201) })},
-		{name: "omits a pod", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists its pods as they are in the cache", want: Pass, build: withService(func(h *historyBuilder, c testObjects) { h.publish("web", both(c)).answered(201) })},
+		{name: "omits a pod", want: Fail, evidence: "list nothing for pod ns/web-2", build: withService(func(h *historyBuilder, c testObjects) {
 			h.publish("web", subset([]any{at(c.one, one)}, nil)).answered(201)
 		})},
-		{name: "lists a pod that is not ready as ready", want: Fail, evidence: "list ready 10.1.0.2:8080 (Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod that is not ready as ready", want: Fail, evidence: "list ready 10.1.0.2:8080 (Pod ns/web-2) for pod ns/web-2", build: withService(func(h *historyBuilder, c testObjects) {
 			h.publish("web", subset([]any{at(c.one, one), at(c.two, two)}, nil)).answered(201)
 		})},
-		{name: "lists a pod as not ready that became ready within the lag", want: Pass, build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod as not ready that became ready within the lag", want: Pass, build: withService(func(h *historyBuilder, c testObjects) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lists a pod as not ready that became ready long ago", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod as not ready that became ready long ago", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c testObjects) {
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lists a pod as not ready after another write was answered since it became ready", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod as not ready after another write was answered since it became ready", want: Fail, evidence: "for pod ns/web-2", build: withService(func(h *historyBuilder, c testObjects) {
 			ready := subset([]any{at(c.one, one), at(c.two, two)}, nil)
 			h.podWithAddress(c.two, two, true, nil)
 			for range 10 {
@@ -48,47 +49,47 @@ func TestAddresses(t *testing.T) {
 			}
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "client-go repeats a write that was decided before the pod became ready", want: Pass, build: withService(func(h *historyBuilder, c objects) {
+		{name: "client-go repeats a write that was decided before the pod became ready", want: Pass, build: withService(func(h *historyBuilder, c testObjects) {
 			h.publish("web", both(c)).deferred(503)
 			h.podWithAddress(c.two, two, true, nil)
 			h.wait(1500 * time.Millisecond)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lists a pod that has been terminating for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod that has been terminating for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c testObjects) {
 			h.deliver(h.terminate(c.one))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lists a pod that was deleted within the lag", want: Pass, build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod that was deleted within the lag", want: Pass, build: withService(func(h *historyBuilder, c testObjects) {
 			h.remove(c.one)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lists a pod that was deleted long ago", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod that was deleted long ago", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c testObjects) {
 			h.remove(c.one)
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lists a pod that was never in the cache", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lists a pod that was never in the cache", want: Fail, evidence: "list ready 10.1.0.9:8080", build: withService(func(h *historyBuilder, c testObjects) {
 			h.publish("web", subset([]any{at(c.one, one), at(h.pod(nil, "web"), "10.1.0.9")}, []any{at(c.two, two)})).answered(201)
 		})},
-		{name: "matches the Service's selector of a moment ago", want: Pass, build: withService(func(h *historyBuilder, c objects) {
+		{name: "matches the Service's selector of a moment ago", want: Pass, build: withService(func(h *historyBuilder, c testObjects) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "matches a selector that the Service has not had for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c objects) {
+		{name: "matches a selector that the Service has not had for long", want: Fail, evidence: "for pod ns/web-1", build: withService(func(h *historyBuilder, c testObjects) {
 			h.deliver(h.commit(history.Modified, edited(*c.service, "spec", fields{"selector": fields{"app": "other"}})))
 			h.wait(3 * time.Second)
 			h.publish("web", both(c)).answered(201)
 		})},
-		{name: "lacks the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c objects) {
+		{name: "lacks the Service's labels", want: Fail, evidence: "have labels", build: withService(func(h *historyBuilder, c testObjects) {
 			o := endpointsOf("web", both(c))
 			o.Labels = nil
-			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+			h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
-		{name: "two addresses with the annotation for truncated Endpoints", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c objects) {
+		{name: "two addresses with the annotation for truncated Endpoints", want: Fail, evidence: "over-capacity=\"truncated\"", build: withService(func(h *historyBuilder, c testObjects) {
 			o := endpointsOf("web", both(c))
-			o.Annotations = map[string]string{overCapacityAnnotation: "truncated"}
-			h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o}).answered(201)
+			o.Annotations = map[string]string{objects.OverCapacityAnnotation: "truncated"}
+			h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o}).answered(201)
 		})},
 	})
 }
@@ -104,7 +105,7 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 		h.commit(history.Modified, edited(fresh, "status", fields{
 			"podIP": two, "podIPs": []any{fields{"ip": two}}, "phase": "Running", "conditions": []any{condition("Ready", "True", "", 1)},
 		}))
-		h.list(podResource)
+		h.list(objects.PodResource)
 		return listed
 	}
 	runTestCases(t, "addresses", []testCase{
@@ -123,7 +124,7 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 func endpointsOf(name string, subsets ...any) history.Object {
 	return history.Object{
 		Ref:    history.Ref{Namespace: namespace, Name: name},
-		Labels: map[string]string{managedByLabel: managedBy},
+		Labels: map[string]string{objects.ManagedByLabel: objects.EndpointControllerName},
 		Body:   encoded(fields{"subsets": subsets}),
 	}
 }

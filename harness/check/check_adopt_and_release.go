@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // adoptAndReleaseCheck looks at each status write of a ReplicaSet or
@@ -54,7 +55,7 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	state, o := c.ownerState, c.ownerState.owner()
-	if o.terminating || state.selectorChanged {
+	if o.Terminating || state.selectorChanged {
 		return
 	}
 	checker.exercised++
@@ -67,8 +68,8 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 }
 
 // missingAction says whether a pod has to be adopted or released.
-func missingAction(p *pod) string {
-	if p.orphan() {
+func missingAction(p *objects.Pod) string {
+	if p.Orphan() {
 		return "adopt"
 	}
 	return "release"
@@ -90,15 +91,15 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 //
 // Due means that the owner has to adopt or release the pod. Without such a pod it returns
 // nil.
-func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *pod) {
+func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
 	if counts.orphans == 0 && counts.controlled == counts.replicas {
 		return nil
 	}
-	inspect := func(pods map[types.UID]*pod) {
+	inspect := func(pods map[types.UID]*objects.Pod) {
 		for uid, p := range pods {
-			if first != nil && first.Name <= p.Name || !o.toAdoptOrRelease(p) {
+			if first != nil && first.Name <= p.Name || !toAdoptOrRelease(o, p) {
 				continue
 			}
 			from := view.adoptableOrReleasableSince(uid, o)
@@ -114,11 +115,17 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 
 // adoptableOrReleasableSince returns since when the cached pod has been due for adoption
 // or release by the owner.
-func (v *view) adoptableOrReleasableSince(uid types.UID, o *owner) time.Duration {
+func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]
-	for i := len(states) - 1; i >= 0 && o.toAdoptOrRelease(states[i].value); i-- {
+	for i := len(states) - 1; i >= 0 && toAdoptOrRelease(o, states[i].value); i-- {
 		since = states[i].since
 	}
 	return since
+}
+
+// toAdoptOrRelease reports whether the owner must adopt or release the pod.
+func toAdoptOrRelease(o *objects.Owner, p *objects.Pod) bool {
+	return p.Active && (p.Orphan() && p.Namespace == o.Namespace || p.Controller.UID == o.UID) &&
+		p.Orphan() == o.Selector.Matches(p.Labels)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // retry makes n failing calls. The first pause is first, and each pause grows by factor.
@@ -105,7 +106,7 @@ func TestBackOff(t *testing.T) {
 
 func TestBackOffOfDeploymentsAndServices(t *testing.T) {
 	writeStatus := func(h *historyBuilder) {
-		h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web"}).answered(422)
+		h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Subresource: "status", Namespace: namespace, Name: "web"}).answered(422)
 	}
 	runTestCases(t, "back-off", []testCase{
 		{name: "retries a rejected Deployment status every 2 ms (mutant D20)", want: Fail, evidence: "Deployment ns/web: update deployments.apps status", build: func(h *historyBuilder) {

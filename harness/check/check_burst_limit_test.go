@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // deliveredReplicaSet creates a ReplicaSet named web and delivers it to the subject.
@@ -35,7 +36,7 @@ func TestBurstLimit(t *testing.T) {
 		{name: "a bookmark shows that the pods were created and deleted", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1200)
 			h.createAll(rs, 500)
-			h.bookmark(podResource, false)
+			h.bookmark(objects.PodResource, false)
 			h.createAll(rs, 500)
 		}},
 		{name: "a restarted process has no outstanding creates", want: Pass, build: func(h *historyBuilder) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // cacheSyncedCheck looks at each write for an object until the caches for that kind of
@@ -66,17 +67,17 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:
-		return []string{deploymentResource, replicaSetResource}
+		return []string{objects.DeploymentResource, objects.ReplicaSetResource}
 	case c.serviceState != nil:
-		return []string{serviceResource, podResource, endpointsResource}
+		return []string{objects.ServiceResource, objects.PodResource, objects.EndpointsResource}
 	case c.ownerState == nil:
 		return nil
 	}
 	o := c.ownerState.owner()
 	if o == nil {
-		return []string{podResource}
+		return []string{objects.PodResource}
 	}
-	return []string{o.Resource, podResource}
+	return []string{o.Resource, objects.PodResource}
 }
 
 // neverSynced reports whether the process has listed or watched a resource as a whole, and

@@ -24,9 +24,9 @@ func newConvergedChecker(s Settings) Checker {
 	backingOff := newBackingOffKeys()
 	return newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no ReplicaSet or ReplicationController",
-		changed: func(objects *objectSet) bool {
-			for uid := range objects.changedObjects {
-				if objects.owners[uid] != nil {
+		changed: func(state *objectSet) bool {
+			for uid := range state.changedObjects {
+				if state.owners[uid] != nil {
 					return true
 				}
 			}

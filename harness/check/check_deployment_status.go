@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // deploymentStatusCheck looks at each write of the status of a Deployment.
@@ -32,12 +33,12 @@ func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChec
 
 func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
-	if c == nil || c.rollout == nil || r.Request.Resource != deploymentResource || r.Request.Subresource != "status" || r.Request.Object == nil {
+	if c == nil || c.rollout == nil || r.Request.Resource != objects.DeploymentResource || r.Request.Subresource != "status" || r.Request.Object == nil {
 		return
 	}
-	from := recentlyDecoded[deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
-	written, err := m.decoder.decodeDeployment(r.Request.Object)
-	if from == nil || err != nil || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[replicaSetResource] == 0 {
+	from := objects.Cached[objects.Deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
+	written, err := m.decoder.DecodeDeployment(r.Request.Object)
+	if from == nil || err != nil || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[objects.ReplicaSetResource] == 0 {
 		return // the API server rejects a status that cannot be decoded
 	}
 	if c.rollout.deployments[0].value != from {
@@ -61,8 +62,8 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 // statusWrite is a write of the status of a Deployment.
 type statusWrite struct {
 	rollout          *rolloutState
-	from             *deployment // the version that the status was written from
-	written          *deployment
+	from             *objects.Deployment // the version that the status was written from
+	written          *objects.Deployment
 	start            time.Time // of the history
 	now              time.Time
 	processNow       time.Time // now, by the clock of the process
@@ -83,17 +84,17 @@ func (write *statusWrite) expect(ok bool, found, expected string) {
 }
 
 func (write *statusWrite) check() []mismatch {
-	before, after := &write.from.status, &write.written.status
-	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.generation,
+	before, after := &write.from.Status, &write.written.Status
+	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.Generation,
 		fmt.Sprintf("status.observedGeneration %d", after.ObservedGeneration),
-		fmt.Sprintf("%d (before the write) to %d (metadata.generation)", before.ObservedGeneration, write.from.generation))
-	if write.allStatesKnown && after.counts() != before.counts() {
+		fmt.Sprintf("%d (before the write) to %d (metadata.generation)", before.ObservedGeneration, write.from.Generation))
+	if write.allStatesKnown && statusCounts(after) != statusCounts(before) {
 		for _, field := range write.countBounds() {
 			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
 				rangeText(field.low, field.high)+" from its cached ReplicaSets")
 		}
 	}
-	if after.counts() != before.counts() || after.condition("Available") != before.condition("Available") {
+	if statusCounts(after) != statusCounts(before) || after.Condition(objects.AvailableCondition) != before.Condition(objects.AvailableCondition) {
 		write.checkAvailable()
 	}
 	write.checkReplicaFailure()
@@ -101,8 +102,8 @@ func (write *statusWrite) check() []mismatch {
 	return write.mismatches
 }
 
-// counts returns the counts of a status.
-func (s *deploymentStatus) counts() [5]int {
+// statusCounts returns the counts of a status.
+func statusCounts(s *objects.DeploymentStatus) [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
 
@@ -111,15 +112,15 @@ func (s *deploymentStatus) counts() [5]int {
 // The bounds combine the recent states of each ReplicaSet independently. One sync writes
 // ReplicaSets one after another, and reads some of them again in between.
 func (write *statusWrite) countBounds() []fieldBounds {
-	s := &write.written.status
+	s := &write.written.Status
 	specs := write.rollout.sumRange(specReplicas)
 	ready := write.rollout.sumRange(availableReplicas)
-	bounded := func(field string, count int, of func(*owner) int) fieldBounds {
+	bounded := func(field string, count int, of func(*objects.Owner) int) fieldBounds {
 		sum := write.rollout.sumRange(of)
 		return fieldBounds{field, count, sum.low, sum.high}
 	}
-	updated := func(set *owner) int {
-		if set.template.same(write.written.template) {
+	updated := func(set *objects.Owner) int {
+		if set.Template.Same(write.written.Template) {
 			return statusReplicas(set)
 		}
 		return 0
@@ -127,21 +128,21 @@ func (write *statusWrite) countBounds() []fieldBounds {
 	all := []fieldBounds{
 		bounded("replicas", s.Replicas, statusReplicas),
 		bounded("updatedReplicas", s.UpdatedReplicas, updated),
-		bounded("readyReplicas", s.ReadyReplicas, func(set *owner) int { return set.status.ReadyReplicas }),
+		bounded("readyReplicas", s.ReadyReplicas, func(set *objects.Owner) int { return set.Status.ReadyReplicas }),
 		bounded("availableReplicas", s.AvailableReplicas, availableReplicas),
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs.low-ready.high), max(0, specs.high-ready.low)},
 	}
-	if current, _ := write.written.splitByTemplate(write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
+	if current, _ := splitByTemplate(write.written, write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
 		all[1].low = 0 // only the oldest of them counts as updated
 	}
 	return all
 }
 
 // sumRange returns the bounds of a sum over the ReplicaSets in their recent states.
-func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
+func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 	each := map[string]valueRange{}
 	for i, state := range r.replicaSets {
-		for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
+		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
 			for _, set := range sets {
 				e, known := each[set.Name]
 				if !known && i > 0 {
@@ -170,27 +171,27 @@ func (r *rolloutState) sumRange(of func(*owner) int) (sum valueRange) {
 // progress must set the condition if a ReplicaSet had it all the time. Other syncs leave
 // the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
-	after := write.written.status.condition("ReplicaFailure")
-	if write.allStatesKnown && after.failure() && !write.from.status.condition("ReplicaFailure").failure() {
+	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
+	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
 		write.expect(slices.ContainsFunc(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
 			return slices.ContainsFunc(s.value.cached, hasReplicaFailure)
 		}),
 			"condition ReplicaFailure", "no condition ReplicaFailure, because none of its ReplicaSets has it")
 	}
 	if write.estimatesProgress() && write.rollout.ownershipClear(write.rollout.from, write.processNow.Sub(write.start)) && slices.ContainsFunc(write.rollout.replicaSets[0].value.cached, write.failsThroughout) {
-		write.expect(after.failure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.status.condition("Progressing").Reason),
+		write.expect(after.IsReplicaFailure(), fmt.Sprintf("condition Progressing (%s) without condition ReplicaFailure", write.written.Status.Condition(objects.ProgressingCondition).Reason),
 			"condition ReplicaFailure, because one of its ReplicaSets has it")
 	}
 }
 
-func hasReplicaFailure(set *owner) bool { return set.failing }
+func hasReplicaFailure(set *objects.Owner) bool { return set.Failing }
 
 // failsThroughout reports whether a ReplicaSet has the condition ReplicaFailure in every
 // cached version that the process may have acted on.
-func (write *statusWrite) failsThroughout(set *owner) bool {
-	in := func(sets []*owner) bool {
+func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
+	in := func(sets []*objects.Owner) bool {
 		found := findByName(sets, set.Name)
-		return found != nil && found.failing
+		return found != nil && found.Failing
 	}
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
@@ -200,44 +201,44 @@ func (write *statusWrite) failsThroughout(set *owner) bool {
 // Only such a sync looks at all ReplicaSets for failures. The states of the ReplicaSets at
 // that time must be known: the client may have delayed the write (client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
-	after := write.written.status.conditionWithTime("Progressing")
+	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
-	if after == write.from.status.conditionWithTime("Progressing") || after.LastUpdateTime.Before(earliest) || after.LastUpdateTime.After(write.processNow) {
+	if after == write.from.Status.ConditionWithTime(objects.ProgressingCondition) || after.LastUpdateTime.Before(earliest) || after.LastUpdateTime.After(write.processNow) {
 		return false
 	}
-	return after.Reason == replicaSetUpdated || after.Reason == newReplicaSetAvailable || after.Reason == deadlineExceeded
+	return after.Reason == objects.ReplicaSetUpdatedReason || after.Reason == objects.NewReplicaSetAvailableReason || after.Reason == objects.DeadlineExceededReason
 }
 
 // checkAvailable compares the condition Available with availableReplicas.
 func (write *statusWrite) checkAvailable() {
-	enough := write.written.status.AvailableReplicas >= write.written.minAvailable()
+	enough := write.written.Status.AvailableReplicas >= write.written.MinAvailable()
 	want := availability(enough)
-	after := write.written.status.condition("Available")
-	write.expect(after == want, fmt.Sprintf("condition Available=%s (%s) with status.availableReplicas %d", after.Status, after.Reason, write.written.status.AvailableReplicas),
-		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.minAvailable()))
+	after := write.written.Status.Condition(objects.AvailableCondition)
+	write.expect(after == want, fmt.Sprintf("condition Available=%s (%s) with status.availableReplicas %d", after.Status, after.Reason, write.written.Status.AvailableReplicas),
+		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.MinAvailable()))
 }
 
 // progressStatus maps each reason of the condition Progressing to its status.
 var progressStatus = map[string]string{
-	"NewReplicaSetCreated": "True",
-	"FoundNewReplicaSet":   "True",
-	replicaSetUpdated:      "True",
-	newReplicaSetAvailable: "True",
-	replicaSetCreateError:  "False",
-	deadlineExceeded:       "False",
-	deploymentPaused:       "Unknown",
-	deploymentResumed:      "Unknown",
+	"NewReplicaSetCreated":               "True",
+	"FoundNewReplicaSet":                 "True",
+	objects.ReplicaSetUpdatedReason:      "True",
+	objects.NewReplicaSetAvailableReason: "True",
+	objects.ReplicaSetCreateErrorReason:  "False",
+	objects.DeadlineExceededReason:       "False",
+	objects.DeploymentPausedReason:       "Unknown",
+	objects.DeploymentResumedReason:      "Unknown",
 }
 
 // checkProgressing checks the condition Progressing if the write changes it.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
-	before, after := write.from.status.conditionWithTime("Progressing"), write.written.status.conditionWithTime("Progressing")
-	if after == before || after == (deploymentConditionWithTime{}) {
+	before, after := write.from.Status.ConditionWithTime(objects.ProgressingCondition), write.written.Status.ConditionWithTime(objects.ProgressingCondition)
+	if after == before || after == (objects.ConditionWithTime{}) {
 		return
 	}
 	found := fmt.Sprintf("condition Progressing=%s (%s)", after.Status, after.Reason)
-	write.expect(write.written.deadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
+	write.expect(write.written.ProgressDeadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
 	status, valid := progressStatus[after.Reason]
 	write.expect(valid && status == after.Status, found, "a valid reason with its status")
 	if after.Reason != before.Reason {
@@ -245,16 +246,16 @@ func (write *statusWrite) checkProgressing() {
 			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "the time at which the reason changed")
 	}
 	switch after.Reason {
-	case newReplicaSetAvailable:
+	case objects.NewReplicaSetAvailableReason:
 		write.expect(write.complete(), found, "status.replicas, updatedReplicas and availableReplicas equal to spec.replicas")
-	case replicaSetUpdated:
+	case objects.ReplicaSetUpdatedReason:
 		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a count that shows progress since the last status")
-	case deadlineExceeded:
+	case objects.DeadlineExceededReason:
 		write.checkDeadline(found, before)
-	case deploymentPaused:
-		write.expect(write.written.paused, found, "this reason only while spec.paused is true")
-	case deploymentResumed:
-		write.expect(!write.written.paused && before.Reason == deploymentPaused, found, "this reason only after a pause")
+	case objects.DeploymentPausedReason:
+		write.expect(write.written.Paused, found, "this reason only while spec.paused is true")
+	case objects.DeploymentResumedReason:
+		write.expect(!write.written.Paused && before.Reason == objects.DeploymentPausedReason, found, "this reason only after a pause")
 	}
 }
 
@@ -263,12 +264,12 @@ func (write *statusWrite) checkProgressing() {
 // The deadline must have passed since the last progress. The rollout must be neither
 // paused nor complete, and must not have been complete before: it stays complete whatever
 // happens to its pods (no-deadline-after-completion).
-func (write *statusWrite) checkDeadline(found string, before deploymentConditionWithTime) {
-	due := before.LastUpdateTime.Add(write.written.deadline)
-	write.expect(before != deploymentConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
+func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
+	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
+	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
 		fmt.Sprintf("this reason only after %s", due.Format(time.TimeOnly)))
-	write.expect(before.Reason != newReplicaSetAvailable, found, "another reason first, because the last rollout was complete")
-	write.expect(!write.written.paused, found, "no deadline while spec.paused is true")
+	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "another reason first, because the last rollout was complete")
+	write.expect(!write.written.Paused, found, "no deadline while spec.paused is true")
 	write.expect(!write.complete(), found, "another reason, because the rollout is complete")
 	write.expect(!write.couldHaveScaled(), found, "progress, because the rolling update could have scaled a ReplicaSet")
 }
@@ -280,14 +281,14 @@ func (write *statusWrite) checkDeadline(found string, before deploymentCondition
 // for a long time before the write.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
-	if d.recreate || d.paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
+	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
 		return false
 	}
 	states := keepSince(write.rollout.replicaSets, at-2*lag)
 	return states[0].since <= at-2*lag && every(states, func(s cachedVersion[replicaSetsState]) bool {
-		return every([][]*owner{s.value.cached, s.value.withOwnWrites}, func(sets []*owner) bool {
-			current, old := d.splitByTemplate(sets)
-			return len(current) == 1 && !slices.ContainsFunc(old, hasExcessAvailable) && d.canRoll(sets, current[0], old)
+		return every([][]*objects.Owner{s.value.cached, s.value.withOwnWrites}, func(sets []*objects.Owner) bool {
+			current, old := splitByTemplate(d, sets)
+			return len(current) == 1 && !slices.ContainsFunc(old, hasExcessAvailable) && canRoll(d, sets, current[0], old)
 		})
 	})
 }
@@ -297,8 +298,8 @@ func (write *statusWrite) couldHaveScaled() bool {
 //
 // This happens when its pods cannot be deleted. The controller scales down no other
 // ReplicaSet meanwhile (undeletable-pods).
-func hasExcessAvailable(set *owner) bool {
-	return set.replicas > 0 && set.status.AvailableReplicas > set.replicas
+func hasExcessAvailable(set *objects.Owner) bool {
+	return set.Replicas > 0 && set.Status.AvailableReplicas > set.Replicas
 }
 
 // deadlineReportMax bounds the time from a deadline to the first status write that must
@@ -311,22 +312,22 @@ const deadlineReportMax = 3 * lag
 // before the deadline and has written no status since. For a terminating Deployment, the
 // controller writes only counts.
 func (write *statusWrite) checkOverdue() {
-	c := write.from.status.conditionWithTime("Progressing")
+	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
-	case "", deadlineExceeded, newReplicaSetAvailable, replicaSetCreateError, deploymentPaused:
+	case "", objects.DeadlineExceededReason, objects.NewReplicaSetAvailableReason, objects.ReplicaSetCreateErrorReason, objects.DeploymentPausedReason:
 		return
 	}
-	due := c.LastUpdateTime.Add(write.written.deadline)
+	due := c.LastUpdateTime.Add(write.written.ProgressDeadline)
 	late := write.processNow.Sub(due)
 	if write.rollout.statusWrittenAt >= write.rollout.cachedSince(write.from) {
 		return // a status written since then may already report it
 	}
-	if write.written.deadline == 0 || write.from.paused || write.from.terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
+	if write.written.ProgressDeadline == 0 || write.from.Paused || write.from.Terminating || write.earliestDecision.After(due) || late <= deadlineReportMax || write.rollout.mayBeDelayed(due.Sub(write.start)) {
 		return
 	}
-	write.expect(write.written.status.condition("Progressing").Reason == deadlineExceeded,
-		fmt.Sprintf("condition Progressing (%s) %s after the progress deadline of %s", write.written.status.condition("Progressing").Reason, seconds(late), write.written.deadline),
-		"reason "+deadlineExceeded)
+	write.expect(write.written.Status.Condition(objects.ProgressingCondition).Reason == objects.DeadlineExceededReason,
+		fmt.Sprintf("condition Progressing (%s) %s after the progress deadline of %s", write.written.Status.Condition(objects.ProgressingCondition).Reason, seconds(late), write.written.ProgressDeadline),
+		"reason "+objects.DeadlineExceededReason)
 }
 
 // mayBeDelayed reports whether the process may have had a reason not to report a missed
@@ -335,9 +336,9 @@ func (write *statusWrite) checkOverdue() {
 // Such a reason is a call for the Deployment that failed or took long since then, or a
 // scaling event, which a sync handles first.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
-	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*deployment]) bool {
+	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
 		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
-			return d.value.scalingPending(s.value.cached) || d.value.scalingPending(s.value.withOwnWrites)
+			return scalingPending(d.value, s.value.cached) || scalingPending(d.value, s.value.withOwnWrites)
 		})
 	})
 }
@@ -345,7 +346,7 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 // cachedSince returns since when a version of the Deployment has been in the cache.
 //
 // It returns 0 if that time is no longer recorded.
-func (r *rolloutState) cachedSince(version *deployment) time.Duration {
+func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {
 			return d.since
@@ -356,14 +357,14 @@ func (r *rolloutState) cachedSince(version *deployment) time.Duration {
 
 // complete reports whether the written counts say that the rollout is complete.
 func (write *statusWrite) complete() bool {
-	s, replicas := &write.written.status, write.written.replicas
+	s, replicas := &write.written.Status, write.written.Replicas
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
 // progressed reports whether the written counts show progress since the version that the
 // status was written from.
 func (write *statusWrite) progressed() bool {
-	before, after := &write.from.status, &write.written.status
+	before, after := &write.from.Status, &write.written.Status
 	return after.UpdatedReplicas > before.UpdatedReplicas ||
 		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		after.ReadyReplicas > before.ReadyReplicas ||

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // overdue delivers a rollout without progress that has missed its deadline.
@@ -19,7 +20,7 @@ func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *histo
 	h.rollTo("web", "v2")
 	h.deliver(h.revise("web", "spec", fields{"progressDeadlineSeconds": 4}))
 	h.wait(5*time.Second - h.at)
-	d := h.revise("web", "status", progressing(sums(12, 6, 7, 5), true, replicaSetUpdated, 5))
+	d := h.revise("web", "status", progressing(sums(12, 6, 7, 5), true, objects.ReplicaSetUpdatedReason, 5))
 	h.deliver(d)
 	h.wait(since)
 	return d
@@ -44,30 +45,30 @@ func TestDeadlineInFavorOfController(t *testing.T) {
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "a missed deadline is not reported, without a reason", want: Fail, evidence: "after the progress deadline of 4s", build: func(h *historyBuilder) {
 			d := overdue(h, halfway, [2]int{6, 2}, 10*time.Second)
-			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 15)).answered(200)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 15)).answered(200)
 		}},
 		{name: "a missed deadline of a terminating Deployment is not reported", want: Pass, build: func(h *historyBuilder) {
 			overdue(h, halfway, [2]int{6, 2}, 2*time.Second)
 			h.deliver(h.terminate(h.find("web")))
 			h.wait(8 * time.Second)
-			h.writeDeploymentStatus(h.find("web"), progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 5)).answered(200)
+			h.writeDeploymentStatus(h.find("web"), progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 5)).answered(200)
 		}},
 		{name: "the last status reported the deadline, and is not in the cache yet", want: Pass, build: func(h *historyBuilder) {
 			d := overdue(h, halfway, [2]int{6, 2}, 5*time.Second)
-			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), false, deadlineExceeded, 10)).answered(200)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), false, objects.DeadlineExceededReason, 10)).answered(200)
 			h.wait(3 * time.Second)
-			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 13)).answered(409)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 13)).answered(409)
 		}},
 		{name: "a call of the same sync took longer than the deadline", want: Pass, build: func(h *historyBuilder) {
 			d := overdue(h, halfway, [2]int{6, 2}, 3*time.Second)
 			step := h.resize(h.find("web-v1"), 6)
 			h.wait(6 * time.Second)
 			step.answered(200)
-			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, replicaSetUpdated, 14)).answered(200)
+			h.writeDeploymentStatus(d, progressing(sums(12, 6, 8, 4), true, objects.ReplicaSetUpdatedReason, 14)).answered(200)
 		}},
 		{name: "old pods that cannot be deleted block the rollout (undeletable-pods)", want: Pass, build: func(h *historyBuilder) {
 			d := overdue(h, [2]int{4, 6}, [2]int{8, 8}, 10*time.Second)
-			h.writeDeploymentStatus(d, progressing(sums(12, 8, 14, 0), false, deadlineExceeded, 15)).answered(200)
+			h.writeDeploymentStatus(d, progressing(sums(12, 8, 14, 0), false, objects.DeadlineExceededReason, 15)).answered(200)
 		}},
 	})
 }
@@ -249,49 +250,49 @@ func TestFailurePassedOn(t *testing.T) {
 	}
 	writes := func(h *historyBuilder, d *history.Object, reason string, others ...any) {
 		all := []any{condition("Available", "True", "MinimumReplicasAvailable", 5), condition("Progressing", progressStatus[reason], reason, 9)}
-		if reason == replicaSetUpdated {
-			all[1] = condition("Progressing", "True", replicaSetUpdated, 5) // unchanged
+		if reason == objects.ReplicaSetUpdatedReason {
+			all[1] = condition("Progressing", "True", objects.ReplicaSetUpdatedReason, 5) // unchanged
 		}
 		h.writeDeploymentStatus(d, fields{"conditions": append(all, others...)}).answered(200)
 	}
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "deadline missed, and ReplicaFailure of the new ReplicaSet reported", want: Pass, build: func(h *historyBuilder) {
-			writes(h, stuck(h, "web-v2"), deadlineExceeded, failure)
+			writes(h, stuck(h, "web-v2"), objects.DeadlineExceededReason, failure)
 		}},
 		{name: "deadline missed, and ReplicaFailure of the new ReplicaSet not reported", want: Fail, evidence: "(ProgressDeadlineExceeded) without condition ReplicaFailure", build: func(h *historyBuilder) {
-			writes(h, stuck(h, "web-v2"), deadlineExceeded)
+			writes(h, stuck(h, "web-v2"), objects.DeadlineExceededReason)
 		}},
 		{name: "deadline missed, and ReplicaFailure of the old ReplicaSet not reported", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
-			writes(h, stuck(h, "web-v1"), deadlineExceeded)
+			writes(h, stuck(h, "web-v1"), objects.DeadlineExceededReason)
 		}},
 		{name: "deadline missed, and no ReplicaSet has ReplicaFailure", want: Pass, build: func(h *historyBuilder) {
-			writes(h, stuck(h), deadlineExceeded)
+			writes(h, stuck(h), objects.DeadlineExceededReason)
 		}},
 		{name: "deadline missed, and ReplicaFailure began long before the write", want: Fail, evidence: "without condition ReplicaFailure", build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.wait(-3500 * time.Millisecond)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			h.wait(3500 * time.Millisecond)
-			writes(h, d, deadlineExceeded)
+			writes(h, d, objects.DeadlineExceededReason)
 		}},
 		{name: "deadline missed, and ReplicaFailure began a moment ago", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
-			writes(h, d, deadlineExceeded)
+			writes(h, d, objects.DeadlineExceededReason)
 		}},
 		{name: "deadline missed, and ReplicaFailure began while the write was in flight", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h)
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{failure}}))
 			h.wait(4 * time.Second)
-			writes(h, d, deadlineExceeded)
+			writes(h, d, objects.DeadlineExceededReason)
 		}},
 		{name: "deadline missed, and ReplicaFailure has gone", want: Pass, build: func(h *historyBuilder) {
 			d := stuck(h, "web-v2")
 			h.deliver(h.revise("web-v2", "status", fields{"conditions": []any{}}))
-			writes(h, d, deadlineExceeded)
+			writes(h, d, objects.DeadlineExceededReason)
 		}},
 		{name: "a sync that updates only counts", want: Pass, build: func(h *historyBuilder) {
-			writes(h, stuck(h, "web-v2"), replicaSetUpdated)
+			writes(h, stuck(h, "web-v2"), objects.ReplicaSetUpdatedReason)
 		}},
 	})
 }
@@ -319,56 +320,56 @@ func TestProgress(t *testing.T) {
 	}
 	runTestCases(t, "deployment-status", []testCase{
 		{name: "ProgressDeadlineExceeded after the deadline", want: Pass, build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
-			writes(h, "False", deadlineExceeded, 602)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			writes(h, "False", objects.DeadlineExceededReason, 602)
 		}},
 		{name: "ProgressDeadlineExceeded before the deadline (mutant D10)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
-			writes(h, "False", deadlineExceeded, 590)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			writes(h, "False", objects.DeadlineExceededReason, 590)
 		}},
 		{name: "ProgressDeadlineExceeded counted from the end of the last rollout (mutant D10, no-deadline-after-completion)", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			deliver(h, newReplicaSetAvailable, 9)
-			writes(h, "False", deadlineExceeded, 602)
+			deliver(h, objects.NewReplicaSetAvailableReason, 9)
+			writes(h, "False", objects.DeadlineExceededReason, 602)
 		}},
 		{name: "ProgressDeadlineExceeded while paused", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
-			writes(h, "False", deadlineExceeded, 602)
+			writes(h, "False", objects.DeadlineExceededReason, 602)
 		}},
 		{name: "ProgressDeadlineExceeded for a complete rollout", want: Fail, evidence: "Progressing=False (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 10)
-			writes(h, "False", deadlineExceeded, 602)
+			deliver(h, objects.ReplicaSetUpdatedReason, 10)
+			writes(h, "False", objects.DeadlineExceededReason, 602)
 		}},
 		{name: "NewReplicaSetAvailable for a complete rollout", want: Pass, build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 10)
-			writes(h, "True", newReplicaSetAvailable, 10)
+			deliver(h, objects.ReplicaSetUpdatedReason, 10)
+			writes(h, "True", objects.NewReplicaSetAvailableReason, 10)
 		}},
 		{name: "NewReplicaSetAvailable for an incomplete rollout", want: Fail, evidence: "Progressing=True (NewReplicaSetAvailable)", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
-			writes(h, "True", newReplicaSetAvailable, 10)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			writes(h, "True", objects.NewReplicaSetAvailableReason, 10)
 		}},
 		{name: "a new lastUpdateTime without progress", want: Fail, evidence: "Progressing=True (ReplicaSetUpdated) with a new lastUpdateTime", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
-			writes(h, "True", replicaSetUpdated, 10)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			writes(h, "True", objects.ReplicaSetUpdatedReason, 10)
 		}},
 		{name: "a reason with the wrong status", want: Fail, evidence: "Progressing=True (ProgressDeadlineExceeded)", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
-			writes(h, "True", deadlineExceeded, 602)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			writes(h, "True", objects.DeadlineExceededReason, 602)
 		}},
 		{name: "paused and resumed", want: Pass, build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
 			h.deliver(h.revise("web", "spec", fields{"paused": true}))
-			writes(h, "Unknown", deploymentPaused, 10)
-			h.deliver(h.revise("web", "status", fields{"conditions": []any{condition("Progressing", "Unknown", deploymentPaused, 10)}}))
+			writes(h, "Unknown", objects.DeploymentPausedReason, 10)
+			h.deliver(h.revise("web", "status", fields{"conditions": []any{condition("Progressing", "Unknown", objects.DeploymentPausedReason, 10)}}))
 			h.deliver(h.revise("web", "spec", fields{"paused": false}))
-			writes(h, "Unknown", deploymentResumed, 20)
+			writes(h, "Unknown", objects.DeploymentResumedReason, 20)
 		}},
 		{name: "resumed without a pause", want: Fail, evidence: "Progressing=Unknown (DeploymentResumed)", build: func(h *historyBuilder) {
-			deliver(h, replicaSetUpdated, 9)
-			writes(h, "Unknown", deploymentResumed, 20)
+			deliver(h, objects.ReplicaSetUpdatedReason, 9)
+			writes(h, "Unknown", objects.DeploymentResumedReason, 20)
 		}},
 		{name: "a new reason with the lastUpdateTime of the old one", want: Fail, evidence: "with lastUpdateTime", build: func(h *historyBuilder) {
-			deliver(h, newReplicaSetAvailable, 9)
+			deliver(h, objects.NewReplicaSetAvailableReason, 9)
 			h.at = 100 * time.Second
 			h.deliver(h.revise("web", "status", nil))
 			h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{

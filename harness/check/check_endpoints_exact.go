@@ -29,10 +29,10 @@ func newEndpointsExactChecker(s Settings) Checker {
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no Service with a selector",
-		changed:    func(objects *objectSet) bool { return len(objects.changedServices) > 0 },
+		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
 		all: func(m *Model, namespace string) []types.UID {
-			objects := m.committed
-			return slices.DeleteFunc(sortedByName(objects.services, namespace), func(uid types.UID) bool { return !objects.services[uid].managed() })
+			state := m.committed
+			return slices.DeleteFunc(sortedByName(state.services, namespace), func(uid types.UID) bool { return !state.services[uid].Managed() })
 		},
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			s := m.committed.services[uid]

@@ -76,7 +76,7 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 // countDiffers reports whether the number of cached pods differs from spec.replicas.
 func (state *ownerState) countDiffers() bool {
 	o := state.owner()
-	return o != nil && !o.terminating && o.replicas != state.podCounts.replicas
+	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
 // decide adds the calls that the cache justifies, if the process can take a decision now.

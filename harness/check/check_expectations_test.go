@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // withExcessObserved delivers a ReplicationController with three replicas and an
@@ -199,14 +200,14 @@ func TestExpectations(t *testing.T) {
 			h.deliver(h.scale("web", 2))
 			h.delete(pods[0]).answered(200)
 			h.commit(history.Deleted, *pods[0])
-			h.list(podResource)
+			h.list(objects.PodResource)
 			h.deliver(h.scale("web", 3))
 			h.create(rs)
 		}},
 		{name: "a streaming list is incomplete", want: Fail, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.createAll(rs, 1)
-			h.watch(podResource, "sendInitialEvents=true")
+			h.watch(objects.PodResource, "sendInitialEvents=true")
 			h.deliver(pods...)
 			h.deliver(h.scale("web", 2))
 			h.create(rs)
@@ -214,9 +215,9 @@ func TestExpectations(t *testing.T) {
 		{name: "a streaming list is complete", want: notFailed, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pods := h.createAll(rs, 1)
-			h.watch(podResource, "sendInitialEvents=true")
+			h.watch(objects.PodResource, "sendInitialEvents=true")
 			h.deliver(pods...)
-			h.bookmark(podResource, true)
+			h.bookmark(objects.PodResource, true)
 			h.deliver(h.scale("web", 2))
 			h.create(rs)
 		}},

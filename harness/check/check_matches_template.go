@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // matchesTemplateCheck looks at each create of a pod or of a ReplicaSet of a Deployment.
@@ -37,7 +38,7 @@ type createdObject struct {
 	owner    history.Ref
 	kind     string // kind of the owner
 	object   *history.Object
-	decoder  *decoder
+	decoder  *objects.Decoder
 	allowed  []desiredContent // by the versions of the owner in the cache, latest last
 	// compare returns how the object differs from the desired content, "" if it does not.
 	compare func(*createdObject, desiredContent) string
@@ -45,7 +46,7 @@ type createdObject struct {
 
 // desiredContent is the content that one version of an owner asks for.
 type desiredContent struct {
-	*template
+	*objects.Template
 	annotations map[string]string // of a ReplicaSet
 }
 
@@ -58,18 +59,18 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	switch {
 	case c.verb == callCreatePod && c.ownerState.owner() != nil:
 		o := c.ownerState.owner()
-		created.kindName, created.owner, created.kind = "pod", o.Ref, o.kind.name
+		created.kindName, created.owner, created.kind = "pod", o.Ref, o.Kind.Name
 		for _, each := range c.ownerState.templates {
-			created.allowed = append(created.allowed, desiredContent{template: each})
+			created.allowed = append(created.allowed, desiredContent{Template: each})
 		}
 		created.compare = (*createdObject).podMismatch
 	case c.scaling != nil && c.scaling.creates && len(c.rollout.deployments) > 0:
 		for _, each := range c.rollout.deployments {
-			created.allowed = append(created.allowed, desiredContent{each.value.template, each.value.annotations})
+			created.allowed = append(created.allowed, desiredContent{each.value.Template, each.value.Annotations})
 			created.owner = each.value.Ref
 		}
-		created.kindName, created.kind, created.compare = "ReplicaSet", deploymentKind, (*createdObject).replicaSetMismatch
-	case r.Request.Resource == podResource && c.verb != callCreatePod:
+		created.kindName, created.kind, created.compare = "ReplicaSet", objects.DeploymentKind, (*createdObject).replicaSetMismatch
+	case r.Request.Resource == objects.PodResource && c.verb != callCreatePod:
 		checker.reportUncontrolled(m, c, r.Request)
 		return
 	default:
@@ -131,50 +132,50 @@ const longestName = 253
 
 // podMismatch returns how a pod differs from a template (contract ReplicaSet 11).
 func (created *createdObject) podMismatch(desired desiredContent) string {
-	pod, want := created.object, desired.pods
+	pod, want := created.object, desired.Content
 	containers := containersOf(pod)
 	switch {
 	case pod.GenerateName != created.owner.Name+"-" && len(created.owner.Name) < longestName:
 		return fmt.Sprintf("with generateName %q, not %q", pod.GenerateName, created.owner.Name+"-")
-	case !maps.Equal(pod.Labels, want.labels):
-		return fmt.Sprintf("with labels %v, not %v", pod.Labels, want.labels)
-	case !maps.Equal(pod.Annotations, want.annotations):
-		return fmt.Sprintf("with annotations %v, not %v", pod.Annotations, want.annotations)
-	case !slices.Equal(pod.Finalizers, want.finalizers):
-		return fmt.Sprintf("with finalizers %v, not %v", pod.Finalizers, want.finalizers)
-	case !slices.Equal(containers, want.containers):
-		return fmt.Sprintf("with containers %v, not %v", containers, want.containers)
+	case !maps.Equal(pod.Labels, want.Labels):
+		return fmt.Sprintf("with labels %v, not %v", pod.Labels, want.Labels)
+	case !maps.Equal(pod.Annotations, want.Annotations):
+		return fmt.Sprintf("with annotations %v, not %v", pod.Annotations, want.Annotations)
+	case !slices.Equal(pod.Finalizers, want.Finalizers):
+		return fmt.Sprintf("with finalizers %v, not %v", pod.Finalizers, want.Finalizers)
+	case !slices.Equal(containers, want.Containers):
+		return fmt.Sprintf("with containers %v, not %v", containers, want.Containers)
 	}
 	return ""
 }
 
-func containersOf(pod *history.Object) []container {
+func containersOf(pod *history.Object) []objects.Container {
 	var body struct {
-		Spec struct{ Containers []container }
+		Spec struct{ Containers []objects.Container }
 	}
-	_ = unmarshalSome(pod.Body, &body) // the API server rejects a body that cannot be decoded
+	_ = objects.Unmarshal(pod.Body, &body) // the API server rejects a body that cannot be decoded
 	return body.Spec.Containers
 }
 
 // replicaSetMismatch returns how a ReplicaSet differs from a Deployment's template and
 // annotations (contract Deployment 3, 19).
 func (created *createdObject) replicaSetMismatch(desired desiredContent) string {
-	set, err := created.decoder.decodeOwner(kindByResource(replicaSetResource), created.object)
+	set, err := created.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), created.object)
 	if err != nil {
 		return ""
 	}
-	hash := set.labels[hashLabel]
-	selected, _ := set.selector.RequiresExactMatch(hashLabel)
-	_, applied := created.object.Annotations[lastAppliedAnnotation]
+	hash := set.Labels[objects.PodTemplateHashLabel]
+	selected, _ := set.Selector.RequiresExactMatch(objects.PodTemplateHashLabel)
+	_, applied := created.object.Annotations[objects.LastAppliedAnnotation]
 	switch {
-	case !set.template.same(desired.template):
-		return fmt.Sprintf("with template %s, not %s", set.template.text, desired.text)
-	case !maps.Equal(set.annotations, desired.annotations):
-		return fmt.Sprintf("with annotations %v from its Deployment, not %v", set.annotations, desired.annotations)
+	case !set.Template.Same(desired.Template):
+		return fmt.Sprintf("with template %s, not %s", set.Template.Text, desired.Text)
+	case !maps.Equal(set.Annotations, desired.annotations):
+		return fmt.Sprintf("with annotations %v from its Deployment, not %v", set.Annotations, desired.annotations)
 	case applied:
-		return "with annotation " + lastAppliedAnnotation
-	case hash == "" || set.template.hash != hash || selected != hash:
-		return fmt.Sprintf("with label %s=%q, but its template has the label value %q and its selector %q", hashLabel, hash, set.template.hash, selected)
+		return "with annotation " + objects.LastAppliedAnnotation
+	case hash == "" || set.Template.Hash != hash || selected != hash:
+		return fmt.Sprintf("with label %s=%q, but its template has the label value %q and its selector %q", objects.PodTemplateHashLabel, hash, set.Template.Hash, selected)
 	case !strings.HasPrefix(created.object.Name, created.owner.Name+"-"):
 		return fmt.Sprintf("with name %q, not %s-<hash>", created.object.Name, created.owner.Name)
 	}

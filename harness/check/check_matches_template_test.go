@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestMatchesTemplateOfPods(t *testing.T) {
@@ -26,7 +27,7 @@ func TestMatchesTemplateOfPods(t *testing.T) {
 		}
 	}
 	creates := func(h *historyBuilder, o history.Object) {
-		h.request(history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &o})
+		h.request(history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &o})
 	}
 	// except creates the right pod with one change.
 	except := func(change func(*history.Object)) func(*historyBuilder) {
@@ -73,14 +74,14 @@ func TestMatchesTemplateOfReplicaSets(t *testing.T) {
 	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			d := *h.deployment("web", 10, nil)
-			d.Annotations = map[string]string{"team": "paint", lastAppliedAnnotation: "{}", revisionAnnotation: "7"}
+			d.Annotations = map[string]string{"team": "paint", objects.LastAppliedAnnotation: "{}", objects.RevisionAnnotation: "7"}
 			h.deliver(h.commit(history.Modified, d))
 			h.wait(3 * time.Second)
 			o := newReplicaSetOf("web", "v1", 10, 10)
 			o.Annotations["team"] = "paint"
 			o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
 			change(&o)
-			h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
+			h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 		}
 	}
 	runTestCases(t, "matches-template", []testCase{
@@ -88,9 +89,9 @@ func TestMatchesTemplateOfReplicaSets(t *testing.T) {
 		{name: "another template", want: Fail, evidence: "with template", build: except(func(o *history.Object) {
 			o.Body = newReplicaSetOf("web", "v2", 10, 10).Body
 		})},
-		{name: "without pod-template-hash", want: Fail, evidence: `with label pod-template-hash=""`, build: except(func(o *history.Object) { delete(o.Labels, hashLabel) })},
+		{name: "without pod-template-hash", want: Fail, evidence: `with label pod-template-hash=""`, build: except(func(o *history.Object) { delete(o.Labels, objects.PodTemplateHashLabel) })},
 		{name: "another pod-template-hash than its pods", want: Fail, evidence: `with label pod-template-hash="v7", but its template has the label value "v1"`, build: except(func(o *history.Object) {
-			o.Labels[hashLabel] = "v7"
+			o.Labels[objects.PodTemplateHashLabel] = "v7"
 		})},
 		{name: "without an annotation of its Deployment", want: Fail, evidence: "with annotations map[] from its Deployment, not map[team:paint]", build: except(func(o *history.Object) {
 			delete(o.Annotations, "team")
@@ -99,7 +100,7 @@ func TestMatchesTemplateOfReplicaSets(t *testing.T) {
 			o.Annotations["a"] = "b"
 		})},
 		{name: "with kubectl's last-applied-configuration", want: Fail, evidence: "with annotation kubectl.kubernetes.io/last-applied-configuration", build: except(func(o *history.Object) {
-			o.Annotations[lastAppliedAnnotation] = "{}"
+			o.Annotations[objects.LastAppliedAnnotation] = "{}"
 		})},
 		{name: "name of another Deployment", want: Fail, evidence: `with name "db-v1"`, build: except(func(o *history.Object) { o.Name = "db-v1" })},
 	})

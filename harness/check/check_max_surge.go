@@ -36,7 +36,7 @@ func (checker *maxSurgeChecker) Observe(m *Model, _ *history.Record) {
 	checker.exercised++
 	limit, lowest := 0, math.MaxInt
 	for _, d := range s.deployments {
-		limit = max(limit, d.maxPods())
+		limit = max(limit, d.MaxPods())
 	}
 	for _, sets := range s.replicaSetStates {
 		lowest = min(lowest, sumOf(sets, specReplicas)-s.replicasBefore(sets)+s.to)

@@ -40,7 +40,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	highest := math.MinInt
 	for _, sets := range s.replicaSetStates {
 		set := findByName(sets, s.name)
-		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.replicas) {
+		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.Replicas) {
 			return // it removes no available pod
 		}
 		highest = max(highest, sumOf(sets, availableReplicas)-availableReplicas(set)+min(availableReplicas(set), s.to))
@@ -48,7 +48,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	checker.exercised++
 	limit := math.MaxInt
 	for _, d := range s.deployments {
-		limit = min(limit, d.minAvailable())
+		limit = min(limit, d.MinAvailable())
 	}
 	if highest >= limit {
 		return

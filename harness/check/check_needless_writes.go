@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // needlessWritesCheck looks at each answered update of an object other than a pod.
@@ -106,7 +107,7 @@ func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessW
 }
 
 // deployment returns the Deployment that the call was for, nil if there is none.
-func (answered *answeredCall) deployment() *deployment {
+func (answered *answeredCall) deployment() *objects.Deployment {
 	if answered.rollout == nil {
 		return nil
 	}

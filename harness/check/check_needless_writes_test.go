@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestNeedlessWrites(t *testing.T) {
@@ -25,7 +26,7 @@ func TestNeedlessWrites(t *testing.T) {
 			ip := fmt.Sprintf("10.1.%d.%d", i/256, i%256)
 			addresses = append(addresses, at(h.podWithAddress(h.pod(nil, "web"), ip, true, nil), ip))
 		}
-		now := h.endpoints("web", subset(addresses[:min(pods, addressesMax)], nil))
+		now := h.endpoints("web", subset(addresses[:min(pods, objects.AddressesMax)], nil))
 		h.wait(3 * time.Second)
 		for i := range n {
 			next := *now
@@ -37,7 +38,7 @@ func TestNeedlessWrites(t *testing.T) {
 				labeled.Labels = map[string]string{"n": n}
 				h.deliver(h.commit(history.Modified, labeled))
 			}
-			step := h.request(history.Request{Verb: "update", Resource: endpointsResource, Namespace: namespace, Name: "web", Object: &next})
+			step := h.request(history.Request{Verb: "update", Resource: objects.EndpointsResource, Namespace: namespace, Name: "web", Object: &next})
 			now = h.commit(history.Modified, next)
 			step.made = now
 			step.answered(200)
@@ -92,7 +93,7 @@ func TestNeedlessWrites(t *testing.T) {
 			d := h.deployment("web", 10, nil)
 			for range 20 {
 				h.createReplicaSet("web", "v1", 10).answered(403)
-				step := h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
+				step := h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
 				step.made = d
 				step.answered(200)
 			}
@@ -100,7 +101,7 @@ func TestNeedlessWrites(t *testing.T) {
 		{name: "6 updates of a Deployment change nothing", want: Fail, evidence: "sent 6 updates of deployments.apps ns/web", build: func(h *historyBuilder) {
 			d := h.deployment("web", 10, nil)
 			for range 6 {
-				step := h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
+				step := h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: d})
 				step.made = d
 				step.answered(200)
 			}
@@ -125,7 +126,7 @@ func TestNeedlessWrites(t *testing.T) {
 			})
 		}},
 		{name: "repeats truncated Endpoints (truncated-endpoints)", want: Pass, build: func(h *historyBuilder) {
-			republishes(h, 20, addressesMax+1, func(o *history.Object) { o.Annotations[overCapacityAnnotation] = "truncated" })
+			republishes(h, 20, objects.AddressesMax+1, func(o *history.Object) { o.Annotations[objects.OverCapacityAnnotation] = "truncated" })
 		}},
 	})
 }

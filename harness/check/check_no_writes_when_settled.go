@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // noWritesWhenSettledCheck looks at each write after the run reported convergence.
@@ -65,11 +66,11 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 // truncated reports whether a write updates truncated Endpoints, which upstream writes
 // again in each sync.
 func truncated(m *Model, r *history.Request) bool {
-	if r.Resource != endpointsResource || r.Verb != "update" {
+	if r.Resource != objects.EndpointsResource || r.Verb != "update" {
 		return false
 	}
-	e := m.committed.endpointsNamed(objectName{serviceResource, r.Namespace, r.Name})
-	return e != nil && e.overCapacity != ""
+	e := m.committed.endpointsNamed(objectName{objects.ServiceResource, r.Namespace, r.Name})
+	return e != nil && e.OverCapacity != ""
 }
 
 func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) {

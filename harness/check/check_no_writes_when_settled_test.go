@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestNoWritesWhenSettled(t *testing.T) {
@@ -65,7 +66,7 @@ func TestNoWritesWhenSettledOfEndpoints(t *testing.T) {
 	rewritten := func(capacity string) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
 			h.service("web", fields{"selector": fields{"app": "nobody"}})
-			h.annotate(h.endpoints("web"), overCapacityAnnotation, capacity)
+			h.annotate(h.endpoints("web"), objects.OverCapacityAnnotation, capacity)
 			h.phase(history.PhaseSettle)
 			h.phase(history.PhaseQuiet)
 			h.wait(1500 * time.Millisecond)

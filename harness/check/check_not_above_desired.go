@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // notAboveDesiredCheck looks at each create of a pod.
@@ -83,7 +84,7 @@ func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState,
 			Records:  append(seqs[:min(len(seqs), evidenceMax)], m.seq),
 		}
 	}
-	if o := state.owner(); o != nil && o.kind.name == controllerKind {
+	if o := state.owner(); o != nil && o.Kind.Name == objects.ReplicationControllerKind {
 		checker.addKnownViolation(latePods, describe)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestNotAboveDesired(t *testing.T) {
@@ -34,7 +35,7 @@ func TestNotAboveDesired(t *testing.T) {
 				h.commit(history.Deleted, *p)
 			}
 			h.wait(5 * time.Minute)
-			h.list(podResource)
+			h.list(objects.PodResource)
 			h.createAll(rs, 3)
 		}},
 		{name: "creates pods again that failed, observed late", want: Pass, build: func(h *historyBuilder) {

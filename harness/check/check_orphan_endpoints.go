@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // orphanEndpointsCheck looks at each write of Endpoints, and at Endpoints without a
@@ -45,7 +46,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 	}
 	checker.convergenceChecker = newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no Endpoints without a Service",
-		changed:    func(objects *objectSet) bool { return len(objects.changedServices) > 0 },
+		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
 		all:        checker.orphans,
 		pending:    checker.pending,
 	})
@@ -56,7 +57,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []types.UID {
 	return slices.DeleteFunc(sortedByName(m.committed.endpoints, namespace), func(uid types.UID) bool {
 		e := m.committed.endpoints[uid]
-		if e.leaderElection || e.terminating || m.committed.serviceNamed(serviceName(e.Ref)) != nil {
+		if e.LeaderElection || e.Terminating || m.committed.serviceNamed(serviceName(e.Ref)) != nil {
 			return true
 		}
 		_, all := checker.pending(m, uid)
@@ -86,7 +87,7 @@ func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*histor
 }
 
 func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
-	if r.Commit != nil && r.Commit.Object.Resource == endpointsResource {
+	if r.Commit != nil && r.Commit.Object.Resource == objects.EndpointsResource {
 		uid := r.Commit.Object.UID
 		if _, exists := checker.createdAt[uid]; !exists {
 			checker.createdAt[uid] = m.processTime
@@ -95,7 +96,7 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 			delete(checker.createdAt, uid)
 		}
 	}
-	if r.Commit != nil && r.Commit.Object.Resource == serviceResource {
+	if r.Commit != nil && r.Commit.Object.Resource == objects.ServiceResource {
 		checker.recordService(m, r.Commit)
 	}
 	for _, event := range m.events {
@@ -105,7 +106,7 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 			checker.exercised++
 		}
 	}
-	if c := m.sent; c != nil && c.serviceState != nil && c.process.view.reachedVersion[serviceResource] > 0 {
+	if c := m.sent; c != nil && c.serviceState != nil && c.process.view.reachedVersion[objects.ServiceResource] > 0 {
 		checker.checkWrite(m, c, r.Request.Verb)
 	}
 	checker.convergenceChecker.Observe(m, r)
@@ -130,7 +131,7 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
-	return c.serviceState.service.now == neverSeen && exists && s != nil && s.managed() &&
+	return c.serviceState.service.now == neverSeen && exists && s != nil && s.Managed() &&
 		m.now-since > c.process.batchTime && !c.process.clientMayRetry(m.processTime) && m.pauses[c.process.name] == nil
 }
 
@@ -161,7 +162,7 @@ func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, 
 }
 
 func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
-	ref := history.Ref{Resource: endpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
+	ref := history.Ref{Resource: objects.EndpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{
 		Summary:  fmt.Sprintf("%s sent %s %s, %s", c.process.name, verb, ref, problem),
 		Expected: expected,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestOrphanEndpoints(t *testing.T) {
@@ -58,7 +59,7 @@ func TestOrphanEndpoints(t *testing.T) {
 			e := h.endpoints("lock")
 			h.restart("subject-1")
 			o := *e
-			o.Annotations = map[string]string{leaderAnnotation: "{}"}
+			o.Annotations = map[string]string{objects.LeaderAnnotation: "{}"}
 			h.deliver(h.commit(history.Modified, o))
 			h.writeEndpoints("delete", "lock").answered(200)
 			settled(h)

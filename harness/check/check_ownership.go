@@ -72,7 +72,7 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
 		return
 	}
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.hasManagedOwner() }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {
 		checker.report(m, c, "deleted", "", "deletes only of pods that a ReplicaSet or ReplicationController controls")
 	}
 }
@@ -84,12 +84,12 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 // terminating.
 func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
-	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.controller.UID == c.ownershipChange.owner {
+	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.Controller.UID == c.ownershipChange.owner {
 		return // the write changes nothing, by the latest cached version
 	}
 	o := c.ownerState.owner()
 	free := func(s cachedPodState) bool {
-		return s.pod.orphan() && s.pod.active && (o == nil || c.ownerState.selectorChanged || o.selector.Matches(s.pod.labels))
+		return s.pod.Orphan() && s.pod.Active && (o == nil || c.ownerState.selectorChanged || o.Selector.Matches(s.pod.Labels))
 	}
 	if !c.anyCachedState(free) {
 		checker.report(m, c, "adopted", "", "adoption only of active pods that match and have no controller")
@@ -107,7 +107,7 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 // longer matched in some cached version.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.hasManagedOwner() }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {
 		checker.report(m, c, "wrote to", "", "writes only to pods that a ReplicaSet or ReplicationController controls")
 		return
 	}
@@ -115,7 +115,7 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 		return
 	}
 	o := c.ownerState.owner()
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.controller.UID == o.UID && !o.selector.Matches(s.pod.labels) }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.Controller.UID == o.UID && !o.Selector.Matches(s.pod.Labels) }) {
 		checker.report(m, c, "released", fmt.Sprintf(" from %s", o), "release only of pods that the selector does not match")
 	}
 }
@@ -123,8 +123,8 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expected string) {
 	checker.addViolation(func() Evidence {
 		controller := "no controller"
-		if !c.pod.orphan() {
-			controller = fmt.Sprintf("controller %s %s", c.pod.controller.Kind, c.pod.controller.Name)
+		if !c.pod.Orphan() {
+			controller = fmt.Sprintf("controller %s %s", c.pod.Controller.Kind, c.pod.Controller.Name)
 		}
 		return Evidence{
 			Summary:  fmt.Sprintf("%s %s %s%s; in its cache the pod has %s", c.process.name, verb, podName(c.pod), detail, controller),

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // proportionalScalingCheck looks at each successful change of spec.replicas of a
@@ -50,14 +51,14 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	checker.exercised++
 	if older := s.olderToGoFirst(); older != nil {
 		checker.addViolation(func() Evidence {
-			return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which removes available pods, while the older ReplicaSet %s has spec.replicas %d", s.name, s.to, older.Name, older.replicas),
+			return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s down to %d, which removes available pods, while the older ReplicaSet %s has spec.replicas %d", s.name, s.to, older.Name, older.Replicas),
 				"the oldest ReplicaSet scaled to 0 first")
 		})
 		return
 	}
 	for _, d := range s.deployments {
 		for _, sets := range s.replicaSetStates {
-			if set := findByName(sets, s.name); set == nil || d.allowedSizes(sets, set).holds(s.to) {
+			if set := findByName(sets, s.name); set == nil || allowedSizesOf(d, sets, set).holds(s.to) {
 				return
 			}
 		}
@@ -65,7 +66,7 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	checker.addViolation(func() Evidence {
 		d, sets := s.deployments[len(s.deployments)-1], s.replicaSetStates[len(s.replicaSetStates)-1]
 		set := findByName(sets, s.name)
-		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s from %d to %d", s.name, set.replicas, s.to), d.allowedSizes(sets, set).String())
+		return s.evidence(m, fmt.Sprintf("scaled ReplicaSet %s from %d to %d", s.name, set.Replicas, s.to), allowedSizesOf(d, sets, set).String())
 	})
 }
 
@@ -75,20 +76,20 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 // It returns nil if some cached version justifies the scale-down. Pods that are not
 // available may go first, whatever the age of their ReplicaSet. The order of two
 // ReplicaSets with the same creation second is unknown.
-func (s *scaling) olderToGoFirst() (older *owner) {
+func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
 	}
-	old := func(set *owner) bool {
-		return every(s.deployments, func(d *deployment) bool { return !d.template.same(set.template) })
+	old := func(set *objects.Owner) bool {
+		return every(s.deployments, func(d *objects.Deployment) bool { return !d.Template.Same(set.Template) })
 	}
 	for _, sets := range s.replicaSetStates {
 		set := findByName(sets, s.name)
-		if set == nil || !old(set) || s.to >= min(availableReplicas(set), set.replicas) {
+		if set == nil || !old(set) || s.to >= min(availableReplicas(set), set.Replicas) {
 			return nil
 		}
-		first := slices.IndexFunc(sets, func(other *owner) bool {
-			return other.replicas > 0 && other.created.Before(set.created) && old(other)
+		first := slices.IndexFunc(sets, func(other *objects.Owner) bool {
+			return other.Replicas > 0 && other.Created.Before(set.Created) && old(other)
 		})
 		if first < 0 {
 			return nil
@@ -111,43 +112,43 @@ func (s allowedSizes) String() string {
 	return fmt.Sprintf("%s replicas, or %d (unchanged)", rangeText(s.low, s.high), s.now)
 }
 
-// allowedSizes returns the sizes that a ReplicaSet of the Deployment may get.
-func (d *deployment) allowedSizes(sets []*owner, set *owner) allowedSizes {
-	current := oldestOf(sets, d.template)
+// allowedSizesOf returns the sizes that a ReplicaSet of the Deployment may get.
+func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.Owner) allowedSizes {
+	current := oldestOf(sets, d.Template)
 	switch {
-	case d.terminating:
-		return allowedSizes{set.replicas, set.replicas, set.replicas}
-	case d.paused || d.scalingPending(sets):
-		return d.scaledSizes(sets, set, current)
+	case d.Terminating:
+		return allowedSizes{set.Replicas, set.Replicas, set.Replicas}
+	case d.Paused || scalingPending(d, sets):
+		return scaledSizes(d, sets, set, current)
 	case set == current:
-		return allowedSizes{set.replicas, min(set.replicas, d.replicas), d.replicas}
-	case d.recreate:
-		return allowedSizes{set.replicas, 0, 0}
+		return allowedSizes{set.Replicas, min(set.Replicas, d.Replicas), d.Replicas}
+	case d.Recreate:
+		return allowedSizes{set.Replicas, 0, 0}
 	default:
-		return allowedSizes{set.replicas, 0, set.replicas}
+		return allowedSizes{set.Replicas, 0, set.Replicas}
 	}
 }
 
 // scaledSizes returns the allowed sizes while the Deployment is paused or being scaled.
-func (d *deployment) scaledSizes(sets []*owner, set, current *owner) allowedSizes {
-	var active []*owner
+func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *objects.Owner) allowedSizes {
+	var active []*objects.Owner
 	for _, other := range sets {
-		if other.replicas > 0 {
+		if other.Replicas > 0 {
 			active = append(active, other)
 		}
 	}
 	single := len(active) == 0 || len(active) == 1 && active[0] == set
 	switch {
 	case single:
-		return allowedSizes{set.replicas, d.replicas, d.replicas}
-	case set.replicas == 0 || len(active) == 1:
+		return allowedSizes{set.Replicas, d.Replicas, d.Replicas}
+	case set.Replicas == 0 || len(active) == 1:
 		return allowedSizes{0, 0, 0}
-	case current != nil && current.replicas == d.replicas && availableReplicas(current) >= d.replicas && set != current:
-		return allowedSizes{set.replicas, 0, d.proportionalSizes(active, set).high}
-	case d.recreate:
-		return allowedSizes{set.replicas, set.replicas, set.replicas}
+	case current != nil && current.Replicas == d.Replicas && availableReplicas(current) >= d.Replicas && set != current:
+		return allowedSizes{set.Replicas, 0, proportionalSizes(d, active, set).high}
+	case d.Recreate:
+		return allowedSizes{set.Replicas, set.Replicas, set.Replicas}
 	}
-	return d.proportionalSizes(active, set)
+	return proportionalSizes(d, active, set)
 }
 
 // proportionalSizes returns the allowed sizes of one of several active ReplicaSets.
@@ -155,24 +156,24 @@ func (d *deployment) scaledSizes(sets []*owner, set, current *owner) allowedSize
 // If the exact size is not certain, the ReplicaSet may get any size between its current
 // size and its share. The largest may also get the rest that the shares of the others
 // leave. Rounding depends on the order, so the rest may differ by one for each ReplicaSet.
-func (d *deployment) proportionalSizes(active []*owner, set *owner) allowedSizes {
-	most := d.maxPods()
-	if d.replicas == 0 {
+func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
+	most := d.MaxPods()
+	if d.Replicas == 0 {
 		most = 0
 	}
-	if to, certain := d.exactSize(active, set, most); certain {
-		return allowedSizes{set.replicas, to, to}
+	if to, certain := exactSize(d, active, set, most); certain {
+		return allowedSizes{set.Replicas, to, to}
 	}
-	share := d.proportionalShare(set, most)
-	result := allowedSizes{set.replicas, min(set.replicas, share), max(set.replicas, share)}
-	if every(active, func(other *owner) bool { return other.replicas <= set.replicas }) {
+	share := proportionalShare(d, set, most)
+	result := allowedSizes{set.Replicas, min(set.Replicas, share), max(set.Replicas, share)}
+	if every(active, func(other *objects.Owner) bool { return other.Replicas <= set.Replicas }) {
 		missing := most - sumOf(active, specReplicas)
-		if d.sharesConflict(active, missing) {
-			return allowedSizes{set.replicas, 0, math.MaxInt32}
+		if sharesConflict(d, active, missing) {
+			return allowedSizes{set.Replicas, 0, math.MaxInt32}
 		}
-		left := missing - sumOf(active, func(other *owner) int { return d.proportionalShare(other, most) - other.replicas }) + share - set.replicas
-		result.low = max(0, min(result.low, set.replicas+max(missing, left-len(active))))
-		result.high = max(result.high, set.replicas+min(missing, left+len(active)))
+		left := missing - sumOf(active, func(other *objects.Owner) int { return proportionalShare(d, other, most) - other.Replicas }) + share - set.Replicas
+		result.low = max(0, min(result.low, set.Replicas+max(missing, left-len(active))))
+		result.high = max(result.high, set.Replicas+min(missing, left+len(active)))
 	}
 	return result
 }
@@ -183,15 +184,15 @@ func (d *deployment) proportionalSizes(active []*owner, set *owner) allowedSizes
 // first one also gets the rest. The size is certain only if all have the max-replicas
 // annotation, all shares go in one direction, the order is strict, and the first has
 // enough replicas to lose.
-func (d *deployment) exactSize(active []*owner, set *owner, most int) (to int, certain bool) {
+func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
-	if !strict || d.sharesConflict(active, missing) || !every(active, func(other *owner) bool { return other.maxReplicas > 0 }) {
+	if !strict || sharesConflict(d, active, missing) || !every(active, func(other *objects.Owner) bool { return other.MaxReplicas > 0 }) {
 		return 0, false
 	}
 	first := 0
 	for i, other := range ordered {
-		gain := d.proportionalShare(other, most) - other.replicas
+		gain := proportionalShare(d, other, most) - other.Replicas
 		if missing < 0 {
 			gain = min(max(gain, missing), 0)
 		} else {
@@ -199,10 +200,10 @@ func (d *deployment) exactSize(active []*owner, set *owner, most int) (to int, c
 		}
 		missing -= gain
 		if i == 0 {
-			first = other.replicas + gain
+			first = other.Replicas + gain
 		}
 		if other == set {
-			to = other.replicas + gain
+			to = other.Replicas + gain
 		}
 	}
 	if set == ordered[0] {
@@ -215,13 +216,13 @@ func (d *deployment) exactSize(active []*owner, set *owner, most int) (to int, c
 //
 // The largest comes first. Of equals, the newest comes first on scale-up, the oldest on
 // scale-down. The order is strict unless two of one size have the same creation second.
-func sortForScaling(active []*owner, growing bool) (ordered []*owner, strict bool) {
-	order := func(a, b *owner) int {
-		age := a.created.Compare(b.created)
+func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.Owner, strict bool) {
+	order := func(a, b *objects.Owner) int {
+		age := a.Created.Compare(b.Created)
 		if growing {
 			age = -age
 		}
-		return cmp.Or(cmp.Compare(b.replicas, a.replicas), age)
+		return cmp.Or(cmp.Compare(b.Replicas, a.Replicas), age)
 	}
 	ordered = slices.SortedFunc(slices.Values(active), order)
 	for i := 1; i < len(ordered); i++ {
@@ -234,23 +235,23 @@ func sortForScaling(active []*owner, growing bool) (ordered []*owner, strict boo
 
 // proportionalShare returns the share of a ReplicaSet. most is the new total of all
 // ReplicaSets.
-func (d *deployment) proportionalShare(set *owner, most int) int {
-	before := set.maxReplicas
+func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
+	before := set.MaxReplicas
 	if before <= 0 { // without the max-replicas annotation
-		before = d.status.Replicas
+		before = d.Status.Replicas
 	}
 	if before <= 0 {
-		return set.replicas
+		return set.Replicas
 	}
-	return int(math.Round(float64(set.replicas) * float64(most) / float64(before)))
+	return int(math.Round(float64(set.Replicas) * float64(most) / float64(before)))
 }
 
 // sharesConflict reports whether the shares of the ReplicaSets go in different directions.
 //
 // That happens if some were last scaled for a total above the new total, and some for one
 // below it.
-func (d *deployment) sharesConflict(active []*owner, missing int) bool {
-	return !every(active, func(set *owner) bool {
-		return missing >= 0 && set.maxReplicas <= d.maxPods() || missing <= 0 && set.maxReplicas >= d.maxPods()
+func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
+	return !every(active, func(set *objects.Owner) bool {
+		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()
 	})
 }

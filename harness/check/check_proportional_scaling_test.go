@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestProportionalScaling(t *testing.T) {
@@ -16,7 +17,7 @@ func TestProportionalScaling(t *testing.T) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
 			o := h.replicaSetOf("web", version, replicas, replicas)
-			o.Annotations[maxReplicasAnnotation] = "12"
+			o.Annotations[objects.MaxReplicasAnnotation] = "12"
 			h.deliver(h.commit(history.Modified, *o))
 		}
 		h.rollTo("web", "v2")
@@ -108,7 +109,7 @@ func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most
 	o := *h.replicaSetOf("web", version, replicas, replicas)
 	o.Created = time.Unix(1e9+int64(second), 0)
 	o.Annotations = maps.Clone(o.Annotations)
-	o.Annotations[maxReplicasAnnotation] = strconv.Itoa(most)
+	o.Annotations[objects.MaxReplicasAnnotation] = strconv.Itoa(most)
 	h.deliver(h.commit(history.Modified, o))
 }
 
@@ -200,7 +201,7 @@ func TestProportionalShares(t *testing.T) {
 func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Object {
 	o := *h.scale(name, replicas)
 	o.Annotations = maps.Clone(o.Annotations)
-	o.Annotations[maxReplicasAnnotation] = strconv.Itoa(most)
+	o.Annotations[objects.MaxReplicasAnnotation] = strconv.Itoa(most)
 	return h.commit(history.Modified, o)
 }
 
@@ -260,7 +261,7 @@ func TestOldestReplicaSetFirst(t *testing.T) {
 			for _, name := range []string{"web-v1", "web-v2"} {
 				o := *h.find(name)
 				o.Annotations = maps.Clone(o.Annotations)
-				o.Annotations[desiredReplicasAnnotation] = "3"
+				o.Annotations[objects.DesiredReplicasAnnotation] = "3"
 				h.deliver(h.commit(history.Modified, o))
 			}
 			h.rollTo("web", "v2")

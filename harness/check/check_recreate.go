@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // recreateCheck looks at each create or scale-up of the new ReplicaSet of a Deployment
@@ -33,14 +34,14 @@ func (checker *recreateChecker) Observe(m *Model, _ *history.Record) {
 	if s == nil || s.template == nil || s.to == 0 || !s.scalesUp() || s.mayBePending() {
 		return
 	}
-	if !every(s.deployments, func(d *deployment) bool { return d.recreate && d.template.same(s.template) }) {
+	if !every(s.deployments, func(d *objects.Deployment) bool { return d.Recreate && d.Template.Same(s.template) }) {
 		return
 	}
 	view := s.rollout.process.view
-	var old []*owner
+	var old []*objects.Owner
 	for _, set := range s.replicaSetStates[len(s.replicaSetStates)-1] {
-		always := every(s.replicaSetStates, func(sets []*owner) bool { return findByName(sets, set.Name) != nil })
-		if always && !set.template.same(s.template) {
+		always := every(s.replicaSetStates, func(sets []*objects.Owner) bool { return findByName(sets, set.Name) != nil })
+		if always && !set.Template.Same(s.template) {
 			old = append(old, set)
 		}
 	}
@@ -48,7 +49,7 @@ func (checker *recreateChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.exercised++
-	running := view.firstPod(old, func(p *pod) bool { return view.firstCachedAt[p.UID] <= s.rollout.from-lag })
+	running := view.firstPod(old, func(p *objects.Pod) bool { return view.firstCachedAt[p.UID] <= s.rollout.from-lag })
 	if running == nil {
 		return
 	}

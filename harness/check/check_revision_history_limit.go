@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // revisionHistoryLimitCheck looks at each delete of a ReplicaSet of a Deployment.
@@ -26,18 +27,18 @@ func newRevisionHistoryLimitChecker(Settings) Checker { return &revisionHistoryL
 
 func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
-	if c == nil || c.rollout == nil || r.Request.Resource != replicaSetResource || r.Request.Verb != "delete" {
+	if c == nil || c.rollout == nil || r.Request.Resource != objects.ReplicaSetResource || r.Request.Verb != "delete" {
 		return
 	}
-	if len(c.rollout.deployments) == 0 || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[replicaSetResource] == 0 {
+	if len(c.rollout.deployments) == 0 || len(c.rollout.replicaSets) == 0 || c.process.view.reachedVersion[objects.ReplicaSetResource] == 0 {
 		return
 	}
 	checker.exercised++
 	reason := ""
 	for _, d := range c.rollout.deployments {
 		for _, state := range c.rollout.replicaSets {
-			for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
-				if reason = d.value.reasonToKeep(sets, r.Request.Name); reason == "" {
+			for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
+				if reason = reasonToKeep(d.value, sets, r.Request.Name); reason == "" {
 					return
 				}
 			}
@@ -51,20 +52,20 @@ func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record)
 }
 
 // reasonToKeep returns why a ReplicaSet must not be deleted, "" if it may be.
-func (d *deployment) reasonToKeep(sets []*owner, name string) string {
-	set, current := findByName(sets, name), oldestOf(sets, d.template)
+func reasonToKeep(d *objects.Deployment, sets []*objects.Owner, name string) string {
+	set, current := findByName(sets, name), oldestOf(sets, d.Template)
 	switch {
 	case set == nil:
 		return "it is not in the cache"
 	case set == current:
 		return "it is the new ReplicaSet"
-	case set.replicas != 0 || set.status.Replicas != 0:
-		return fmt.Sprintf("it has spec.replicas %d and status.replicas %d", set.replicas, set.status.Replicas)
-	case set.generation > set.status.ObservedGeneration:
+	case set.Replicas != 0 || set.Status.Replicas != 0:
+		return fmt.Sprintf("it has spec.replicas %d and status.replicas %d", set.Replicas, set.Status.Replicas)
+	case set.Generation > set.Status.ObservedGeneration:
 		return "its status.observedGeneration is behind its generation"
-	case d.terminating:
+	case d.Terminating:
 		return "the Deployment is terminating"
-	case !d.paused && !d.rolloutEnded(sets, current):
+	case !d.Paused && !rolloutEnded(d, sets, current):
 		return "the rollout is not complete"
 	}
 	older, old := 0, 0
@@ -73,12 +74,12 @@ func (d *deployment) reasonToKeep(sets []*owner, name string) string {
 			continue
 		}
 		old++
-		if other.revision < set.revision {
+		if other.Revision < set.Revision {
 			older++
 		}
 	}
-	if older >= old-d.historyLimit {
-		return fmt.Sprintf("%d of %d old ReplicaSets have a lower revision, revisionHistoryLimit is %d", older, old, d.historyLimit)
+	if older >= old-d.RevisionHistoryLimit {
+		return fmt.Sprintf("%d of %d old ReplicaSets have a lower revision, revisionHistoryLimit is %d", older, old, d.RevisionHistoryLimit)
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // revisionsCheck looks at each create and update of a ReplicaSet of a Deployment, and at
@@ -43,7 +44,7 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	switch {
-	case r.Request.Resource == deploymentResource:
+	case r.Request.Resource == objects.DeploymentResource:
 		checker.checkCollisionCount(m, r.Request)
 	case r.Request.Verb == "create":
 		checker.checkCreate(m, r.Request)
@@ -59,18 +60,18 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	if cached == nil {
 		return
 	}
-	from := recentlyDecoded[owner](m.decoder, cached.UID, r.Object.Version)
-	if from == nil || from.revision == 0 {
+	from := objects.Cached[objects.Owner](m.decoder, cached.UID, r.Object.Version)
+	if from == nil || from.Revision == 0 {
 		return
 	}
 	checker.exercised++
-	to := wholeNumber(r.Object.Annotations[revisionAnnotation], 0)
-	if to >= from.revision {
+	to := objects.WholeNumber(r.Object.Annotations[objects.RevisionAnnotation], 0)
+	if to >= from.Revision {
 		return
 	}
 	checker.addViolation(func() Evidence {
-		return m.evidenceOf(&cached.Ref, fmt.Sprintf("%s: %s changed its revision from %d to %d", cached, m.sent.process.name, from.revision, to),
-			fmt.Sprintf("revision %d or higher", from.revision))
+		return m.evidenceOf(&cached.Ref, fmt.Sprintf("%s: %s changed its revision from %d to %d", cached, m.sent.process.name, from.Revision, to),
+			fmt.Sprintf("revision %d or higher", from.Revision))
 	})
 }
 
@@ -81,7 +82,7 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 		return
 	}
 	checker.exercised++
-	if every(s.replicaSetStates, func(sets []*owner) bool { return oldestOf(sets, s.template) != nil }) {
+	if every(s.replicaSetStates, func(sets []*objects.Owner) bool { return oldestOf(sets, s.template) != nil }) {
 		checker.addViolation(func() Evidence {
 			existing := oldestOf(s.replicaSetStates[len(s.replicaSetStates)-1], s.template)
 			return s.evidence(m, fmt.Sprintf("created ReplicaSet %s with the same template as ReplicaSet %s", s.name, existing.Name), "one ReplicaSet for each template")
@@ -91,7 +92,7 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	for _, sets := range s.replicaSetStates {
 		lowest = min(lowest, highestRevision(sets))
 	}
-	if revision := wholeNumber(r.Object.Annotations[revisionAnnotation], 0); revision <= lowest {
+	if revision := objects.WholeNumber(r.Object.Annotations[objects.RevisionAnnotation], 0); revision <= lowest {
 		checker.addViolation(func() Evidence {
 			return s.evidence(m, fmt.Sprintf("created ReplicaSet %s with revision %d when the highest revision was %d", s.name, revision, lowest), fmt.Sprintf("revision %d or higher", lowest+1))
 		})
@@ -104,11 +105,11 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	if s == nil || s.template == nil || s.stale || !s.scalesUp() || s.mayBePending() {
 		return
 	}
-	younger := func(sets []*owner) bool {
+	younger := func(sets []*objects.Owner) bool {
 		set, oldest := findByName(sets, s.name), oldestOf(sets, s.template)
-		return set != nil && oldest != nil && oldest.olderThan(set)
+		return set != nil && oldest != nil && oldest.OlderThan(set)
 	}
-	if !every(s.deployments, func(d *deployment) bool { return d.template.same(s.template) }) {
+	if !every(s.deployments, func(d *objects.Deployment) bool { return d.Template.Same(s.template) }) {
 		return
 	}
 	checker.exercised++
@@ -125,13 +126,13 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 // checkCollisionCount checks a write of the Deployment.
 func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Request) {
 	uid := m.sent.rollout.uid
-	from := recentlyDecoded[deployment](m.decoder, uid, r.Object.Version)
-	to, err := m.decoder.decodeDeployment(r.Object)
+	from := objects.Cached[objects.Deployment](m.decoder, uid, r.Object.Version)
+	to, err := m.decoder.DecodeDeployment(r.Object)
 	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
 		return
 	}
 	checker.exercised++
-	before, after := from.status.CollisionCount, to.status.CollisionCount
+	before, after := from.Status.CollisionCount, to.Status.CollisionCount
 	switch {
 	case after == before:
 	case after < before:
@@ -152,14 +153,14 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 //
 // The ReplicaSet with the name, in the cache or in etcd, must not be the Deployment's own
 // ReplicaSet for this template. If there is none any more, it may have been another.
-func (m *Model) nameMayBeTaken(r *rolloutState, d *deployment) bool {
+func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for name := range r.takenNames {
-		holders := []*owner{
-			r.process.view.ownerNamed(replicaSetResource, d.Namespace, name),
-			m.committed.ownerNamed(replicaSetResource, d.Namespace, name),
+		holders := []*objects.Owner{
+			r.process.view.ownerNamed(objects.ReplicaSetResource, d.Namespace, name),
+			m.committed.ownerNamed(objects.ReplicaSetResource, d.Namespace, name),
 		}
-		own := func(set *owner) bool {
-			return set == nil || set.controller.UID == r.uid && set.template.same(d.template)
+		own := func(set *objects.Owner) bool {
+			return set == nil || set.Controller.UID == r.uid && set.Template.Same(d.Template)
 		}
 		if !every(holders, own) || holders[0] == nil && holders[1] == nil {
 			return true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestRevisions(t *testing.T) {
@@ -57,8 +58,8 @@ func TestSecondReplicaSet(t *testing.T) {
 	createSecond := func(h *historyBuilder, replicas int) *requestStep {
 		o := newReplicaSetOf("web", "v2", replicas, 10)
 		o.Ref = history.Ref{Namespace: namespace, Name: "web-twin"}
-		o.Annotations[revisionAnnotation] = "3"
-		return h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
+		o.Annotations[objects.RevisionAnnotation] = "3"
+		return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 	}
 	// Two ReplicaSets with the same template and creation time. web-twin comes first by
 	// name.

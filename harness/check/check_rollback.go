@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // rollbackCheck looks at each update of a Deployment that changes its template or removes
@@ -36,14 +37,14 @@ func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
 
 func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	c := m.sent
-	if c == nil || c.rollout == nil || r.Request.Resource != deploymentResource || r.Request.Subresource != "" || r.Request.Object == nil {
+	if c == nil || c.rollout == nil || r.Request.Resource != objects.DeploymentResource || r.Request.Subresource != "" || r.Request.Object == nil {
 		return
 	}
-	from := recentlyDecoded[deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
+	from := objects.Cached[objects.Deployment](m.decoder, c.rollout.uid, r.Request.Object.Version)
 	if r.Request.Object.Version == 0 {
 		from = m.committed.deployments[c.rollout.uid]
 	}
-	to, err := m.decoder.decodeDeployment(r.Request.Object)
+	to, err := m.decoder.DecodeDeployment(r.Request.Object)
 	if from == nil || err != nil { // the API server rejects a Deployment that cannot be decoded
 		return
 	}
@@ -52,9 +53,9 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	}
 	found, expected := "changed spec.template", ""
 	switch {
-	case !to.template.same(from.template):
+	case !to.Template.Same(from.Template):
 		expected = c.rollout.wrongRollback(from, to)
-	case from.rollback >= 0 && to.rollback < 0:
+	case from.RollbackTo >= 0 && to.RollbackTo < 0:
 		found, expected = "removed the rollback annotation without a rollback", c.rollout.wrongRefusal(from)
 	default:
 		return
@@ -69,53 +70,53 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 
 // wrongRollback returns what a wrong change of the template should have been, "" if the
 // change is right.
-func (r *rolloutState) wrongRollback(from, to *deployment) string {
+func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	switch {
-	case from.rollback < 0:
+	case from.RollbackTo < 0:
 		return "no change, because the Deployment has no rollback annotation"
-	case to.rollback >= 0:
+	case to.RollbackTo >= 0:
 		return "the rollback annotation removed by the same write"
 	}
-	if to.template.hash != "" && from.template.hash == "" {
-		return "a template without the label " + hashLabel
+	if to.Template.Hash != "" && from.Template.Hash == "" {
+		return "a template without the label " + objects.PodTemplateHashLabel
 	}
 	for _, target := range r.rollbackTargets(from) {
-		if target != nil && target.template.same(to.template) {
+		if target != nil && target.Template.Same(to.Template) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the template of the requested revision %d", from.rollback)
+	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
 // wrongRefusal returns the rollback that a process should have done, "" if it was right to
 // do none.
-func (r *rolloutState) wrongRefusal(from *deployment) string {
-	var asked *owner
+func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
+	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
-		if asked == nil || asked.template.same(from.template) {
+		if asked == nil || asked.Template.Same(from.Template) {
 			return ""
 		}
 	}
 	if asked == nil {
 		return "" // the states of its ReplicaSets are unknown
 	}
-	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.revision)
+	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.Revision)
 }
 
 // rollbackTargets returns the ReplicaSets that a Deployment may ask to be rolled back to.
 //
 // It has one for each cached state that the process may have acted on, nil where the
 // revision does not exist.
-func (r *rolloutState) rollbackTargets(d *deployment) (all []*owner) {
+func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Owner) {
 	for _, state := range r.replicaSets {
-		for _, sets := range [][]*owner{state.value.cached, state.value.withOwnWrites} {
-			revision := d.rollback
+		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
+			revision := d.RollbackTo
 			if revision == 0 {
 				revision = lastRevision(sets)
 			}
 			found := false
 			for _, set := range sets {
-				if set.revision == revision {
+				if set.Revision == revision {
 					all, found = append(all, set), true
 				}
 			}
@@ -128,13 +129,13 @@ func (r *rolloutState) rollbackTargets(d *deployment) (all []*owner) {
 }
 
 // lastRevision returns the second highest revision, 0 if there is none.
-func lastRevision(sets []*owner) (second int64) {
+func lastRevision(sets []*objects.Owner) (second int64) {
 	first := int64(0)
 	for _, set := range sets {
-		if set.revision >= first {
-			first, second = set.revision, first
+		if set.Revision >= first {
+			first, second = set.Revision, first
 		} else {
-			second = max(second, set.revision)
+			second = max(second, set.Revision)
 		}
 	}
 	return second

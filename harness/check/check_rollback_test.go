@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestRollback(t *testing.T) {
@@ -17,7 +18,7 @@ func TestRollback(t *testing.T) {
 	}
 	requested := func(h *historyBuilder, revision string) *history.Object {
 		rolledToV3(h)
-		h.annotate(h.find("web"), rollbackAnnotation, revision)
+		h.annotate(h.find("web"), objects.RollbackAnnotation, revision)
 		h.deliver(h.find("web"))
 		return h.find("web")
 	}
@@ -47,7 +48,7 @@ func TestRollback(t *testing.T) {
 		}},
 		{name: "keeps the rollback annotation (mutant D8)", want: Fail, evidence: "changed spec.template", build: func(h *historyBuilder) {
 			o := edited(*requested(h, "0"), "spec", fields{"template": podTemplate("web", "v2", "")})
-			h.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
+			h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: "web", Object: &o}).answered(200)
 		}},
 		{name: "removes the rollback annotation without a rollback", want: Fail, evidence: "removed the rollback annotation without a rollback", build: func(h *historyBuilder) {
 			h.rollBack(requested(h, "1"), "v3").answered(200)

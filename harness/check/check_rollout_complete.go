@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // rolloutCompleteCheck looks at each Deployment after the faults are healed, and at each
@@ -34,9 +35,9 @@ func newRolloutCompleteChecker(s Settings) Checker {
 	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
 		noneReason: "this run left no Deployment",
-		changed: func(objects *objectSet) bool {
-			for uid := range objects.changedObjects {
-				if objects.deployments[uid] != nil {
+		changed: func(state *objectSet) bool {
+			for uid := range state.changedObjects {
+				if state.deployments[uid] != nil {
 					return true
 				}
 			}
@@ -64,7 +65,7 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	s := m.sent.scaling
-	if !s.hasCachedState() || !every(s.deployments, func(d *deployment) bool { return d.paused }) {
+	if !s.hasCachedState() || !every(s.deployments, func(d *objects.Deployment) bool { return d.Paused }) {
 		return
 	}
 	checker.addViolation(func() Evidence {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // rolledOut delivers a Deployment with ten replicas after a complete rollout from v1 to
@@ -84,7 +85,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.revise("web", "status", fields{
 				"observedGeneration": 3, "readyReplicas": 9, "availableReplicas": 9, "unavailableReplicas": 1, "conditions": []any{
 					fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
-					condition("Progressing", "True", replicaSetUpdated, 1),
+					condition("Progressing", "True", objects.ReplicaSetUpdatedReason, 1),
 				},
 			})
 		})},
@@ -94,12 +95,12 @@ func TestRolloutComplete(t *testing.T) {
 			h.revise("web", "status", fields{
 				"observedGeneration": 3, "readyReplicas": 9, "availableReplicas": 9, "unavailableReplicas": 1, "conditions": []any{
 					fields{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"},
-					condition("Progressing", "False", deadlineExceeded, 3),
+					condition("Progressing", "False", objects.DeadlineExceededReason, 3),
 				},
 			})
 		})},
 		{name: "the rollback annotation remains (mutant D8)", want: Fail, evidence: "annotation deprecated.deployment.rollback.to=1 is set", build: except(func(h *historyBuilder) {
-			h.annotate(h.find("web"), rollbackAnnotation, "1")
+			h.annotate(h.find("web"), objects.RollbackAnnotation, "1")
 		})},
 		{name: "generation not observed", want: Fail, evidence: "observedGeneration is 2, expected 3", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"x": 1})
@@ -116,7 +117,7 @@ func TestRolloutComplete(t *testing.T) {
 			}})
 		})},
 		{name: "the new ReplicaSet does not have the highest revision", want: Fail, evidence: "has revision 2, expected more than revision 3 of old ReplicaSet web-v1", build: except(func(h *historyBuilder) {
-			h.annotate(h.find("web-v1"), revisionAnnotation, "3")
+			h.annotate(h.find("web-v1"), objects.RevisionAnnotation, "3")
 		})},
 		{name: "more old ReplicaSets than revisionHistoryLimit (mutant D19)", want: Fail, evidence: "1 old ReplicaSets, expected at most 0", build: except(func(h *historyBuilder) {
 			h.revise("web", "spec", fields{"revisionHistoryLimit": 0})
@@ -141,7 +142,7 @@ func TestRolloutComplete(t *testing.T) {
 			h.commit(history.Modified, o)
 		})},
 		{name: "last-applied-configuration is not copied", want: Pass, build: except(func(h *historyBuilder) {
-			h.annotate(h.find("web"), lastAppliedAnnotation, "{}")
+			h.annotate(h.find("web"), objects.LastAppliedAnnotation, "{}")
 		})},
 		{name: "a template that never becomes ready stops the rollout at its limits", want: Pass, build: func(h *historyBuilder) {
 			h.deployment("web", 10, rollingUpdate(3, 2))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // scaleDownOrderCheck looks at each complete scale-down of a ReplicaSet or
@@ -66,7 +67,7 @@ type scaleDown struct {
 
 // candidate is a pod that the owner controlled during the whole window of the decision.
 type candidate struct {
-	states  []cachedVersion[*pod] // versions that the process may have acted on, oldest first
+	states  []cachedVersion[*objects.Pod] // versions that the process may have acted on, oldest first
 	deleted bool
 }
 
@@ -140,8 +141,8 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	for uid, p := range state.process.view.controlled[state.uid] {
 		states := keepSince(state.process.view.podVersionsSince[uid], from)
 		covered := states[0].since <= from || ownerScaleDowns.created[uid] && state.excessObserved == 0
-		if !covered || !every(states, func(s cachedVersion[*pod]) bool { return o.countsPod(s.value) }) {
-			begun.allPodsKnown = begun.allPodsKnown && !p.active
+		if !covered || !every(states, func(s cachedVersion[*objects.Pod]) bool { return countsPod(o, s.value) }) {
+			begun.allPodsKnown = begun.allPodsKnown && !p.Active
 			continue
 		}
 		begun.candidates[p.UID] = &candidate{states: states}
@@ -217,7 +218,7 @@ func (c *scaleDown) hasAlternatives() bool {
 //
 // It compares only the extremes of each order: the remaining pod that comes first with the
 // deleted pod that comes last.
-func (c *scaleDown) findMistake(o *owner) (victim, left *pod, reason string) {
+func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
 	type group struct {
@@ -226,12 +227,12 @@ func (c *scaleDown) findMistake(o *owner) (victim, left *pod, reason string) {
 	}
 	byRank, byAge := &extremes{}, map[group]*extremes{}
 	for _, each := range c.candidates {
-		byRank.include(each, (*pod).compareClass)
+		byRank.include(each, compareClass)
 		if len(each.states) > 1 {
 			continue // its class at the decision is not certain
 		}
 		for i, by := range orders {
-			key := group{each.latest().class(), i}
+			key := group{classOf(each.latest()), i}
 			if byAge[key] == nil {
 				byAge[key] = &extremes{}
 			}
@@ -253,7 +254,7 @@ func (c *scaleDown) findMistake(o *owner) (victim, left *pod, reason string) {
 type extremes struct{ victim, left *candidate }
 
 // include adds a candidate, with the cached version that favors the subject most.
-func (e *extremes) include(each *candidate, by func(a, b *pod) int) {
+func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
 		e.victim = each
@@ -263,16 +264,16 @@ func (e *extremes) include(each *candidate, by func(a, b *pod) int) {
 }
 
 // leastValued returns the cached version of the pod with the lowest class.
-func (c *candidate) leastValued() *pod {
+func (c *candidate) leastValued() *objects.Pod {
 	return slices.MinFunc(c.states, byClass).value
 }
 
-func byClass(a, b cachedVersion[*pod]) int { return a.value.compareClass(b.value) }
+func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value, b.value) }
 
 // mostValued returns the cached version of the pod with the highest class.
-func (c *candidate) mostValued() *pod { return slices.MaxFunc(c.states, byClass).value }
+func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
-func (c *candidate) latest() *pod { return c.states[len(c.states)-1].value }
+func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].value }
 
 // ageOrder says which ages decide between pods of the same class.
 //
@@ -289,18 +290,18 @@ type ageOrder struct {
 // If pods became ready at different times, only that age counts. If they became ready at
 // the same time, the other ages count only if all pods of the owner are candidates: the
 // controller sorts those, too.
-func (c *scaleDown) decidingAges(o *owner) ageOrder {
-	if o == nil || o.controller.UID != "" {
+func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
+	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
 	}
-	var first *pod
+	var first *objects.Pod
 	single := c.allPodsKnown
 	for _, each := range c.candidates {
 		p := each.latest()
 		if first == nil {
 			first = p
 		}
-		if !p.readySince.Equal(first.readySince) {
+		if !p.ReadySince.Equal(first.ReadySince) {
 			return ageOrder{ready: true}
 		}
 		single = single && len(each.states) == 1
@@ -309,14 +310,14 @@ func (c *scaleDown) decidingAges(o *owner) ageOrder {
 }
 
 // orders returns the comparisons of pods within one class.
-func (a ageOrder) orders() []func(a, b *pod) int {
+func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	switch {
 	case a.ready:
-		return []func(a, b *pod) int{func(a, b *pod) int { return b.readySince.Compare(a.readySince) }}
+		return []func(a, b *objects.Pod) int{func(a, b *objects.Pod) int { return b.ReadySince.Compare(a.ReadySince) }}
 	case a.created:
-		return []func(a, b *pod) int{
-			func(a, b *pod) int { return cmp.Compare(b.restarts, a.restarts) },
-			func(a, b *pod) int { return b.created.Compare(a.created) },
+		return []func(a, b *objects.Pod) int{
+			func(a, b *objects.Pod) int { return cmp.Compare(b.Restarts, a.Restarts) },
+			func(a, b *objects.Pod) int { return b.Created.Compare(a.Created) },
 		}
 	}
 	return nil
@@ -337,19 +338,19 @@ func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 }
 
 // before returns why pod a precedes pod b, "" if it does not.
-func (c *scaleDown) before(a, b *pod, ages ageOrder) string {
-	if order := a.compareClass(b); order != 0 {
-		return a.classBefore(b, order)
+func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
+	if order := compareClass(a, b); order != 0 {
+		return classBefore(a, b, order)
 	}
 	switch {
-	case ages.ready && a.ready:
-		return c.younger(a.readySince, b.readySince, "has been ready")
-	case ages.created && a.restarts != b.restarts:
-		if a.restarts > b.restarts {
-			return fmt.Sprintf("has %d container restarts, the deleted pod %d", a.restarts, b.restarts)
+	case ages.ready && a.Ready:
+		return c.younger(a.ReadySince, b.ReadySince, "has been ready")
+	case ages.created && a.Restarts != b.Restarts:
+		if a.Restarts > b.Restarts {
+			return fmt.Sprintf("has %d container restarts, the deleted pod %d", a.Restarts, b.Restarts)
 		}
 	case ages.created:
-		return c.younger(a.created, b.created, "has existed")
+		return c.younger(a.Created, b.Created, "has existed")
 	}
 	return ""
 }
@@ -362,31 +363,31 @@ type class struct {
 	cost     int
 }
 
-func (p *pod) class() class { return class{p.assigned, p.phase, p.ready, p.cost} }
+func classOf(p *objects.Pod) class { return class{p.Assigned, p.PhaseIndex, p.Ready, p.DeletionCost} }
 
 // compareClass orders two pods by class.
-func (p *pod) compareClass(other *pod) int {
+func compareClass(p, other *objects.Pod) int {
 	return cmp.Or(
-		compareBool(p.assigned, other.assigned),
-		cmp.Compare(p.phase, other.phase),
-		compareBool(p.ready, other.ready),
-		cmp.Compare(p.cost, other.cost),
+		compareBool(p.Assigned, other.Assigned),
+		cmp.Compare(p.PhaseIndex, other.PhaseIndex),
+		compareBool(p.Ready, other.Ready),
+		cmp.Compare(p.DeletionCost, other.DeletionCost),
 	)
 }
 
 // classBefore returns why a pod is of a class that is deleted first, "" if it is not.
-func (p *pod) classBefore(other *pod, order int) string {
+func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
 		return ""
-	case p.assigned != other.assigned:
+	case p.Assigned != other.Assigned:
 		return "is not assigned to a node"
-	case p.phase != other.phase:
-		return "is " + phases[p.phase]
-	case p.ready != other.ready:
+	case p.PhaseIndex != other.PhaseIndex:
+		return "is " + objects.Phases[p.PhaseIndex]
+	case p.Ready != other.Ready:
 		return "is not ready"
 	}
-	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.cost, other.cost)
+	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.DeletionCost, other.DeletionCost)
 }
 
 // ageRatio is the ratio of two ages above which the pods are certainly in different age
@@ -415,4 +416,9 @@ func compareBool(a, b bool) int {
 		return -1
 	}
 	return 1
+}
+
+// countsPod reports whether the pod counts as a replica of the owner.
+func countsPod(o *objects.Owner, p *objects.Pod) bool {
+	return p.Active && p.Controller.UID == o.UID && o.Selector.Matches(p.Labels)
 }

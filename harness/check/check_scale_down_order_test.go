@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // podFields are the fields of a pod that decide about the scale-down order.
@@ -36,7 +37,7 @@ func (l podFields) apply(o *history.Object) {
 		status = "False"
 	}
 	o.Created = began.Add(-l.age)
-	o.Annotations = map[string]string{costAnnotation: l.cost}
+	o.Annotations = map[string]string{objects.PodDeletionCostAnnotation: l.cost}
 	o.Body = fmt.Appendf(nil, `{"spec":{"nodeName":%q},"status":{"phase":%q,"containerStatuses":[{"restartCount":%d}],`+
 		`"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`,
 		l.node, l.phase, l.restarts, status, began.Add(-l.readyFor).Format(time.RFC3339))

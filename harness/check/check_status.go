@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // statusCheck looks at each write of the status of a ReplicaSet or ReplicationController.
@@ -54,11 +55,11 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if c.reportedOwner(r.Request) == nil {
 		return
 	}
-	var written struct{ Status statusBody } // no other field counts
-	if err := unmarshalSome(r.Request.Object.Body, &written); err != nil {
+	var written struct{ Status objects.OwnerStatusBody } // no other field counts
+	if err := objects.Unmarshal(r.Request.Object.Body, &written); err != nil {
 		return // the API server rejects a status that cannot be decoded
 	}
-	counts, failing := &written.Status.ownerStatus, written.Status.failing()
+	counts, failing := &written.Status.OwnerStatus, written.Status.Failing()
 	checker.exercised++
 	if c.mustReportFailure && !failing {
 		checker.addViolation(func() Evidence {
@@ -105,7 +106,7 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 	}
 	available := state.statusBounds.becameUnready.total()
 	for _, p := range state.process.view.controlled[state.uid] {
-		if p.active && p.ready && !p.readySince.Add(minReady-tolerance).After(now) {
+		if p.Active && p.Ready && !p.ReadySince.Add(minReady-tolerance).After(now) {
 			available++
 		}
 	}
@@ -114,7 +115,7 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 
 // statusFieldBounds returns the fields of a status that is written at a time, with their
 // bounds.
-func (state *ownerState) statusFieldBounds(s *ownerStatus, now time.Time) []fieldBounds {
+func (state *ownerState) statusFieldBounds(s *objects.OwnerStatus, now time.Time) []fieldBounds {
 	bounds := &state.statusBounds
 	adoptable := bounds.orphans.sinceIdle.high
 	fewestAvailable := bounds.ready.sinceIdle.low

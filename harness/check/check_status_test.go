@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestStatus(t *testing.T) {
@@ -127,7 +128,7 @@ func TestStatus(t *testing.T) {
 			rs := threePods(h)
 			h.terminate(h.find("web-1"))
 			h.pod(rs, "web")
-			h.list(podResource)
+			h.list(objects.PodResource)
 			h.updateStatus(rs, counts(4, 4)).answered(200)
 		}},
 	})
@@ -165,7 +166,7 @@ func TestStatusGeneration(t *testing.T) {
 			h.deliver(h.scale("web", 1))
 			h.updateStatus(h.find("web"), generation(2)).answered(200)
 			h.begin("subject-1")
-			h.listPart(podResource, "", nil)
+			h.listPart(objects.PodResource, "", nil)
 			h.listPart(replicaSets, "", []history.Object{*old})
 			h.updateStatus(old, generation(1)).answered(409)
 		}},

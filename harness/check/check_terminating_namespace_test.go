@@ -3,6 +3,8 @@ package check
 import (
 	"testing"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 func TestTerminatingNamespace(t *testing.T) {
@@ -11,7 +13,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	deployed := func(tries int, events bool) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.deployment("web", 3, nil)
-			h.list(replicaSetResource)
+			h.list(objects.ReplicaSetResource)
 			h.wait(2 * time.Second)
 			retry(h, tries, 5*time.Millisecond, 2, func() {
 				h.createReplicaSet("web", "v1", 3).refusedAsTerminating()
@@ -64,7 +66,7 @@ func TestTerminatingNamespace(t *testing.T) {
 		{name: "a ReplicaSet tried again without an event", want: Fail, evidence: "Deployment ns/web", build: deployed(9, false)},
 		{name: "Endpoints tried again without an event", want: Fail, evidence: "Service ns/web", build: func(h *historyBuilder) {
 			h.service("web", nil)
-			h.list(endpointsResource)
+			h.list(objects.EndpointsResource)
 			h.wait(2 * time.Second)
 			retry(h, 9, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").refusedAsTerminating() })
 		}},

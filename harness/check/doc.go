@@ -30,7 +30,7 @@
 //
 //   - check_<id>.go: one check, beginning with its row in All.
 //   - model.go: the types of the state that checkers read; model_*.go: how that
-//     state follows from the records, and the decoded objects.
+//     state follows from the records. Package objects decodes the objects.
 //   - known.go: the known upstream issues; known_<slug>.go: how one of them is
 //     recognized.
 //   - runner.go: the loop that runs the checkers; check.go: the table of all.

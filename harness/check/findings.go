@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // findings collects the violations of one checker. Checkers embed it.
@@ -87,7 +88,7 @@ func (e Evidence) reason() string {
 }
 
 // podName formats a pod as "pod namespace/name".
-func podName(p *pod) string { return "pod " + p.Namespace + "/" + p.Name }
+func podName(p *objects.Pod) string { return "pod " + p.Namespace + "/" + p.Name }
 
 // rangeText formats the bounds of a number.
 func rangeText(low, high int) string {
@@ -120,7 +121,7 @@ func requestRef(r *history.Request) *history.Ref {
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
 // podRef returns the reference of a pod for evidence, nil without a pod.
-func podRef(p *pod) *history.Ref {
+func podRef(p *objects.Pod) *history.Ref {
 	if p == nil {
 		return nil
 	}

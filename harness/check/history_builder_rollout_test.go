@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // publish sends a create of Endpoints.
 func (h *historyBuilder) publish(name string, subsets ...any) *requestStep {
 	o := endpointsOf(name, subsets...)
-	return h.request(history.Request{Verb: "create", Resource: endpointsResource, Namespace: namespace, Object: &o})
+	return h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o})
 }
 
 type fields = map[string]any
@@ -29,7 +30,7 @@ func rollingUpdate(maxSurge, maxUnavailable any) fields {
 func podTemplate(app, version, hash string) fields {
 	labels := fields{"app": app}
 	if hash != "" {
-		labels[hashLabel] = hash
+		labels[objects.PodTemplateHashLabel] = hash
 	}
 	return fields{"metadata": fields{"labels": labels}, "spec": fields{"image": version}}
 }
@@ -46,7 +47,7 @@ func encoded(v any) json.RawMessage {
 // app=NAME.
 func (h *historyBuilder) deployment(name string, replicas int, strategy fields) *history.Object {
 	o := h.commit(history.Added, history.Object{
-		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Ref:        history.Ref{Resource: objects.DeploymentResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Generation: 1,
 		Body: encoded(fields{"spec": fields{
 			"replicas": replicas, "strategy": strategy, "progressDeadlineSeconds": 600,
@@ -61,13 +62,13 @@ func (h *historyBuilder) deployment(name string, replicas int, strategy fields) 
 func newReplicaSetOf(deployment, version string, replicas, desired int) history.Object {
 	name := deployment + "-" + version
 	return history.Object{
-		Ref:         history.Ref{Resource: replicaSetResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Ref:         history.Ref{Resource: objects.ReplicaSetResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Generation:  1,
-		Labels:      map[string]string{"app": deployment, hashLabel: version},
-		Annotations: map[string]string{desiredReplicasAnnotation: fmt.Sprint(desired), revisionAnnotation: version[1:]},
-		Owners:      []history.Owner{{Kind: deploymentKind, Name: deployment, UID: types.UID(deployment + "-uid"), Controller: true}},
+		Labels:      map[string]string{"app": deployment, objects.PodTemplateHashLabel: version},
+		Annotations: map[string]string{objects.DesiredReplicasAnnotation: fmt.Sprint(desired), objects.RevisionAnnotation: version[1:]},
+		Owners:      []history.Owner{{Kind: objects.DeploymentKind, Name: deployment, UID: types.UID(deployment + "-uid"), Controller: true}},
 		Body: encoded(fields{"spec": fields{
-			"replicas": replicas, "selector": fields{"matchLabels": fields{"app": deployment, hashLabel: version}},
+			"replicas": replicas, "selector": fields{"matchLabels": fields{"app": deployment, objects.PodTemplateHashLabel: version}},
 			"template": podTemplate(deployment, version, version),
 		}}),
 	}
@@ -99,7 +100,7 @@ func (h *historyBuilder) rollTo(deployment, version string) {
 func (h *historyBuilder) createReplicaSet(deployment, version string, replicas int) *requestStep {
 	o := newReplicaSetOf(deployment, version, replicas, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
-	return h.request(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &o})
+	return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 }
 
 // resize sends an update of a ReplicaSet's spec.replicas, based on the given version.
@@ -111,15 +112,15 @@ func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep 
 	}
 	body["spec"]["replicas"] = replicas
 	o.Body = encoded(body)
-	return h.request(history.Request{Verb: "update", Resource: replicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
+	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
 // renumber sends an update of a ReplicaSet's revision, based on the given version.
 func (h *historyBuilder) renumber(set *history.Object, revision string) *requestStep {
 	o := *set
 	o.Annotations = maps.Clone(o.Annotations)
-	o.Annotations[revisionAnnotation] = revision
-	return h.request(history.Request{Verb: "update", Resource: replicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
+	o.Annotations[objects.RevisionAnnotation] = revision
+	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
 // writeDeploymentStatus sends an update of a Deployment's status, based on the given
@@ -127,7 +128,7 @@ func (h *historyBuilder) renumber(set *history.Object, revision string) *request
 func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields) *requestStep {
 	o := edited(*d, "status", status)
 	return h.request(history.Request{
-		Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &o,
+		Verb: "update", Resource: objects.DeploymentResource, Subresource: "status", Namespace: namespace, Name: o.Name, Object: &o,
 	})
 }
 
@@ -136,12 +137,12 @@ func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields)
 func (h *historyBuilder) rollBack(d *history.Object, version string) *requestStep {
 	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
 	o.Annotations = nil
-	return h.request(history.Request{Verb: "update", Resource: deploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
+	return h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
 // deleteReplicaSet sends a delete of a ReplicaSet.
 func (h *historyBuilder) deleteReplicaSet(name string) *requestStep {
-	return h.request(history.Request{Verb: "delete", Resource: replicaSetResource, Namespace: namespace, Name: name})
+	return h.request(history.Request{Verb: "delete", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: name})
 }
 
 // applyAndAnswer commits a write of a ReplicaSet and records its response. It delivers no
@@ -159,7 +160,7 @@ func (step *requestStep) applyAndAnswer() *history.Object {
 // apply commits a write of a ReplicaSet. The response is still to come.
 func (step *requestStep) apply() *history.Object {
 	o := *step.request.Object
-	o.Resource, o.UID = replicaSetResource, types.UID(o.Name+"-uid")
+	o.Resource, o.UID = objects.ReplicaSetResource, types.UID(o.Name+"-uid")
 	event := history.Modified
 	if step.request.Verb == "create" {
 		event = history.Added
@@ -188,7 +189,7 @@ func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	}
 	maps.Copy(all, spec)
 	o := h.commit(history.Added, history.Object{
-		Ref:  history.Ref{Resource: serviceResource, Namespace: namespace, Name: name, UID: types.UID(name + "-service-uid")},
+		Ref:  history.Ref{Resource: objects.ServiceResource, Namespace: namespace, Name: name, UID: types.UID(name + "-service-uid")},
 		Body: encoded(fields{"spec": all}),
 	})
 	h.deliver(o)
@@ -198,8 +199,8 @@ func (h *historyBuilder) service(name string, spec fields) *history.Object {
 // endpoints commits and delivers Endpoints with the controller's label.
 func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object {
 	o := h.commit(history.Added, history.Object{
-		Ref:    history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", h.version))},
-		Labels: map[string]string{managedByLabel: managedBy},
+		Ref:    history.Ref{Resource: objects.EndpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", h.version))},
+		Labels: map[string]string{objects.ManagedByLabel: objects.EndpointControllerName},
 		Body:   encoded(fields{"subsets": subsets}),
 	})
 	h.deliver(o)
@@ -209,14 +210,14 @@ func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object 
 // leaderElectionEndpoints commits Endpoints that are a leader-election record.
 func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	return h.commit(history.Added, history.Object{
-		Ref:         history.Ref{Resource: endpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},
-		Annotations: map[string]string{leaderAnnotation: "{}"},
+		Ref:         history.Ref{Resource: objects.EndpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},
+		Annotations: map[string]string{objects.LeaderAnnotation: "{}"},
 	})
 }
 
 // writeEndpoints sends a write of Endpoints.
 func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
-	r := history.Request{Verb: verb, Resource: endpointsResource, Namespace: namespace, Name: name}
+	r := history.Request{Verb: verb, Resource: objects.EndpointsResource, Namespace: namespace, Name: name}
 	if verb == "create" {
 		r.Name, r.Object = "", &history.Object{Ref: history.Ref{Namespace: namespace, Name: name}}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // convergedReplicaSet builds a converged ReplicaSet with two pods, in the settle phase.
@@ -70,7 +71,7 @@ func (h *historyBuilder) phase(name history.PhaseName) {
 // restart starts a subject, which lists and watches all resources.
 func (h *historyBuilder) restart(name string) {
 	h.begin(name)
-	for _, resource := range []string{replicaSets, controllers, podResource, deploymentResource, serviceResource, endpointsResource} {
+	for _, resource := range []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource} {
 		h.list(resource)
 		h.watch(resource, "")
 	}
@@ -216,8 +217,8 @@ func (h *historyBuilder) find(name string) *history.Object {
 
 func controlledBy(o *history.Object) []history.Owner {
 	kind := "ConfigMap"
-	if k := kindByResource(o.Resource); k != nil {
-		kind = k.name
+	if k := objects.OwnerKindByResource(o.Resource); k != nil {
+		kind = k.Name
 	}
 	return []history.Owner{{Kind: kind, Name: o.Name, UID: o.UID, Controller: true}}
 }
@@ -232,7 +233,7 @@ func (h *historyBuilder) pod(owner *history.Object, app string) *history.Object 
 	h.pods++
 	o := history.Object{
 		Ref: history.Ref{
-			Resource: podResource, Namespace: namespace,
+			Resource: objects.PodResource, Namespace: namespace,
 			Name: fmt.Sprintf("%s-%d", app, h.pods), UID: types.UID(fmt.Sprintf("%s-%d-uid", app, h.pods)),
 		},
 		Labels: map[string]string{"app": app},
@@ -296,7 +297,7 @@ type requestStep struct {
 
 // create sends a create of a pod of an owner.
 func (h *historyBuilder) create(owner *history.Object) *requestStep {
-	return h.request(history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
+	return h.request(history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &history.Object{
 		GenerateName: owner.Name + "-", Owners: controlledBy(owner), Labels: map[string]string{"app": owner.Name},
 	}})
 }
@@ -311,7 +312,7 @@ func (h *historyBuilder) creates(owner *history.Object, n int) []*requestStep {
 
 // delete sends a delete of a pod.
 func (h *historyBuilder) delete(pod *history.Object) *requestStep {
-	return h.request(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: pod.Name})
+	return h.request(history.Request{Verb: "delete", Resource: objects.PodResource, Namespace: namespace, Name: pod.Name})
 }
 
 func (h *historyBuilder) adopt(pod, owner *history.Object) *requestStep {
@@ -324,7 +325,7 @@ func (h *historyBuilder) release(pod, owner *history.Object) *requestStep {
 
 func (h *historyBuilder) patch(pod *history.Object, patch string) *requestStep {
 	return h.request(history.Request{
-		Verb: "patch", Resource: podResource, Namespace: namespace, Name: pod.Name,
+		Verb: "patch", Resource: objects.PodResource, Namespace: namespace, Name: pod.Name,
 		PatchType: "application/strategic-merge-patch+json", Patch: json.RawMessage(patch),
 	})
 }

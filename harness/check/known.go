@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // KnownIssue is a bug of the controllers of Kubernetes v1.36. If upstream's controllers
@@ -148,22 +149,22 @@ func (issue *KnownIssue) String() string {
 
 // knownRolloutIssue returns the known issue that explains why a Deployment has not
 // converged, and nil if none does.
-func (objects *objectSet) knownRolloutIssue(d *deployment, abandoned, dropped bool) *KnownIssue {
-	if d.paused || d.terminating {
+func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
+	if d.Paused || d.Terminating {
 		return nil
 	}
-	var active []*owner
-	for _, set := range objects.replicaSetsOf(d) {
-		if set.replicas > 0 {
+	var active []*objects.Owner
+	for _, set := range state.replicaSetsOf(d) {
+		if set.Replicas > 0 {
 			active = append(active, set)
 		}
 	}
 	switch {
-	case len(active) == 1 && active[0].replicas == d.replicas && active[0].desiredReplicas != d.replicas:
+	case len(active) == 1 && active[0].Replicas == d.Replicas && active[0].DesiredReplicas != d.Replicas:
 		return stuckScaling
-	case len(active) > 1 && d.recreate && d.scalingPending(active):
+	case len(active) > 1 && d.Recreate && scalingPending(d, active):
 		return recreateScaling
-	case abandoned && !d.recreate:
+	case abandoned && !d.Recreate:
 		return swallowedError
 	case dropped:
 		return droppedKey
@@ -223,9 +224,9 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {
-	case of == endpointsResource:
+	case of == objects.EndpointsResource:
 		return event == history.Deleted, nil
-	case of != podResource:
+	case of != objects.PodResource:
 		return true, nil
 	}
 	pods := maps.Keys(key.process.view.podVersions.byPod)
@@ -258,16 +259,16 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	if !now.sameForServices(before) {
 		return true, false
 	}
-	return false, now.ended && !before.ended
+	return false, now.Ended && !before.Ended
 }
 
 // sameForServices reports whether two versions of a pod differ in nothing that enqueues
 // its Services (contract Endpoints 1). The hostname and subdomain of a pod never change.
 func (version podVersion) sameForServices(before podVersion) bool {
-	if version.pod == nil || before.pod == nil || version.ready != before.ready || version.terminating != before.terminating || !maps.Equal(version.labels, before.labels) {
+	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false
 	}
-	a, err := version.network()
-	b, errBefore := before.network()
+	a, err := version.Network()
+	b, errBefore := before.Network()
 	return err == nil && errBefore == nil && a.Status.PodIP == b.Status.PodIP && slices.Equal(a.Status.PodIPs, b.Status.PodIPs)
 }

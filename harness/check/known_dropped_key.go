@@ -1,6 +1,10 @@
 package check
 
-import "github.com/kube-gauntlet/gauntlet/harness/history"
+import (
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
 
 // maxRetries is the number of failed syncs after which upstream drops the key of a
 // Deployment or Service. It then waits for the next event.
@@ -36,7 +40,7 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 		return enqueues
 	}
 	_, of := eventOf(r)
-	return event.objectChanged && of == deploymentResource
+	return event.objectChanged && of == objects.DeploymentResource
 }
 
 // recordWork records that a process sent a call for a key. If the failed sync is too long

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // The back-off of one key in the work queue of upstream (contract ReplicaSet 17).
@@ -37,7 +38,7 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {
-	case of != podResource:
+	case of != objects.PodResource:
 		return true
 	case event.HasObject():
 		pod := &r.Delivery.Object

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // abandonedScaleDowns holds the Deployments whose last ReplicaSet write was a scale-down
@@ -14,11 +15,11 @@ func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):
 		dropEndedProcesses(a)
-	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == replicaSetResource:
+	case m.sent != nil && m.sent.rollout != nil && r.Request.Resource == objects.ReplicaSetResource:
 		maps.DeleteFunc(a, func(key workQueueKey, _ bool) bool { return key.uid == m.sent.rollout.uid })
 	case m.answered != nil && m.answered.scaling != nil && isFailure(m.answered):
 		s := m.answered.scaling
-		if down := every(s.replicaSetStates, func(sets []*owner) bool { return s.to < s.replicasBefore(sets) }); down && !s.creates {
+		if down := every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to < s.replicasBefore(sets) }); down && !s.creates {
 			a[m.answered.queueKey] = true
 		}
 	}

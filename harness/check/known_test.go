@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // buildStuckScaling builds a rollout from v1 to v2 that does not progress. Only the old
@@ -44,9 +45,9 @@ func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 // buildEarlyLeftovers builds the start of a process that deletes Endpoints. They are in
 // its cache, and their Service, which has existed for some time, is not.
 func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
-	h.list(serviceResource)
+	h.list(objects.ServiceResource)
 	h.commit(history.Added, history.Object{
-		Ref:  history.Ref{Resource: serviceResource, Namespace: namespace, Name: "web", UID: "web-service-uid"},
+		Ref:  history.Ref{Resource: objects.ServiceResource, Namespace: namespace, Name: "web", UID: "web-service-uid"},
 		Body: encoded(fields{"spec": fields{"clusterIP": "10.0.0.1", "selector": fields{"app": "web"}}}),
 	})
 	h.endpoints("web")
@@ -59,7 +60,7 @@ func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 // buildRefusedCreates builds creates of Endpoints that all fail.
 func buildRefusedCreates(h *historyBuilder, tries int) {
 	h.service("web", nil)
-	h.list(endpointsResource)
+	h.list(objects.EndpointsResource)
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
@@ -119,7 +120,7 @@ func TestKnownIssues(t *testing.T) {
 			h.service("web", nil)
 			pod := h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)
 			h.endpoints("web", subset(nil, []any{at(pod, "10.1.0.1")}))
-			h.list(endpointsResource)
+			h.list(objects.EndpointsResource)
 			ends(h, h.writeEndpoints("update", "web"))
 		})
 	}
@@ -214,24 +215,24 @@ func TestKnownIssues(t *testing.T) {
 		{"a pod ended without a delivery", listed(true, func(h *historyBuilder, a, _ *history.Object) { h.endPod(a, true) }), nil, "endpoints-exact"},
 		{"a pod ended, and was found so in a list", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.endPod(a, true)
-			h.list(podResource)
+			h.list(objects.PodResource)
 		}), unnoticedEnd, "endpoints-exact"},
 		{"a pod ended, and a list came that says the same", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.wait(3 * time.Second)
-			h.list(podResource)
-			h.list(endpointsResource)
+			h.list(objects.PodResource)
+			h.list(objects.EndpointsResource)
 		}), unnoticedEnd, "endpoints-exact"},
 		{"a pod ended, and a list came that shows it to be ready no more", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.wait(3 * time.Second)
 			h.endPod(a, false)
-			h.list(podResource)
+			h.list(objects.PodResource)
 		}), nil, "endpoints-exact"},
 		{"a pod ended, and a list of Services came after it", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
 			h.wait(3 * time.Second)
-			h.list(serviceResource)
+			h.list(objects.ServiceResource)
 		}), nil, "endpoints-exact"},
 		{"a pod ended, and another process started", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
@@ -239,7 +240,7 @@ func TestKnownIssues(t *testing.T) {
 		}), unnoticedEnd, "endpoints-exact"},
 		{"a pod ended, and another event for the Service followed", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
-			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
+			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
 		}), nil, "endpoints-exact"},
 		{"a pod ended, and another one came after it", listed(true, func(h *historyBuilder, a, _ *history.Object) {
 			h.deliver(h.endPod(a, true))
@@ -291,7 +292,7 @@ func TestKnownIssues(t *testing.T) {
 		{"a create has failed 16 times, and a list of pods brings no change", settling(func(h *historyBuilder) {
 			buildFailedWrites(h, replicaSets, 16)
 			h.wait(3 * time.Second)
-			h.list(podResource)
+			h.list(objects.PodResource)
 		}), longBackOff, "converged"},
 		{"an adoption has failed 16 times, and its pod changes in other ways", settling(func(h *historyBuilder) {
 			h.podWithAddress(buildFailedAdoption(h, 16), "10.1.0.1", true, nil)
@@ -344,16 +345,16 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and an event for the Service followed", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
-			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
+			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and once more after an event for the Service", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
-			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
+			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
 			h.writeEndpoints("create", "web").answered(500)
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and 16 times more after an event for the Service", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
-			h.deliver(h.commit(history.Modified, h.listed(serviceResource)[0]))
+			h.deliver(h.commit(history.Modified, h.listed(objects.ServiceResource)[0]))
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 		}), droppedKey, "endpoints-exact"},
 		{"a create of Endpoints has failed 8 times, and an update 8 times more", settling(func(h *historyBuilder) {
@@ -371,12 +372,12 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and a list of pods brings no change", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
-			h.list(podResource)
-			h.list(endpointsResource)
+			h.list(objects.PodResource)
+			h.list(objects.EndpointsResource)
 		}), droppedKey, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and Services are listed again", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
-			h.list(serviceResource)
+			h.list(objects.ServiceResource)
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, and another pod was created since", settling(func(h *historyBuilder) {
 			buildRefusedCreates(h, 16)
@@ -399,7 +400,7 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a write of Endpoints has failed 16 times, each after 10 retries by the client", settling(func(h *historyBuilder) {
 			h.service("web", nil)
-			h.list(endpointsResource)
+			h.list(objects.EndpointsResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() {
 				for range 11 {
 					h.writeEndpoints("create", "web").deferred(429)
@@ -414,17 +415,17 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "endpoints-exact"},
 		{"a create of a ReplicaSet has failed 16 times, and an event for the Deployment followed", settling(func(h *historyBuilder) {
 			d := h.deployment("web", 5, rollingUpdate(1, 0))
-			h.list(replicaSetResource)
+			h.list(objects.ReplicaSetResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 			h.deliver(h.commit(history.Modified, *d))
 		}), nil, "rollout-complete"},
 		{"a create of a ReplicaSet has failed 16 times, and the last sync wrote the status", settling(func(h *historyBuilder) {
 			h.deployment("web", 5, rollingUpdate(1, 0))
-			h.list(replicaSetResource)
+			h.list(objects.ReplicaSetResource)
 			retry(h, 15, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 			h.createReplicaSet("web", "v1", 5).answered(500)
 			h.wait(5 * time.Second)
-			h.request(history.Request{Verb: "update", Resource: deploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: h.find("web")}).answered(200)
+			h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Subresource: "status", Namespace: namespace, Name: "web", Object: h.find("web")}).answered(200)
 		}), droppedKey, "rollout-complete"},
 		{"a create of a ReplicaSet has failed 16 times, and the last sync continued", settling(func(h *historyBuilder) {
 			h.deployment("web", 5, rollingUpdate(1, 0))
@@ -441,7 +442,7 @@ func TestKnownIssues(t *testing.T) {
 		}), nil, "rollout-complete"},
 		{"a create of a ReplicaSet has failed 16 times", settling(func(h *historyBuilder) {
 			h.deployment("web", 5, rollingUpdate(1, 0))
-			h.list(replicaSetResource)
+			h.list(objects.ReplicaSetResource)
 			retry(h, 16, 5*time.Millisecond, 2, func() { h.createReplicaSet("web", "v1", 5).answered(500) })
 		}), droppedKey, "rollout-complete"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // unnoticedEnds holds, by Service, the pods that ended without
@@ -47,7 +48,7 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 
 // explains reports whether only such pods keep a Service from convergence. Its Endpoints
 // are then correct if those pods are counted as running.
-func (ends unnoticedEnds) explains(m *Model, s *service) bool {
+func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]
 		if len(running) > 0 && len(m.committed.pendingServiceWith(s, running)) == 0 {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // # Guide to the model
@@ -60,7 +61,7 @@ import (
 // before the checkers see a record. Its size depends on the live objects and the requests
 // in flight, not on the length of the history.
 type Model struct {
-	decoder   *decoder
+	decoder   *objects.Decoder
 	settings  Settings
 	processes map[string]*process     // live processes by name
 	ended     map[string]bool         // names of processes that ended and have not started again
@@ -174,7 +175,7 @@ type call struct {
 	scaling         *scaling        // the change of a ReplicaSet's spec.replicas, or nil
 	fromVersion     history.Version // the resourceVersion of the ReplicaSet that it is based on
 	serviceState    *serviceState   // of the Endpoints that it writes, or nil
-	pod             *pod            // the pod that it deletes, adopts or releases; nil if never in the cache
+	pod             *objects.Pod    // the pod that it deletes, adopts or releases; nil if never in the cache
 	ownershipChange ownershipChange // of callAdoptOrRelease
 
 	update            *objectUpdate   // the content of an update; nil for other verbs
@@ -202,17 +203,17 @@ const leaseResource = "leases.coordination.k8s.io"
 // objectSet is a set of objects: the committed state, or the informer caches of one
 // process. It maintains the pod counts of each owner, so that checkers need not count.
 type objectSet struct {
-	pods        map[types.UID]*pod
-	owners      map[types.UID]*owner
-	deployments map[types.UID]*deployment
-	services    map[types.UID]*service
-	endpoints   map[types.UID]*endpoints
+	pods        map[types.UID]*objects.Pod
+	owners      map[types.UID]*objects.Owner
+	deployments map[types.UID]*objects.Deployment
+	services    map[types.UID]*objects.Service
+	endpoints   map[types.UID]*objects.Endpoints
 	uidByName   map[objectName]types.UID
 
-	controlled  map[types.UID]map[types.UID]*pod   // pods by the UID of their controller
-	orphans     map[string]map[types.UID]*pod      // pods without controller, by namespace
-	podCounts   map[types.UID]*podCounts           // by UID of the owner
-	replicaSets map[types.UID]map[types.UID]*owner // by the UID of their controller
+	controlled  map[types.UID]map[types.UID]*objects.Pod   // pods by the UID of their controller
+	orphans     map[string]map[types.UID]*objects.Pod      // pods without controller, by namespace
+	podCounts   map[types.UID]*podCounts                   // by UID of the owner
+	replicaSets map[types.UID]map[types.UID]*objects.Owner // by the UID of their controller
 
 	// changedObjects contains the owners that changed since the last clearChanges: their
 	// own version, their pods or matching orphans. It also contains the Deployments that
@@ -222,7 +223,7 @@ type objectSet struct {
 	// version, their pods or their Endpoints.
 	changedServices map[objectName]change
 	// podAddresses has the addresses of each pod. Only the committed state has them.
-	podAddresses map[types.UID]*podAddress
+	podAddresses map[types.UID]*objects.PodAddress
 	// deletedServices contains the Services that were deleted and whose Endpoints still
 	// exist.
 	deletedServices map[objectName]bool
@@ -252,7 +253,7 @@ type podCounts struct {
 // objects on which the process may still act.
 type view struct {
 	*objectSet
-	decoder *decoder
+	decoder *objects.Decoder
 	// reachedVersion is the resourceVersion that the cache of each resource has reached by
 	// lists and watches. The process has observed its own writes up to this version.
 	reachedVersion map[string]history.Version
@@ -264,7 +265,7 @@ type view struct {
 	formerPods    map[types.UID][]cachedPodState
 	// podVersionsSince contains the versions of each pod in the recent window, as far as
 	// they differ in the order of scale-down.
-	podVersionsSince map[types.UID][]cachedVersion[*pod]
+	podVersionsSince map[types.UID][]cachedVersion[*objects.Pod]
 	// firstCachedAt is when each pod first appeared in the cache.
 	firstCachedAt map[types.UID]time.Duration
 	podVersions   podVersions
@@ -312,7 +313,7 @@ type ownerState struct {
 	selector        string
 	selectorChanged bool
 	// templates contains the owner's templates that were delivered, the latest last.
-	templates []*template
+	templates []*objects.Template
 }
 
 // outstandingCalls are the creates or the deletes of an ownerState that the process cannot
@@ -334,17 +335,17 @@ type rolloutState struct {
 	decisionWindow
 	process     *process
 	uid         types.UID
-	deployments []cachedVersion[*deployment]
+	deployments []cachedVersion[*objects.Deployment]
 	replicaSets []cachedVersion[replicaSetsState]
 	// statusWrittenAt is when the process last got a successful response to a status write.
 	statusWrittenAt time.Duration
 	// ownWrites contains the ReplicaSets that responses to the process's own writes
 	// returned, until the cache contains that version or a newer one. A controller may act
 	// on either version (allowed behavior lost-response).
-	ownWrites map[types.UID]*owner
+	ownWrites map[types.UID]*objects.Owner
 	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version
 	// that the write was based on. Entries older than the recent window are removed.
-	writtenFrom map[versionKey]writeOrigin
+	writtenFrom map[objects.VersionKey]writeOrigin
 	// takenNames is when the process last got AlreadyExists for each name of a new
 	// ReplicaSet.
 	takenNames map[string]time.Duration
@@ -367,7 +368,7 @@ type serviceState struct {
 	endpoints presence
 	// services contains the versions of the Service in the recent window. nil means that the
 	// cache had none.
-	services []cachedVersion[*service]
+	services []cachedVersion[*objects.Service]
 	// version is the highest resourceVersion of the Endpoints in the cache so far, and when
 	// it first appeared.
 	version cachedVersion[history.Version]

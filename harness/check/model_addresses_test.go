@@ -6,26 +6,28 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // TestDifference requires that the grouping of addresses into subsets does not matter. A
 // missing, wrong or additional address does.
 func TestDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := addressSet{}
+		want := objects.AddressSet{}
 		for i := range rapid.IntRange(1, 1400).Draw(t, "pods") {
 			number := int32(rapid.IntRange(1, 2).Draw(t, "port"))
-			want[addressAndPort{podTarget{ip: fmt.Sprint("10.0.0.", i), uid: "u"}, endpointPort{number: number}}] = rapid.Bool().Draw(t, "ready")
+			want[objects.AddressAndPort{PodTarget: objects.PodTarget{IP: fmt.Sprint("10.0.0.", i), UID: "u"}, Port: objects.EndpointPort{Number: number}}] = rapid.Bool().Draw(t, "ready")
 		}
-		total, ready := want.size()
-		got := addressSet{}
+		total, ready := want.Size()
+		got := objects.AddressSet{}
 		for p, isReady := range want { // as many as fit, ready ones first
-			if isReady && len(got) < addressesMax {
+			if isReady && len(got) < objects.AddressesMax {
 				got[p] = true
 			}
 		}
 		for p, isReady := range want {
-			if !isReady && len(got) < addressesMax {
+			if !isReady && len(got) < objects.AddressesMax {
 				got[p] = false
 			}
 		}
@@ -33,11 +35,11 @@ func TestDifference(t *testing.T) {
 			t.Fatalf("%d addresses, %d ready: %s", total, ready, d)
 		}
 		for p := range got {
-			for name, change := range map[string]func(addressSet){
-				"missing":         func(addresses addressSet) { delete(addresses, p) },
-				"wrong readiness": func(addresses addressSet) { addresses[p] = !addresses[p] },
-				"extra": func(addresses addressSet) {
-					addresses[addressAndPort{podTarget{ip: "10.9.9.9"}, endpointPort{}}] = true
+			for name, change := range map[string]func(objects.AddressSet){
+				"missing":         func(addresses objects.AddressSet) { delete(addresses, p) },
+				"wrong readiness": func(addresses objects.AddressSet) { addresses[p] = !addresses[p] },
+				"extra": func(addresses objects.AddressSet) {
+					addresses[objects.AddressAndPort{PodTarget: objects.PodTarget{IP: "10.9.9.9"}}] = true
 				},
 			} {
 				changed := maps.Clone(got)

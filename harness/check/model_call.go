@@ -11,27 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // classify determines the verb of a call, the object that it is about, and the owner.
 func (p *process) classify(c *call, r *history.Request) {
-	switch kind := kindByResource(r.Resource); {
-	case r.Resource == deploymentResource || r.Resource == replicaSetResource && p.isRolloutCall(r):
+	switch kind := objects.OwnerKindByResource(r.Resource); {
+	case r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r):
 		p.classifyRollout(c, r)
-	case r.Resource == endpointsResource && r.IsWrite():
+	case r.Resource == objects.EndpointsResource && r.IsWrite():
 		p.classifyEndpointsWrite(c, r)
-	case r.Resource == podResource && r.Verb == "create" && r.Object != nil:
-		if ref := r.Object.ControllerRef(); ref != nil && kindByName(ref.Kind) != nil {
+	case r.Resource == objects.PodResource && r.Verb == "create" && r.Object != nil:
+		if ref := r.Object.ControllerRef(); ref != nil && objects.OwnerKindByName(ref.Kind) != nil {
 			c.verb, c.ownerState = callCreatePod, p.ownerState(ref.UID)
 			c.key += string(ref.UID)
 		}
-	case r.Resource == podResource && r.Verb == "delete":
+	case r.Resource == objects.PodResource && r.Verb == "delete":
 		c.verb = callDeletePod
 		c.pod = p.view.lookup(r.Namespace, r.Name, r.PreconditionUID)
 		if c.pod != nil {
 			c.ownerState = p.deletingOwner(c.pod)
 		}
-	case r.Resource == podResource && (r.Verb == "patch" || r.Verb == "update"):
+	case r.Resource == objects.PodResource && (r.Verb == "patch" || r.Verb == "update"):
 		c.verb = callAdoptOrRelease
 		c.pod = p.view.lookup(r.Namespace, r.Name, "")
 		// An error means that the API server refuses the patch.
@@ -52,14 +53,14 @@ func (p *process) classify(c *call, r *history.Request) {
 
 // deletingOwner returns the state of the owner for which the process deletes a pod. This
 // is the owner that controls the pod, or controlled it last, in the recent window.
-func (p *process) deletingOwner(target *pod) *ownerState {
+func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
 		return p.ownerState(uid)
 	}
 	seen := p.view.cachedPodStates(target.UID)
 	for i := len(seen) - 1; i >= 0; i-- {
-		if seen[i].pod.hasManagedOwner() {
-			return p.ownerState(seen[i].pod.controller.UID)
+		if seen[i].pod.HasManagedOwner() {
+			return p.ownerState(seen[i].pod.Controller.UID)
 		}
 	}
 	return nil
@@ -78,12 +79,12 @@ func (p *process) isRolloutCall(r *history.Request) bool {
 // deploymentOf returns the UID of the Deployment that controls the request's ReplicaSet.
 func (p *process) deploymentOf(r *history.Request) types.UID {
 	if r.Object != nil {
-		if ref := r.Object.ControllerRef(); ref != nil && ref.Kind == deploymentKind {
+		if ref := r.Object.ControllerRef(); ref != nil && ref.Kind == objects.DeploymentKind {
 			return ref.UID
 		}
 	}
-	if set := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); set != nil && set.controller.Kind == deploymentKind {
-		return set.controller.UID
+	if set := p.view.ownerNamed(r.Resource, r.Namespace, r.Name); set != nil && set.Controller.Kind == objects.DeploymentKind {
+		return set.Controller.UID
 	}
 	return ""
 }
@@ -91,7 +92,7 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 // classifyRollout classifies a call of the Deployment controller.
 func (p *process) classifyRollout(c *call, r *history.Request) {
 	var uid types.UID
-	if r.Resource == replicaSetResource {
+	if r.Resource == objects.ReplicaSetResource {
 		uid = p.deploymentOf(r)
 	} else {
 		uid = p.view.uidByName[objectName{r.Resource, r.Namespace, r.Name}]
@@ -103,7 +104,7 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 	c.queueKey = workQueueKey{process: p, uid: uid}
 	c.rollout.recordCall(c.sentAt)
 	switch {
-	case r.Resource == replicaSetResource:
+	case r.Resource == objects.ReplicaSetResource:
 		c.scaling = p.scalingOf(c, r)
 	case r.Verb == "update" && r.Object != nil && r.Object.Version != 0:
 		c.verb = callStatus
@@ -115,13 +116,13 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 // the write does not set spec.replicas.
 func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	if r.Verb == "create" && r.Object != nil {
-		set, err := p.view.decoder.decodeOwner(kindByResource(replicaSetResource), r.Object)
+		set, err := p.view.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), r.Object)
 		if err != nil {
 			return nil // the API server refuses an invalid object
 		}
-		return c.rollout.newScaling(r.Object.Name, set.template, 0, set.replicas)
+		return c.rollout.newScaling(r.Object.Name, set.Template, 0, set.Replicas)
 	}
-	cached := p.view.ownerNamed(replicaSetResource, r.Namespace, r.Name)
+	cached := p.view.ownerNamed(objects.ReplicaSetResource, r.Namespace, r.Name)
 	to, ok := replicasOf(r)
 	if !ok || cached == nil {
 		return nil
@@ -131,7 +132,7 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 		from = r.Object.Version
 	}
 	c.fromVersion = from
-	return c.rollout.newScaling(r.Name, cached.template, from, to)
+	return c.rollout.newScaling(r.Name, cached.Template, from, to)
 }
 
 // replicasOf returns the spec.replicas that an update or a patch sets.
@@ -139,7 +140,7 @@ func replicasOf(r *history.Request) (int, bool) {
 	var body struct{ Spec struct{ Replicas *int } }
 	switch {
 	case r.Object != nil:
-		_ = unmarshalSome(r.Object.Body, &body) // the API server refuses an invalid object
+		_ = objects.Unmarshal(r.Object.Body, &body) // the API server refuses an invalid object
 	case strings.Contains(r.PatchType, "json-patch"):
 		var operations []struct {
 			Path  string
@@ -152,7 +153,7 @@ func replicasOf(r *history.Request) (int, bool) {
 			}
 		}
 	default:
-		_ = unmarshalSome(r.Patch, &body)
+		_ = objects.Unmarshal(r.Patch, &body)
 	}
 	if body.Spec.Replicas == nil {
 		return 0, false
@@ -170,10 +171,10 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	if c.scaling != nil && c.scaling.creates && r.Code == http.StatusConflict {
 		c.rollout.takenNames[c.scaling.name] = at
 	}
-	if !r.OK() || r.Object == nil || r.Object.Resource != replicaSetResource || len(r.Object.Body) == 0 {
+	if !r.OK() || r.Object == nil || r.Object.Resource != objects.ReplicaSetResource || len(r.Object.Body) == 0 {
 		return
 	}
-	if set, err := p.view.decoder.owner(kindByResource(replicaSetResource), r.Object); err == nil && !set.terminating {
+	if set, err := p.view.decoder.Owner(objects.OwnerKindByResource(objects.ReplicaSetResource), r.Object); err == nil && !set.Terminating {
 		c.rollout.recordWrite(set, c.fromVersion, at)
 	}
 }
@@ -181,12 +182,12 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 // recordLiveRead records a ReplicaSet that the process read from the API server. The
 // Deployment controller does so after a create without a response.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
-	if o.Resource != replicaSetResource || len(o.Body) == 0 {
+	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return
 	}
-	set, err := p.view.decoder.owner(kindByResource(replicaSetResource), o)
-	if err == nil && !set.terminating && p.view.deployments[set.controller.UID] != nil {
-		p.rollout(set.controller.UID).recordReplicaSet(set, at)
+	set, err := p.view.decoder.Owner(objects.OwnerKindByResource(objects.ReplicaSetResource), o)
+	if err == nil && !set.Terminating && p.view.deployments[set.Controller.UID] != nil {
+		p.rollout(set.Controller.UID).recordReplicaSet(set, at)
 	}
 }
 
@@ -199,7 +200,7 @@ func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	if name == "" {
 		return
 	}
-	c.serviceState = p.serviceState(objectName{serviceResource, r.Namespace, name})
+	c.serviceState = p.serviceState(objectName{objects.ServiceResource, r.Namespace, name})
 	c.serviceState.recordWrite(p, c.sentAt)
 	c.queueKey = workQueueKey{process: p, service: c.serviceState.name}
 	if r.Verb == "create" {
@@ -231,13 +232,13 @@ func isFailure(answered *answeredCall) bool {
 // deletesActivePod reports whether the call deletes a pod that is active in the cache.
 func (c *call) deletesActivePod() bool {
 	p := c.process.view.pods[c.pod.UID]
-	return p != nil && p.active
+	return p != nil && p.Active
 }
 
 // reportedOwner returns the cached version of the owner whose status the call writes. It
 // returns nil for another call, and for a write based on another version or on a live
 // read.
-func (c *call) reportedOwner(r *history.Request) *owner {
+func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil
 	}
@@ -259,13 +260,13 @@ type objectUpdate struct {
 
 // updateOf returns the content of an update request, nil for other requests.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
-	if r.Verb != "update" || r.Object == nil || r.Resource == podResource {
+	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource {
 		return nil
 	}
 	u := &objectUpdate{Ref: r.Object.Ref}
 	u.Resource, u.Namespace, u.Name = r.Resource, r.Namespace, r.Name
-	if r.Resource == endpointsResource {
-		u.unchanged = p.view.endpointsNamed(serviceName(u.Ref)).sameContent(r.Object)
+	if r.Resource == objects.EndpointsResource {
+		u.unchanged = sameContent(p.view.endpointsNamed(serviceName(u.Ref)), r.Object)
 	}
 	return u
 }
@@ -273,9 +274,9 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 // sameContent reports whether an update is based on these Endpoints and has the same
 // addresses and labels. It ignores truncated Endpoints: the controller may write them in
 // each sync (allowed behavior truncated-endpoints).
-func (e *endpoints) sameContent(o *history.Object) bool {
-	return e != nil && e.Version == o.Version && len(e.body) > 0 && bytes.Equal(e.body, o.Body) &&
-		maps.Equal(e.labels, o.Labels) && e.overCapacity == "" && o.Annotations[overCapacityAnnotation] == ""
+func sameContent(e *objects.Endpoints, o *history.Object) bool {
+	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
+		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
 }
 
 // anyCachedState reports whether a state of the call's pod in the recent window meets a

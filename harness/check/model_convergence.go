@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // pending is one difference between an object and its converged state.
@@ -31,18 +33,18 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 
 // pendingOwner returns the differences of an owner and its pods. A terminating owner has
 // none.
-func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
-	if o.terminating {
+func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
+	if o.Terminating {
 		return nil
 	}
-	counts := objects.podCountsOf(o.UID)
-	available, notYet := objects.available(o, now)
+	counts := state.podCountsOf(o.UID)
+	available, notYet := state.available(o, now)
 	list := pendings{subject: o.String()}
-	list.expect(counts.controlled == o.replicas, "%d active pods, expected %d%s", counts.controlled, o.replicas, objects.describeEnded(o))
+	list.expect(counts.controlled == o.Replicas, "%d active pods, expected %d%s", counts.controlled, o.Replicas, state.describeEnded(o))
 	list.expect(counts.replicas == counts.controlled, "%d controlled pods do not match spec.selector, expected 0", counts.controlled-counts.replicas)
 	list.expect(counts.orphans == 0, "%d orphaned pods match spec.selector, expected 0", counts.orphans)
-	s := o.status
-	list.expect(s.ObservedGeneration == o.generation, "status.observedGeneration is %d, expected %d", s.ObservedGeneration, o.generation)
+	s := o.Status
+	list.expect(s.ObservedGeneration == o.Generation, "status.observedGeneration is %d, expected %d", s.ObservedGeneration, o.Generation)
 	for _, field := range []struct {
 		name            string
 		found, expected int
@@ -54,7 +56,7 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 	} {
 		list.expect(field.found == field.expected, "status.%s is %d, expected %d", field.name, field.found, field.expected)
 	}
-	list.expect(!o.failing, "condition ReplicaFailure is True, expected none")
+	list.expect(!o.Failing, "condition ReplicaFailure is True, expected none")
 	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
 	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds)", notYet)
 	list.add(counts.terminating == 0, true, "%d pods are terminating", counts.terminating)
@@ -63,10 +65,10 @@ func (objects *objectSet) pendingOwner(o *owner, now time.Time) []pending {
 
 // describeEnded returns how many pods of an owner have failed or succeeded but still
 // exist. A controller that counts them as active does not replace them.
-func (objects *objectSet) describeEnded(o *owner) string {
+func (state *objectSet) describeEnded(o *objects.Owner) string {
 	n := 0
-	for _, p := range objects.controlled[o.UID] {
-		if !p.active && !p.terminating {
+	for _, p := range state.controlled[o.UID] {
+		if !p.Active && !p.Terminating {
 			n++
 		}
 	}
@@ -78,14 +80,14 @@ func (objects *objectSet) describeEnded(o *owner) string {
 
 // available counts the ready pods of an owner that have been ready for minReadySeconds,
 // and those that have not.
-func (objects *objectSet) available(o *owner, now time.Time) (available, notYet int) {
-	if o.minReady == 0 {
-		return objects.podCountsOf(o.UID).ready, 0
+func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
+	if o.MinReady == 0 {
+		return state.podCountsOf(o.UID).ready, 0
 	}
-	for _, p := range objects.controlled[o.UID] {
+	for _, p := range state.controlled[o.UID] {
 		switch {
-		case !p.active || !p.ready || !o.selector.Matches(p.labels):
-		case p.readySince.Add(o.minReady).After(now):
+		case !p.Active || !p.Ready || !o.Selector.Matches(p.Labels):
+		case p.ReadySince.Add(o.MinReady).After(now):
 			notYet++
 		default:
 			available++

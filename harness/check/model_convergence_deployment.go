@@ -4,69 +4,71 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // pendingDeployment returns the differences between a Deployment and its ReplicaSets.
 // pendingOwner returns those of the ReplicaSets' pods.
-func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
-	if d.terminating || d.selector.Empty() {
+func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
+	if d.Terminating || d.Selector.Empty() {
 		return nil
 	}
 	list := pendings{subject: d.String()}
-	sets := objects.replicaSetsOf(d)
-	list.expect(d.status.ObservedGeneration == d.generation, "status.observedGeneration is %d, expected %d",
-		d.status.ObservedGeneration, d.generation)
-	list.expect(d.rollback < 0 || d.paused, "annotation %s=%d is set, expected a rollback that removes it", rollbackAnnotation, d.rollback)
-	for _, set := range objects.orphanReplicaSets(d) {
+	sets := state.replicaSetsOf(d)
+	list.expect(d.Status.ObservedGeneration == d.Generation, "status.observedGeneration is %d, expected %d",
+		d.Status.ObservedGeneration, d.Generation)
+	list.expect(d.RollbackTo < 0 || d.Paused, "annotation %s=%d is set, expected a rollback that removes it", objects.RollbackAnnotation, d.RollbackTo)
+	for _, set := range state.orphanReplicaSets(d) {
 		list.expect(false, "ReplicaSet %s matches spec.selector and has no controllerRef, expected its adoption", set.Name)
 	}
-	current, _ := d.splitByTemplate(sets)
-	if d.paused {
-		list.expect(!d.scalingPending(sets), "paused, and the ReplicaSets are not scaled to spec.replicas %d", d.replicas)
+	current, _ := splitByTemplate(d, sets)
+	if d.Paused {
+		list.expect(!scalingPending(d, sets), "paused, and the ReplicaSets are not scaled to spec.replicas %d", d.Replicas)
 	} else {
-		objects.pendingRollout(d, &list, sets)
+		state.pendingRollout(d, &list, sets)
 	}
-	d.pendingStatus(&list, sets, current, now)
+	pendingStatus(d, &list, sets, current, now)
 	return list.all
 }
 
-func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*owner) {
-	current, old := d.splitByTemplate(sets)
+func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
+	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {
 		list.expect(false, "%d ReplicaSets have its spec.template, expected 1", len(current))
 		return
 	}
 	newSet := current[0]
-	awaited := !objects.canScale(d, sets, newSet, old)
-	list.add(newSet.replicas == d.replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.replicas, d.replicas)
+	awaited := !state.canScale(d, sets, newSet, old)
+	list.add(newSet.Replicas == d.Replicas, awaited, "ReplicaSet %s: spec.replicas is %d, expected %d", newSet.Name, newSet.Replicas, d.Replicas)
 	for _, set := range old {
-		list.add(set.replicas == 0, awaited, "old ReplicaSet %s: spec.replicas is %d, expected 0", set.Name, set.replicas)
-		list.expect(set.revision < newSet.revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
-			newSet.Name, newSet.revision, set.revision, set.Name)
+		list.add(set.Replicas == 0, awaited, "old ReplicaSet %s: spec.replicas is %d, expected 0", set.Name, set.Replicas)
+		list.expect(set.Revision < newSet.Revision, "ReplicaSet %s has revision %d, expected more than revision %d of old ReplicaSet %s",
+			newSet.Name, newSet.Revision, set.Revision, set.Name)
 	}
-	list.expect(newSet.minReady == d.minReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
-		newSet.Name, newSet.minReady/time.Second, d.minReady/time.Second)
-	for _, key := range slices.Sorted(maps.Keys(d.annotations)) {
-		list.expect(newSet.annotations[key] == d.annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q",
-			newSet.Name, key, newSet.annotations[key], d.annotations[key])
+	list.expect(newSet.MinReady == d.MinReady, "ReplicaSet %s: spec.minReadySeconds is %d, expected %d",
+		newSet.Name, newSet.MinReady/time.Second, d.MinReady/time.Second)
+	for _, key := range slices.Sorted(maps.Keys(d.Annotations)) {
+		list.expect(newSet.Annotations[key] == d.Annotations[key], "ReplicaSet %s: annotation %s is %q, expected %q",
+			newSet.Name, key, newSet.Annotations[key], d.Annotations[key])
 	}
-	if d.complete(sets, newSet) {
-		list.expect(len(old) <= d.historyLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.historyLimit)
+	if deploymentComplete(d, sets, newSet) {
+		list.expect(len(old) <= d.RevisionHistoryLimit, "%d old ReplicaSets, expected at most %d (revisionHistoryLimit)", len(old), d.RevisionHistoryLimit)
 	}
 }
 
 // canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
 // Otherwise the rollout waits for pods.
-func (objects *objectSet) canScale(d *deployment, sets []*owner, newSet *owner, old []*owner) bool {
-	if d.recreate {
-		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
+func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
+	if d.Recreate {
+		return sumOf(old, specReplicas) > 0 || state.firstPod(old, func(*objects.Pod) bool { return true }) == nil
 	}
-	return d.canRoll(sets, newSet, old)
+	return canRoll(d, sets, newSet, old)
 }
 
 // pendingStatus compares the status and the conditions with the ReplicaSets.
-func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now time.Time) {
-	s := &d.status
+func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objects.Owner, now time.Time) {
+	s := &d.Status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
 	for _, field := range []struct {
 		name            string
@@ -74,27 +76,27 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 	}{
 		{"replicas", s.Replicas, sumOf(sets, statusReplicas)},
 		{"updatedReplicas", s.UpdatedReplicas, sumOf(current, statusReplicas)},
-		{"readyReplicas", s.ReadyReplicas, sumOf(sets, func(set *owner) int { return set.status.ReadyReplicas })},
+		{"readyReplicas", s.ReadyReplicas, sumOf(sets, func(set *objects.Owner) int { return set.Status.ReadyReplicas })},
 		{"availableReplicas", s.AvailableReplicas, ready},
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs-ready)},
 	} {
 		list.expect(field.found == field.expected, "status.%s is %d, expected %d from its ReplicaSets", field.name, field.found, field.expected)
 	}
-	list.expectCondition(s, availability(ready >= d.minAvailable()))
-	failing := slices.ContainsFunc(sets, func(set *owner) bool { return set.failing })
-	list.expect(failing || d.paused || !s.condition("ReplicaFailure").failure(), "condition ReplicaFailure is True, expected none: no ReplicaSet has it")
+	list.expectCondition(s, availability(ready >= d.MinAvailable()))
+	failing := slices.ContainsFunc(sets, func(set *objects.Owner) bool { return set.Failing })
+	list.expect(failing || d.Paused || !s.Condition(objects.ReplicaFailureCondition).IsReplicaFailure(), "condition ReplicaFailure is True, expected none: no ReplicaSet has it")
 	switch {
-	case d.deadline == 0:
-		list.expect(s.condition("Progressing") == deploymentCondition{}, "condition Progressing is %s, expected none without progressDeadlineSeconds", s.condition("Progressing").describe())
-	case d.paused:
-		reason := s.condition("Progressing").Reason // a missed deadline stays reported while the Deployment is paused
-		list.expect(reason == deploymentPaused || reason == deadlineExceeded,
-			"paused, and the reason of condition Progressing is %q, expected %s or %s", reason, deploymentPaused, deadlineExceeded)
-	case len(current) == 1 && d.complete(sets, current[0]):
-		list.expectCondition(s, deploymentCondition{"Progressing", "True", newReplicaSetAvailable})
+	case d.ProgressDeadline == 0:
+		list.expect(s.Condition(objects.ProgressingCondition) == objects.Condition{}, "condition Progressing is %s, expected none without progressDeadlineSeconds", describeCondition(s.Condition(objects.ProgressingCondition)))
+	case d.Paused:
+		reason := s.Condition(objects.ProgressingCondition).Reason // a missed deadline stays reported while the Deployment is paused
+		list.expect(reason == objects.DeploymentPausedReason || reason == objects.DeadlineExceededReason,
+			"paused, and the reason of condition Progressing is %q, expected %s or %s", reason, objects.DeploymentPausedReason, objects.DeadlineExceededReason)
+	case len(current) == 1 && deploymentComplete(d, sets, current[0]):
+		list.expectCondition(s, objects.Condition{Type: objects.ProgressingCondition, Status: "True", Reason: objects.NewReplicaSetAvailableReason})
 	default:
-		list.expect(!d.overdue(now), "the reason of condition Progressing is %s since %s, expected %s after the deadline of %v",
-			s.condition("Progressing").Reason, s.conditionWithTime("Progressing").LastUpdateTime.Format(time.TimeOnly), deadlineExceeded, d.deadline)
+		list.expect(!progressOverdue(d, now), "the reason of condition Progressing is %s since %s, expected %s after the deadline of %v",
+			s.Condition(objects.ProgressingCondition).Reason, s.ConditionWithTime(objects.ProgressingCondition).LastUpdateTime.Format(time.TimeOnly), objects.DeadlineExceededReason, d.ProgressDeadline)
 	}
 }
 
@@ -102,19 +104,27 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 // missed.
 const deadlineGrace = 10 * time.Second
 
-// overdue reports whether the progress deadline passed more than deadlineGrace ago, and
+// progressOverdue reports whether the progress deadline passed more than deadlineGrace ago, and
 // the controller has not reported it. ReplicaSetCreateError has precedence over a missed
 // deadline.
-func (d *deployment) overdue(now time.Time) bool {
-	c := d.status.conditionWithTime("Progressing")
+func progressOverdue(d *objects.Deployment, now time.Time) bool {
+	c := d.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
-	case "", deadlineExceeded, newReplicaSetAvailable, replicaSetCreateError:
+	case "", objects.DeadlineExceededReason, objects.NewReplicaSetAvailableReason, objects.ReplicaSetCreateErrorReason:
 		return false
 	}
-	return c.LastUpdateTime.Add(d.deadline + deadlineGrace).Before(now)
+	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
-func (list *pendings) expectCondition(s *deploymentStatus, want deploymentCondition) {
-	got := s.condition(want.Type)
-	list.expect(got == want, "condition %s is %s, expected %s", want.Type, got.describe(), want.describe())
+func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
+	got := s.Condition(want.Type)
+	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))
+}
+
+// describeCondition returns the status and the reason as evidence names them.
+func describeCondition(c objects.Condition) string {
+	if c == (objects.Condition{}) {
+		return "absent"
+	}
+	return c.Status + " (" + c.Reason + ")"
 }

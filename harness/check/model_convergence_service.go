@@ -5,66 +5,68 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // pendingService returns the differences between a Service and its Endpoints. The subject
 // can always resolve them without waiting.
-func (objects *objectSet) pendingService(s *service) []pending {
-	return objects.pendingServiceWith(s, nil)
+func (state *objectSet) pendingService(s *objects.Service) []pending {
+	return state.pendingServiceWith(s, nil)
 }
 
 // pendingServiceWith returns the same, as if the pods in running had not ended.
-func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
-	if !s.managed() || s.terminating {
+func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
+	if !s.Managed() || s.Terminating {
 		return nil
 	}
 	list := pendings{subject: s.String()}
-	e := objects.endpointsNamed(nameOf(s.Ref))
+	e := state.endpointsNamed(nameOf(s.Ref))
 	if e == nil {
 		list.expect(false, "no Endpoints")
 		return list.all
 	}
-	if e.terminating {
+	if e.Terminating {
 		return nil
 	}
-	want, err := objects.expectedAddresses(s, running)
+	want, err := state.expectedAddresses(s, running)
 	if err != nil {
 		list.expect(false, "%v", err)
 		return list.all
 	}
-	got, err := e.decodeAddresses()
+	got, err := e.Addresses()
 	if err != nil {
 		list.expect(false, "%v", err)
 		return list.all
 	}
 	wrong := describeDifference(got, want)
 	list.expect(wrong == "", "Endpoints %s", wrong)
-	list.expect(maps.Equal(e.labels, s.expectedLabels()), "Endpoints have the labels %v, expected %v", e.labels, s.expectedLabels())
-	total, _ := want.size()
-	list.expect((e.overCapacity == "truncated") == (total > addressesMax), "annotation %s of the Endpoints is %q, but %d of at most %d addresses are expected",
-		overCapacityAnnotation, e.overCapacity, total, addressesMax)
+	list.expect(maps.Equal(e.Labels, expectedLabels(s)), "Endpoints have the labels %v, expected %v", e.Labels, expectedLabels(s))
+	total, _ := want.Size()
+	list.expect((e.OverCapacity == "truncated") == (total > objects.AddressesMax), "annotation %s of the Endpoints is %q, but %d of at most %d addresses are expected",
+		objects.OverCapacityAnnotation, e.OverCapacity, total, objects.AddressesMax)
 	return list.all
 }
 
 // pendingOrphan returns whether Endpoints still exist although their Service was deleted.
 // Endpoints that never had a Service may remain until the controller restarts (allowed
 // behavior manual-endpoints-edits).
-func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
+func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)
-	ours := e.labels[managedByLabel] == managedBy || objects.deletedServices[name]
-	list.expect(objects.serviceNamed(name) != nil || e.leaderElection || e.terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
+	ours := e.Labels[objects.ManagedByLabel] == objects.EndpointControllerName || state.deletedServices[name]
+	list.expect(state.serviceNamed(name) != nil || e.LeaderElection || e.Terminating || !ours, "the Service is deleted, expected that the Endpoints are deleted too")
 	return list.all
 }
 
 // expectedLabels returns the labels that the Endpoints of a Service must have.
-func (s *service) expectedLabels() map[string]string {
+func expectedLabels(s *objects.Service) map[string]string {
 	want := map[string]string{}
-	maps.Copy(want, s.labels)
-	want[managedByLabel] = managedBy
-	delete(want, headlessLabel)
-	if s.headless() {
-		want[headlessLabel] = ""
+	maps.Copy(want, s.Labels)
+	want[objects.ManagedByLabel] = objects.EndpointControllerName
+	delete(want, objects.HeadlessLabel)
+	if s.Headless() {
+		want[objects.HeadlessLabel] = ""
 	}
 	return want
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // leaseHolder is the state of one process for the leader-election lease.
@@ -48,7 +49,7 @@ type leaseSpec struct {
 
 func leaseOf(o *history.Object) (leaseSpec, bool) {
 	var lease leaseSpec
-	if o == nil || unmarshalSome(o.Body, &lease) != nil {
+	if o == nil || objects.Unmarshal(o.Body, &lease) != nil {
 		return leaseSpec{}, false // the API server refuses what cannot be read
 	}
 	return lease, true

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // objectName identifies an object by name.
@@ -14,76 +15,76 @@ type objectName struct{ resource, namespace, name string }
 
 func newObjectSet() *objectSet {
 	return &objectSet{
-		pods:            map[types.UID]*pod{},
-		owners:          map[types.UID]*owner{},
-		deployments:     map[types.UID]*deployment{},
-		services:        map[types.UID]*service{},
-		endpoints:       map[types.UID]*endpoints{},
+		pods:            map[types.UID]*objects.Pod{},
+		owners:          map[types.UID]*objects.Owner{},
+		deployments:     map[types.UID]*objects.Deployment{},
+		services:        map[types.UID]*objects.Service{},
+		endpoints:       map[types.UID]*objects.Endpoints{},
 		uidByName:       map[objectName]types.UID{},
-		controlled:      map[types.UID]map[types.UID]*pod{},
-		orphans:         map[string]map[types.UID]*pod{},
+		controlled:      map[types.UID]map[types.UID]*objects.Pod{},
+		orphans:         map[string]map[types.UID]*objects.Pod{},
 		podCounts:       map[types.UID]*podCounts{},
-		replicaSets:     map[types.UID]map[types.UID]*owner{},
+		replicaSets:     map[types.UID]map[types.UID]*objects.Owner{},
 		changedObjects:  map[types.UID]change{},
 		changedServices: map[objectName]change{},
-		podAddresses:    map[types.UID]*podAddress{},
+		podAddresses:    map[types.UID]*objects.PodAddress{},
 		deletedServices: map[objectName]bool{},
 	}
 }
 
 // put adds a decoded object, or replaces its former version.
-func (objects *objectSet) put(object any) {
+func (state *objectSet) put(object any) {
 	switch o := object.(type) {
-	case *pod:
-		objects.setPod(o)
-	case *owner:
-		objects.setOwner(o)
-	case *deployment:
-		objects.deployments[o.UID] = o
-		objects.uidByName[nameOf(o.Ref)] = o.UID
-		objects.markChanged(o.UID, true)
-	case *service:
-		objects.setService(o)
-	case *endpoints:
-		objects.setEndpoints(o)
+	case *objects.Pod:
+		state.setPod(o)
+	case *objects.Owner:
+		state.setOwner(o)
+	case *objects.Deployment:
+		state.deployments[o.UID] = o
+		state.uidByName[nameOf(o.Ref)] = o.UID
+		state.markChanged(o.UID, true)
+	case *objects.Service:
+		state.setService(o)
+	case *objects.Endpoints:
+		state.setEndpoints(o)
 	}
 }
 
 // remove removes the object with that resource and UID, if the set contains it.
-func (objects *objectSet) remove(resource string, uid types.UID) {
+func (state *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
-	case podResource:
-		objects.removePod(uid)
-	case deploymentResource:
-		if d := objects.deployments[uid]; d != nil {
-			objects.markChanged(uid, true)
-			delete(objects.deployments, uid)
-			objects.removeName(d.Ref)
+	case objects.PodResource:
+		state.removePod(uid)
+	case objects.DeploymentResource:
+		if d := state.deployments[uid]; d != nil {
+			state.markChanged(uid, true)
+			delete(state.deployments, uid)
+			state.removeName(d.Ref)
 		}
-	case serviceResource:
-		objects.removeService(uid)
-	case endpointsResource:
-		objects.removeEndpoints(uid)
+	case objects.ServiceResource:
+		state.removeService(uid)
+	case objects.EndpointsResource:
+		state.removeEndpoints(uid)
 	default:
-		objects.removeOwner(uid)
+		state.removeOwner(uid)
 	}
 }
 
 // refs returns the objects of a resource, by UID.
-func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
+func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
-	case podResource:
-		collectRefs(all, objects.pods)
-	case deploymentResource:
-		collectRefs(all, objects.deployments)
-	case serviceResource:
-		collectRefs(all, objects.services)
-	case endpointsResource:
-		collectRefs(all, objects.endpoints)
+	case objects.PodResource:
+		collectRefs(all, state.pods)
+	case objects.DeploymentResource:
+		collectRefs(all, state.deployments)
+	case objects.ServiceResource:
+		collectRefs(all, state.services)
+	case objects.EndpointsResource:
+		collectRefs(all, state.endpoints)
 	default:
-		for uid, o := range objects.owners {
-			if o.kind.resource == resource {
+		for uid, o := range state.owners {
+			if o.Kind.Resource == resource {
 				all[uid] = o.Ref
 			}
 		}
@@ -92,21 +93,11 @@ func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
 }
 
 // objectWithRef is an object that an objectSet may contain.
-type objectWithRef interface{ ref() *history.Ref }
-
-func (p *pod) ref() *history.Ref { return &p.Ref }
-
-func (o *owner) ref() *history.Ref { return &o.Ref }
-
-func (d *deployment) ref() *history.Ref { return &d.Ref }
-
-func (s *service) ref() *history.Ref { return &s.Ref }
-
-func (e *endpoints) ref() *history.Ref { return &e.Ref }
+type objectWithRef interface{ ObjectRef() *history.Ref }
 
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
-		into[uid] = *o.ref()
+		into[uid] = *o.ObjectRef()
 	}
 }
 
@@ -115,12 +106,12 @@ func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
-		if namespace == "" || o.ref().Namespace == namespace {
+		if namespace == "" || o.ObjectRef().Namespace == namespace {
 			uids = append(uids, uid)
 		}
 	}
 	slices.SortFunc(uids, func(a, b types.UID) int {
-		return strings.Compare(objects[a].ref().String(), objects[b].ref().String())
+		return strings.Compare(objects[a].ObjectRef().String(), objects[b].ObjectRef().String())
 	})
 	return uids
 }
@@ -128,16 +119,16 @@ func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
 // removeName removes the name of an object, unless another object already has it.
-func (objects *objectSet) removeName(r history.Ref) {
-	if objects.uidByName[nameOf(r)] == r.UID {
-		delete(objects.uidByName, nameOf(r))
+func (state *objectSet) removeName(r history.Ref) {
+	if state.uidByName[nameOf(r)] == r.UID {
+		delete(state.uidByName, nameOf(r))
 	}
 }
 
 // podCountsOf returns the counts of an owner's pods; all are zero if there is no such
 // owner.
-func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
-	if counts := objects.podCounts[uid]; counts != nil {
+func (state *objectSet) podCountsOf(uid types.UID) podCounts {
+	if counts := state.podCounts[uid]; counts != nil {
 		return *counts
 	}
 	return podCounts{}
@@ -145,170 +136,170 @@ func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
 
 // versionOf returns the resourceVersion of an owner, a Deployment or Endpoints, 0 if
 // there is none with that name.
-func (objects *objectSet) versionOf(name objectName) history.Version {
-	uid := objects.uidByName[name]
+func (state *objectSet) versionOf(name objectName) history.Version {
+	uid := state.uidByName[name]
 	switch {
-	case objects.owners[uid] != nil:
-		return objects.owners[uid].Version
-	case objects.deployments[uid] != nil:
-		return objects.deployments[uid].Version
-	case objects.endpoints[uid] != nil:
-		return objects.endpoints[uid].Version
+	case state.owners[uid] != nil:
+		return state.owners[uid].Version
+	case state.deployments[uid] != nil:
+		return state.deployments[uid].Version
+	case state.endpoints[uid] != nil:
+		return state.endpoints[uid].Version
 	}
 	return 0
 }
 
-func (objects *objectSet) podNamed(namespace, name string) *pod {
-	return objects.pods[objects.uidByName[objectName{podResource, namespace, name}]]
+func (state *objectSet) podNamed(namespace, name string) *objects.Pod {
+	return state.pods[state.uidByName[objectName{objects.PodResource, namespace, name}]]
 }
 
-func (objects *objectSet) ownerNamed(resource, namespace, name string) *owner {
-	return objects.owners[objects.uidByName[objectName{resource, namespace, name}]]
+func (state *objectSet) ownerNamed(resource, namespace, name string) *objects.Owner {
+	return state.owners[state.uidByName[objectName{resource, namespace, name}]]
 }
 
 // setPod adds a pod, or replaces its former version.
-func (objects *objectSet) setPod(p *pod) {
-	old := objects.pods[p.UID]
+func (state *objectSet) setPod(p *objects.Pod) {
+	old := state.pods[p.UID]
 	if old != nil {
-		objects.countPod(old, -1)
-		objects.removeFromIndex(old)
+		state.countPod(old, -1)
+		state.removeFromIndex(old)
 	}
-	objects.pods[p.UID] = p
-	objects.uidByName[nameOf(p.Ref)] = p.UID
-	if p.orphan() {
-		insert(objects.orphans, p.Namespace, p.UID, p)
+	state.pods[p.UID] = p
+	state.uidByName[nameOf(p.Ref)] = p.UID
+	if p.Orphan() {
+		insert(state.orphans, p.Namespace, p.UID, p)
 	} else {
-		insert(objects.controlled, p.controller.UID, p.UID, p)
+		insert(state.controlled, p.Controller.UID, p.UID, p)
 	}
-	objects.countPod(p, 1)
-	objects.markServicesOf(old, p)
+	state.countPod(p, 1)
+	state.markServicesOf(old, p)
 	switch {
-	case old == nil && !p.orphan():
-		change := objects.changedObjects[p.controller.UID]
+	case old == nil && !p.Orphan():
+		change := state.changedObjects[p.Controller.UID]
 		change.newPods = append(change.newPods, p.UID)
-		objects.changedObjects[p.controller.UID] = change
-	case old != nil && old.active && !p.active:
-		objects.noLongerActive = append(objects.noLongerActive, p.UID)
+		state.changedObjects[p.Controller.UID] = change
+	case old != nil && old.Active && !p.Active:
+		state.noLongerActive = append(state.noLongerActive, p.UID)
 	}
 }
 
-func (objects *objectSet) removePod(uid types.UID) {
-	p := objects.pods[uid]
+func (state *objectSet) removePod(uid types.UID) {
+	p := state.pods[uid]
 	if p == nil {
 		return
 	}
-	objects.countPod(p, -1)
-	objects.markServicesOf(p, p)
-	objects.removeFromIndex(p)
-	delete(objects.pods, uid)
-	delete(objects.podAddresses, uid)
-	if p.active {
-		objects.noLongerActive = append(objects.noLongerActive, uid)
+	state.countPod(p, -1)
+	state.markServicesOf(p, p)
+	state.removeFromIndex(p)
+	delete(state.pods, uid)
+	delete(state.podAddresses, uid)
+	if p.Active {
+		state.noLongerActive = append(state.noLongerActive, uid)
 	}
-	objects.removeName(p.Ref)
+	state.removeName(p.Ref)
 }
 
-func (objects *objectSet) removeFromIndex(p *pod) {
-	if p.orphan() {
-		remove(objects.orphans, p.Namespace, p.UID)
+func (state *objectSet) removeFromIndex(p *objects.Pod) {
+	if p.Orphan() {
+		remove(state.orphans, p.Namespace, p.UID)
 	} else {
-		remove(objects.controlled, p.controller.UID, p.UID)
+		remove(state.controlled, p.Controller.UID, p.UID)
 	}
 }
 
 // setOwner adds an owner, or replaces its former version.
-func (objects *objectSet) setOwner(o *owner) {
-	old := objects.owners[o.UID]
-	objects.owners[o.UID] = o
-	objects.uidByName[nameOf(o.Ref)] = o.UID
-	objects.markChanged(o.UID, true)
-	objects.indexReplicaSet(old, o)
-	if old != nil && old.selector.String() == o.selector.String() && old.template.labels.String() == o.template.labels.String() {
+func (state *objectSet) setOwner(o *objects.Owner) {
+	old := state.owners[o.UID]
+	state.owners[o.UID] = o
+	state.uidByName[nameOf(o.Ref)] = o.UID
+	state.markChanged(o.UID, true)
+	state.indexReplicaSet(old, o)
+	if old != nil && old.Selector.String() == o.Selector.String() && old.Template.Labels.String() == o.Template.Labels.String() {
 		return
 	}
 	counts := &podCounts{}
-	for _, p := range objects.controlled[o.UID] {
+	for _, p := range state.controlled[o.UID] {
 		counts.add(o, p, 1)
 	}
-	for _, p := range objects.orphans[o.Namespace] {
+	for _, p := range state.orphans[o.Namespace] {
 		counts.add(o, p, 1)
 	}
-	objects.podCounts[o.UID] = counts
+	state.podCounts[o.UID] = counts
 }
 
 // indexReplicaSet updates the index by controller, and marks the old and the new
 // controller as changed.
-func (objects *objectSet) indexReplicaSet(old, now *owner) {
-	if old != nil && old.controller.UID != "" {
-		objects.markChanged(old.controller.UID, false)
-		remove(objects.replicaSets, old.controller.UID, old.UID)
+func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
+	if old != nil && old.Controller.UID != "" {
+		state.markChanged(old.Controller.UID, false)
+		remove(state.replicaSets, old.Controller.UID, old.UID)
 	}
-	if now.controller.UID != "" {
-		objects.markChanged(now.controller.UID, false)
-		insert(objects.replicaSets, now.controller.UID, now.UID, now)
+	if now.Controller.UID != "" {
+		state.markChanged(now.Controller.UID, false)
+		insert(state.replicaSets, now.Controller.UID, now.UID, now)
 	}
 }
 
-func (objects *objectSet) removeOwner(uid types.UID) {
-	o := objects.owners[uid]
+func (state *objectSet) removeOwner(uid types.UID) {
+	o := state.owners[uid]
 	if o == nil {
 		return
 	}
-	objects.markChanged(uid, true)
-	delete(objects.owners, uid)
-	delete(objects.podCounts, uid)
-	objects.removeName(o.Ref)
-	if o.controller.UID != "" {
-		objects.markChanged(o.controller.UID, false)
-		remove(objects.replicaSets, o.controller.UID, uid)
+	state.markChanged(uid, true)
+	delete(state.owners, uid)
+	delete(state.podCounts, uid)
+	state.removeName(o.Ref)
+	if o.Controller.UID != "" {
+		state.markChanged(o.Controller.UID, false)
+		remove(state.replicaSets, o.Controller.UID, uid)
 	}
 }
 
 // countPod adds a pod to the counts, or subtracts it, and marks its owners as changed.
-func (objects *objectSet) countPod(p *pod, sign int) {
-	if !p.orphan() {
-		objects.markChanged(p.controller.UID, false)
-		if o := objects.owners[p.controller.UID]; o != nil {
-			objects.podCounts[o.UID].add(o, p, sign)
+func (state *objectSet) countPod(p *objects.Pod, sign int) {
+	if !p.Orphan() {
+		state.markChanged(p.Controller.UID, false)
+		if o := state.owners[p.Controller.UID]; o != nil {
+			state.podCounts[o.UID].add(o, p, sign)
 		}
 		return
 	}
-	for uid, o := range objects.owners {
-		if o.Namespace == p.Namespace && o.selector.Matches(p.labels) {
-			objects.markChanged(uid, false)
-			objects.podCounts[uid].add(o, p, sign)
+	for uid, o := range state.owners {
+		if o.Namespace == p.Namespace && o.Selector.Matches(p.Labels) {
+			state.markChanged(uid, false)
+			state.podCounts[uid].add(o, p, sign)
 		}
 	}
 }
 
 // clearChanges empties changedObjects, changedServices and noLongerActive.
-func (objects *objectSet) clearChanges() {
-	clear(objects.changedObjects)
-	clear(objects.changedServices)
-	objects.noLongerActive = objects.noLongerActive[:0]
+func (state *objectSet) clearChanges() {
+	clear(state.changedObjects)
+	clear(state.changedServices)
+	state.noLongerActive = state.noLongerActive[:0]
 }
 
-func (objects *objectSet) markChanged(uid types.UID, objectChanged bool) {
-	change := objects.changedObjects[uid]
+func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
+	change := state.changedObjects[uid]
 	change.objectChanged = change.objectChanged || objectChanged
-	objects.changedObjects[uid] = change
+	state.changedObjects[uid] = change
 }
 
-func (counts *podCounts) add(o *owner, p *pod, sign int) {
-	if p.terminating && !p.orphan() {
+func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
+	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign
 	}
-	if !p.active && !p.terminating {
+	if !p.Active && !p.Terminating {
 		return
 	}
-	matches := o.selector.Matches(p.labels)
-	if !p.active {
-		if matches && !p.ended && !p.orphan() {
+	matches := o.Selector.Matches(p.Labels)
+	if !p.Active {
+		if matches && !p.Ended && !p.Orphan() {
 			counts.terminatingReplicas += sign
 		}
 		return
 	}
-	if p.orphan() {
+	if p.Orphan() {
 		if matches {
 			counts.orphans += sign
 		}
@@ -319,10 +310,10 @@ func (counts *podCounts) add(o *owner, p *pod, sign int) {
 		return
 	}
 	counts.replicas += sign
-	if o.template.labels.Matches(p.labels) {
+	if o.Template.Labels.Matches(p.Labels) {
 		counts.fullyLabeled += sign
 	}
-	if p.ready {
+	if p.Ready {
 		counts.ready += sign
 	}
 }

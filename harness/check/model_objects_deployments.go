@@ -3,24 +3,26 @@ package check
 import (
 	"slices"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // replicaSetsOf returns the ReplicaSets that count as a Deployment's, sorted by name.
-func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
-	var sets []*owner
-	for _, set := range objects.replicaSets[d.UID] {
-		if d.counts(set) {
+func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
+	var sets []*objects.Owner
+	for _, set := range state.replicaSets[d.UID] {
+		if d.Counts(set) {
 			sets = append(sets, set)
 		}
 	}
-	slices.SortFunc(sets, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(sets, func(a, b *objects.Owner) int { return strings.Compare(a.Name, b.Name) })
 	return sets
 }
 
 // anyReplicaSet reports whether a ReplicaSet meets a condition.
-func (objects *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
-	for _, o := range objects.owners {
-		if o.Resource == replicaSetResource && matches(o) {
+func (state *objectSet) anyReplicaSet(matches func(*objects.Owner) bool) bool {
+	for _, o := range state.owners {
+		if o.Resource == objects.ReplicaSetResource && matches(o) {
 			return true
 		}
 	}
@@ -28,24 +30,24 @@ func (objects *objectSet) anyReplicaSet(matches func(*owner) bool) bool {
 }
 
 // orphanReplicaSets returns the ReplicaSets that a Deployment must adopt, sorted by name.
-func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
-	var orphans []*owner
-	objects.anyReplicaSet(func(set *owner) bool {
-		if set.Namespace == d.Namespace && set.controller.UID == "" && !set.terminating && d.selector.Matches(set.labels) {
+func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owner {
+	var orphans []*objects.Owner
+	state.anyReplicaSet(func(set *objects.Owner) bool {
+		if set.Namespace == d.Namespace && set.Controller.UID == "" && !set.Terminating && d.Selector.Matches(set.Labels) {
 			orphans = append(orphans, set)
 		}
 		return false
 	})
-	slices.SortFunc(orphans, func(a, b *owner) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(orphans, func(a, b *objects.Owner) int { return strings.Compare(a.Name, b.Name) })
 	return orphans
 }
 
 // firstPod returns the first pod of the ReplicaSets, by name, that meets a condition and
 // has not ended. It returns nil if there is none.
-func (objects *objectSet) firstPod(sets []*owner, matches func(*pod) bool) (first *pod) {
+func (state *objectSet) firstPod(sets []*objects.Owner, matches func(*objects.Pod) bool) (first *objects.Pod) {
 	for _, set := range sets {
-		for _, p := range objects.controlled[set.UID] {
-			if !p.ended && matches(p) && (first == nil || p.Name < first.Name) {
+		for _, p := range state.controlled[set.UID] {
+			if !p.Ended && matches(p) && (first == nil || p.Name < first.Name) {
 				first = p
 			}
 		}

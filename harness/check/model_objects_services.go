@@ -1,68 +1,78 @@
 package check
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
 
-func (objects *objectSet) serviceNamed(name objectName) *service {
-	return objects.services[objects.uidByName[name]]
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+func (state *objectSet) serviceNamed(name objectName) *objects.Service {
+	return state.services[state.uidByName[name]]
 }
 
 // endpointsNamed returns the Endpoints of a Service.
-func (objects *objectSet) endpointsNamed(service objectName) *endpoints {
-	return objects.endpoints[objects.uidByName[objectName{endpointsResource, service.namespace, service.name}]]
+func (state *objectSet) endpointsNamed(service objectName) *objects.Endpoints {
+	return state.endpoints[state.uidByName[objectName{objects.EndpointsResource, service.namespace, service.name}]]
 }
 
-func (objects *objectSet) setService(s *service) {
-	objects.services[s.UID] = s
-	objects.uidByName[nameOf(s.Ref)] = s.UID
-	delete(objects.deletedServices, nameOf(s.Ref))
-	objects.markServiceChanged(nameOf(s.Ref), true)
+func (state *objectSet) setService(s *objects.Service) {
+	state.services[s.UID] = s
+	state.uidByName[nameOf(s.Ref)] = s.UID
+	delete(state.deletedServices, nameOf(s.Ref))
+	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
-func (objects *objectSet) removeService(uid types.UID) {
-	s := objects.services[uid]
+func (state *objectSet) removeService(uid types.UID) {
+	s := state.services[uid]
 	if s == nil {
 		return
 	}
-	delete(objects.services, uid)
-	objects.removeName(s.Ref)
-	if name := nameOf(s.Ref); objects.endpointsNamed(name) != nil {
-		objects.deletedServices[name] = true
+	delete(state.services, uid)
+	state.removeName(s.Ref)
+	if name := nameOf(s.Ref); state.endpointsNamed(name) != nil {
+		state.deletedServices[name] = true
 	}
-	objects.markServiceChanged(nameOf(s.Ref), true)
+	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
-func (objects *objectSet) setEndpoints(e *endpoints) {
-	objects.endpoints[e.UID] = e
-	objects.uidByName[nameOf(e.Ref)] = e.UID
-	objects.markServiceChanged(serviceName(e.Ref), false)
+func (state *objectSet) setEndpoints(e *objects.Endpoints) {
+	state.endpoints[e.UID] = e
+	state.uidByName[nameOf(e.Ref)] = e.UID
+	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
-func (objects *objectSet) removeEndpoints(uid types.UID) {
-	e := objects.endpoints[uid]
+func (state *objectSet) removeEndpoints(uid types.UID) {
+	e := state.endpoints[uid]
 	if e == nil {
 		return
 	}
-	delete(objects.endpoints, uid)
-	objects.removeName(e.Ref)
-	delete(objects.deletedServices, serviceName(e.Ref))
-	objects.markServiceChanged(serviceName(e.Ref), false)
+	delete(state.endpoints, uid)
+	state.removeName(e.Ref)
+	delete(state.deletedServices, serviceName(e.Ref))
+	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
 // markServicesOf marks the Services whose selector matches the old or the new version of
 // a pod as changed.
-func (objects *objectSet) markServicesOf(old, now *pod) {
-	for _, s := range objects.services {
+func (state *objectSet) markServicesOf(old, now *objects.Pod) {
+	for _, s := range state.services {
 		if s.Namespace != now.Namespace {
 			continue
 		}
-		if s.selector.Matches(now.labels) || old != nil && s.selector.Matches(old.labels) {
-			objects.markServiceChanged(nameOf(s.Ref), false)
+		if s.Selector.Matches(now.Labels) || old != nil && s.Selector.Matches(old.Labels) {
+			state.markServiceChanged(nameOf(s.Ref), false)
 		}
 	}
 }
 
-func (objects *objectSet) markServiceChanged(service objectName, objectChanged bool) {
-	change := objects.changedServices[service]
+func (state *objectSet) markServiceChanged(service objectName, objectChanged bool) {
+	change := state.changedServices[service]
 	change.objectChanged = change.objectChanged || objectChanged
-	objects.changedServices[service] = change
+	state.changedServices[service] = change
+}
+
+// serviceName returns the name of the Service to which Endpoints belong.
+func serviceName(r history.Ref) objectName {
+	return objectName{objects.ServiceResource, r.Namespace, r.Name}
 }

@@ -10,27 +10,28 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // TestPodCounts requires that incremental counts equal counts of all objects.
 func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		objects := newObjectSet()
+		state := newObjectSet()
 		name := rapid.SampledFrom([]string{"a", "b", "c"})
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			uid := types.UID(fmt.Sprint("pod-", rapid.IntRange(0, 5).Draw(t, "pod")))
 			switch rapid.IntRange(0, 5).Draw(t, "do") {
 			case 0:
-				objects.setOwner(drawOwner(t, name))
+				state.setOwner(drawOwner(t, name))
 			case 1:
-				objects.removeOwner(types.UID(name.Draw(t, "gone")))
+				state.removeOwner(types.UID(name.Draw(t, "gone")))
 			case 2:
-				objects.removePod(uid)
+				state.removePod(uid)
 			default:
-				objects.setPod(drawPod(t, uid, name))
+				state.setPod(drawPod(t, uid, name))
 			}
-			for id, o := range objects.owners {
-				if diff := cmp.Diff(recount(objects, o), objects.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
+			for id, o := range state.owners {
+				if diff := cmp.Diff(recount(state, o), state.podCountsOf(id), cmp.AllowUnexported(podCounts{})); diff != "" {
 					t.Fatalf("counts of %s: -recounted +incremental:\n%s", id, diff)
 				}
 			}
@@ -38,40 +39,40 @@ func TestPodCounts(t *testing.T) {
 	})
 }
 
-func drawOwner(t *rapid.T, name *rapid.Generator[string]) *owner {
+func drawOwner(t *rapid.T, name *rapid.Generator[string]) *objects.Owner {
 	uid := name.Draw(t, "owner")
-	return &owner{
-		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, kind: &ownerKinds[0],
-		selector:         labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
-		replicaSetFields: replicaSetFields{template: &template{labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
+	return &objects.Owner{
+		Ref: history.Ref{Namespace: namespace, Name: uid, UID: types.UID(uid)}, Kind: &objects.OwnerKinds[0],
+		Selector:         labels.SelectorFromSet(labels.Set{"app": name.Draw(t, "selector")}),
+		ReplicaSetFields: objects.ReplicaSetFields{Template: &objects.Template{Labels: labels.SelectorFromSet(labels.Set{"tier": name.Draw(t, "template")})}},
 	}
 }
 
-func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *pod {
-	p := &pod{
-		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: string(uid), UID: uid},
-		labels: labels.Set{"app": name.Draw(t, "app"), "tier": name.Draw(t, "tier")},
-		active: rapid.Bool().Draw(t, "active"), ready: rapid.Bool().Draw(t, "ready"),
+func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *objects.Pod {
+	p := &objects.Pod{
+		Ref:    history.Ref{Resource: objects.PodResource, Namespace: namespace, Name: string(uid), UID: uid},
+		Labels: labels.Set{"app": name.Draw(t, "app"), "tier": name.Draw(t, "tier")},
+		Active: rapid.Bool().Draw(t, "active"), Ready: rapid.Bool().Draw(t, "ready"),
 	}
 	if rapid.Bool().Draw(t, "controlled") {
-		p.controller.UID = types.UID(name.Draw(t, "controller"))
+		p.Controller.UID = types.UID(name.Draw(t, "controller"))
 	}
 	return p
 }
 
-func recount(objects *objectSet, o *owner) (counts podCounts) {
-	for _, p := range objects.pods {
-		matches := o.selector.Matches(p.labels)
+func recount(state *objectSet, o *objects.Owner) (counts podCounts) {
+	for _, p := range state.pods {
+		matches := o.Selector.Matches(p.Labels)
 		switch {
-		case !p.active:
-		case p.controller.UID == o.UID:
+		case !p.Active:
+		case p.Controller.UID == o.UID:
 			counts.controlled++
 			if matches {
 				counts.replicas++
-				counts.fullyLabeled += intOf(o.template.labels.Matches(p.labels))
-				counts.ready += intOf(p.ready)
+				counts.fullyLabeled += intOf(o.Template.Labels.Matches(p.Labels))
+				counts.ready += intOf(p.Ready)
 			}
-		case p.orphan() && matches:
+		case p.Orphan() && matches:
 			counts.orphans++
 		}
 	}

@@ -1,10 +1,14 @@
 package check
 
-import "github.com/kube-gauntlet/gauntlet/harness/history"
+import (
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
 
 func newModel(setting Settings) *Model {
 	return &Model{
-		decoder:   newDecoder(),
+		decoder:   objects.NewDecoder(),
 		settings:  setting,
 		processes: map[string]*process{},
 		ended:     map[string]bool{},
@@ -51,18 +55,18 @@ func (m *Model) observe(r *history.Record) error {
 // commit applies a committed version to the committed state.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-func applyCommit(committed *objectSet, d *decoder, t *history.Commit) error {
+func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		committed.remove(t.Object.Resource, t.Object.UID)
 		return nil
 	}
-	decoded, err := d.decode(&t.Object)
+	decoded, err := d.Decode(&t.Object)
 	if err != nil {
 		return err
 	}
 	committed.put(decoded)
-	if t.Object.Resource == podResource {
-		committed.podAddresses[t.Object.UID] = &podAddress{body: t.Object.Body}
+	if t.Object.Resource == objects.PodResource {
+		committed.podAddresses[t.Object.UID] = &objects.PodAddress{Body: t.Object.Body}
 	}
 	return nil
 }
@@ -147,7 +151,7 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 			}
 		}
 		for uid := range p.adopted {
-			if p.view.pods[uid] == nil || p.view.pods[uid].controller.UID == p.adopted[uid] {
+			if p.view.pods[uid] == nil || p.view.pods[uid].Controller.UID == p.adopted[uid] {
 				delete(p.adopted, uid)
 			}
 		}
@@ -181,8 +185,8 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 // change of a ReplicaSet's pods may enqueue the Deployment that controls it.
 func (m *Model) applyDeploymentChanges(p *process) {
 	for uid, change := range p.view.changedObjects {
-		if o := p.view.owners[uid]; o != nil && o.controller.Kind == deploymentKind {
-			m.events = append(m.events, enqueueEvent{workQueueKey: workQueueKey{process: p, uid: o.controller.UID}})
+		if o := p.view.owners[uid]; o != nil && o.Controller.Kind == objects.DeploymentKind {
+			m.events = append(m.events, enqueueEvent{workQueueKey: workQueueKey{process: p, uid: o.Controller.UID}})
 		}
 		if p.view.deployments[uid] != nil || p.rollouts[uid] != nil {
 			p.rollout(uid).update(m.processTime)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 const (
@@ -86,7 +87,7 @@ func (calls *outstandingCalls) records() []int64 {
 }
 
 // owner returns the cached owner, or nil.
-func (state *ownerState) owner() *owner { return state.process.view.owners[state.uid] }
+func (state *ownerState) owner() *objects.Owner { return state.process.view.owners[state.uid] }
 
 // everCached reports whether the owner was ever in the process's cache.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
@@ -149,7 +150,7 @@ func (state *ownerState) update(change change, at time.Duration) {
 		state.gained.add(at, max(0, state.podCounts.replicas-before.replicas-created))
 		state.lost.add(at, max(0, before.controlledOrAdoptable()-state.podCounts.controlledOrAdoptable()))
 	}
-	state.synced = o != nil && view.reachedVersion[podResource] > 0
+	state.synced = o != nil && view.reachedVersion[objects.PodResource] > 0
 	createBound, deleteBound := 0, unlimited
 	if o == nil { // the controller deletes the expectations of a deleted owner
 		clear(state.creates.unobserved)
@@ -158,9 +159,9 @@ func (state *ownerState) update(change change, at time.Duration) {
 		clear(state.deletes.expired)
 	} else {
 		state.trackSelector(o)
-		state.trackTemplate(o.template)
-		if !o.terminating {
-			createBound, deleteBound = o.replicas, o.replicas
+		state.trackTemplate(o.Template)
+		if !o.Terminating {
+			createBound, deleteBound = o.Replicas, o.Replicas
 		}
 	}
 	state.createBound.record(at, createBound)
@@ -168,8 +169,8 @@ func (state *ownerState) update(change change, at time.Duration) {
 	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
-func (state *ownerState) trackSelector(o *owner) {
-	if s := o.selector.String(); s != state.selector {
+func (state *ownerState) trackSelector(o *objects.Owner) {
+	if s := o.Selector.String(); s != state.selector {
 		state.selectorChanged = state.selectorChanged || state.selector != ""
 		state.selector = s
 	}
@@ -180,7 +181,7 @@ func (state *ownerState) trackSelector(o *owner) {
 const templatesMax = 16
 
 // trackTemplate records the owner's template if it has changed.
-func (state *ownerState) trackTemplate(t *template) {
+func (state *ownerState) trackTemplate(t *objects.Template) {
 	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
 	}
@@ -279,7 +280,7 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 		}
 		state.statusBounds.recordCallResult(r.OK() || r.Code == http.StatusNotFound, state.process.view.atMostOneOwner(c.pod.UID), r, at)
 		switch p := state.process.view.pods[c.pod.UID]; {
-		case r.OK() && p != nil && p.active:
+		case r.OK() && p != nil && p.Active:
 			state.deletes.addUnobserved(c.pod.UID, c)
 		case !r.OK() && c.effectObserved: // somebody else deleted the pod
 			state.lost.add(at, 1)
@@ -297,7 +298,7 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 		delete(state.observedBeforeAnswer, created.UID)
 		state.excessObserved = max(0, state.excessObserved-1)
 		state.gained.add(at, -1)
-	case view.pods[created.UID] != nil || created.Version <= view.reachedVersion[podResource]:
+	case view.pods[created.UID] != nil || created.Version <= view.reachedVersion[objects.PodResource]:
 	default:
 		c.createdVersion = created.Version
 		state.creates.addUnobserved(created.UID, c)
@@ -310,7 +311,7 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
-		return c.createdVersion <= state.process.view.reachedVersion[podResource]
+		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]
 	})
 	return len(state.creates.unobserved) < before
 }
@@ -318,7 +319,7 @@ func (state *ownerState) dropObservedCreates() bool {
 // expiredCreates returns the expired creates whose pods are newer than the cache of pods.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
-		return c.createdVersion <= state.process.view.reachedVersion[podResource]
+		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]
 	})
 	return state.creates.expired
 }

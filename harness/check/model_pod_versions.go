@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // podVersions contains the versions of each pod in the recent window, the latest last. A
@@ -18,8 +20,8 @@ type podVersions struct {
 // podVersion is one version of a pod, with its addresses, as the Endpoints controller
 // reads it.
 type podVersion struct {
-	*pod
-	*podAddress
+	*objects.Pod
+	*objects.PodAddress
 }
 
 func newPodVersions() podVersions {
@@ -27,7 +29,7 @@ func newPodVersions() podVersions {
 }
 
 // add records a version of a pod that was put into the cache.
-func (versions *podVersions) add(p *pod, body []byte, at time.Duration) {
+func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) {
 	cached := versions.byPod[p.UID]
 	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {
 		return
@@ -35,12 +37,12 @@ func (versions *podVersions) add(p *pod, body []byte, at time.Duration) {
 	if len(cached) == 0 {
 		cached = []cachedVersion[podVersion]{{}} // the cache did not contain the pod before
 	}
-	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &podAddress{body: body}}})
+	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &objects.PodAddress{Body: body}}})
 }
 
 // sameAs reports whether the Endpoints controller cannot distinguish the two versions.
-func (version podVersion) sameAs(p *pod, body []byte) bool {
-	return version.pod != nil && version.ready == p.ready && version.terminating == p.terminating && maps.Equal(version.labels, p.labels) && bytes.Equal(version.body, body)
+func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
+	return version.Pod != nil && version.Ready == p.Ready && version.Terminating == p.Terminating && maps.Equal(version.Labels, p.Labels) && bytes.Equal(version.Body, body)
 }
 
 // remove records that a pod was removed from the cache. It also forgets pods that were
@@ -54,7 +56,7 @@ func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	old := 0
 	for ; versions.removed[old].since < at-decisionWindowMax; old++ {
 		uid := versions.removed[old].value
-		if cached := versions.byPod[uid]; len(cached) > 0 && cached[len(cached)-1].value.pod == nil {
+		if cached := versions.byPod[uid]; len(cached) > 0 && cached[len(cached)-1].value.Pod == nil {
 			delete(versions.byPod, uid)
 		}
 	}

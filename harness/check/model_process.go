@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // liveRead is the last response to a read of an owner from the API server.
@@ -20,7 +21,7 @@ type liveRead struct {
 // a failed call.
 const clientRetryMax = time.Minute
 
-func newProcess(name string, d *decoder, settings Settings) *process {
+func newProcess(name string, d *objects.Decoder, settings Settings) *process {
 	return &process{
 		name:        name,
 		view:        newView(d),

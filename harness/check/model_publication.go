@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // presence is whether the cache has an object of some name, and of what kind. It also
@@ -52,13 +53,13 @@ func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 func (state *serviceState) update(v *view, at time.Duration) {
 	s := v.serviceNamed(state.name)
 	if n := len(state.services); n == 0 || state.services[n-1].value != s {
-		state.services = append(keepSince(state.services, at-decisionWindowMax), cachedVersion[*service]{at, s})
+		state.services = append(keepSince(state.services, at-decisionWindowMax), cachedVersion[*objects.Service]{at, s})
 	}
 	if e := v.endpointsNamed(state.name); e != nil && e.Version > state.version.value {
 		state.version = cachedVersion[history.Version]{at, e.Version}
 	}
 	switch {
-	case s != nil && s.managed():
+	case s != nil && s.Managed():
 		state.service.record(at, managedService)
 	case s != nil:
 		state.service.record(at, unmanagedService)
@@ -66,7 +67,7 @@ func (state *serviceState) update(v *view, at time.Duration) {
 		state.service.record(at, absent)
 	}
 	switch e := v.endpointsNamed(state.name); {
-	case e != nil && e.leaderElection:
+	case e != nil && e.LeaderElection:
 		state.endpoints.record(at, leaderElectionRecord)
 	case e != nil:
 		state.endpoints.record(at, ordinaryEndpoints)
@@ -131,7 +132,7 @@ func (p *process) serviceState(service objectName) *serviceState {
 // recordStartupOrphans records the Endpoints without a Service, as soon as the caches of
 // Services and Endpoints have synced.
 func (p *process) recordStartupOrphans() {
-	if p.startupOrphans != nil || p.view.reachedVersion[serviceResource] == 0 || p.view.reachedVersion[endpointsResource] == 0 {
+	if p.startupOrphans != nil || p.view.reachedVersion[objects.ServiceResource] == 0 || p.view.reachedVersion[objects.EndpointsResource] == 0 {
 		return
 	}
 	p.startupOrphans = map[types.UID]bool{}

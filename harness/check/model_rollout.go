@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // writeOrigin is the version that a write was based on, and when its response arrived.
@@ -20,10 +21,10 @@ type writeOrigin struct {
 // replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. cached contains
 // the versions in the cache. In withOwnWrites, newer versions from responses to the
 // process's own writes replace them. The controller may act on either.
-type replicaSetsState struct{ cached, withOwnWrites []*owner }
+type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
 func newRolloutState(p *process, uid types.UID) *rolloutState {
-	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*owner{}, writtenFrom: map[versionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
+	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
 // ownershipClear reports whether no ReplicaSet had unclear ownership since the given time,
@@ -32,9 +33,9 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 // still count it.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
-	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *owner) bool {
-		return set.Namespace == d.Namespace && d.selector.Matches(set.labels) &&
-			(set.controller.UID == "" || set.controller.UID == d.UID && set.terminating)
+	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
+		return set.Namespace == d.Namespace && d.Selector.Matches(set.Labels) &&
+			(set.Controller.UID == "" || set.Controller.UID == d.UID && set.Terminating)
 	}) {
 		r.ownershipUnclearAt = at
 	}
@@ -53,10 +54,10 @@ func (r *rolloutState) update(at time.Duration) {
 	}
 	r.ownershipClear(at, at)
 	if n := len(r.deployments); n == 0 || r.deployments[n-1].value != d {
-		r.deployments = append(keepSince(r.deployments, at-decisionWindowMax), cachedVersion[*deployment]{at, d})
+		r.deployments = append(keepSince(r.deployments, at-decisionWindowMax), cachedVersion[*objects.Deployment]{at, d})
 	}
 	for uid, set := range r.ownWrites {
-		if now := view.owners[uid]; now != nil && now.Version >= set.Version || now == nil && view.reachedVersion[replicaSetResource] >= set.Version {
+		if now := view.owners[uid]; now != nil && now.Version >= set.Version || now == nil && view.reachedVersion[objects.ReplicaSetResource] >= set.Version {
 			delete(r.ownWrites, uid)
 		}
 	}
@@ -76,18 +77,18 @@ func (s replicaSetsState) equal(other replicaSetsState) bool {
 
 // withOwnWrites returns the ReplicaSets with the newer versions from the process's own
 // writes.
-func (r *rolloutState) withOwnWrites(d *deployment, sets []*owner) []*owner {
-	byName := map[string]*owner{}
+func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owner) []*objects.Owner {
+	byName := map[string]*objects.Owner{}
 	for _, set := range sets {
 		byName[set.Name] = set
 	}
 	for _, set := range r.ownWrites {
-		if d.counts(set) {
+		if d.Counts(set) {
 			byName[set.Name] = set
 		}
 	}
 	names := slices.Sorted(maps.Keys(byName))
-	all := make([]*owner, 0, len(names))
+	all := make([]*objects.Owner, 0, len(names))
 	for _, name := range names {
 		all = append(all, byName[name])
 	}
@@ -98,7 +99,7 @@ func (r *rolloutState) withOwnWrites(d *deployment, sets []*owner) []*owner {
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
-	maps.DeleteFunc(r.writtenFrom, func(_ versionKey, o writeOrigin) bool { return o.at < r.from })
+	maps.DeleteFunc(r.writtenFrom, func(_ objects.VersionKey, o writeOrigin) bool { return o.at < r.from })
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
@@ -141,14 +142,14 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 
 // recordWrite records the ReplicaSet in the response to a write. The cache may already
 // contain that version.
-func (r *rolloutState) recordWrite(set *owner, from history.Version, at time.Duration) {
-	r.writtenFrom[versionKey{uid: set.UID, at: set.Version}] = writeOrigin{from, at}
+func (r *rolloutState) recordWrite(set *objects.Owner, from history.Version, at time.Duration) {
+	r.writtenFrom[objects.VersionKey{UID: set.UID, Version: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)
 }
 
 // recordReplicaSet records a ReplicaSet in the response to a write or a live read. It
 // ignores the response if the cache contains that version or a newer one.
-func (r *rolloutState) recordReplicaSet(set *owner, at time.Duration) {
+func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
 	}
@@ -166,7 +167,7 @@ func (p *process) rollout(deployment types.UID) *rolloutState {
 	return r
 }
 
-func findByName(sets []*owner, name string) *owner {
+func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	for _, set := range sets {
 		if set.Name == name {
 			return set

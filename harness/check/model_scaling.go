@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // scaling is a call that sets a ReplicaSet's spec.replicas, with the versions on which
@@ -15,10 +16,10 @@ type scaling struct {
 	creates bool
 	to      int
 	// template is the ReplicaSet's; nil if the ReplicaSet is not in the cache.
-	template *template
+	template *objects.Template
 	// deployments and replicaSetStates are the cached versions that may justify the call.
-	deployments      []*deployment
-	replicaSetStates [][]*owner
+	deployments      []*objects.Deployment
+	replicaSetStates [][]*objects.Owner
 	// stale: no state contains the version that the call is based on. The API server
 	// returns a conflict, unless the request has no resourceVersion.
 	stale bool
@@ -26,11 +27,11 @@ type scaling struct {
 
 // newScaling returns the scaling of a create, or of a write that is based on version
 // from.
-func (r *rolloutState) newScaling(name string, pods *template, from history.Version, to int) *scaling {
+func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
 	for _, d := range r.deployments {
-		if !s.creates || d.value.template.same(pods) {
+		if !s.creates || d.value.Template.Same(pods) {
 			if len(s.deployments) == 0 && s.creates {
 				// Before this version, the process did not have the template. The
 				// ReplicaSets that were delivered just before may not have been in its
@@ -66,7 +67,7 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 		return -1
 	}
 	for i, each := range states {
-		for _, sets := range [][]*owner{each.value.cached, each.value.withOwnWrites} {
+		for _, sets := range [][]*objects.Owner{each.value.cached, each.value.withOwnWrites} {
 			if set := findByName(sets, name); set != nil && r.derivesFrom(set, at) {
 				return i
 			}
@@ -77,12 +78,12 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 
 // derivesFrom reports whether a version of a ReplicaSet is the given one. It also does so
 // if the process wrote the given version by one or more writes based on set.
-func (r *rolloutState) derivesFrom(set *owner, at history.Version) bool {
+func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
 			return true
 		}
-		before, ok := r.writtenFrom[versionKey{uid: set.UID, at: at}]
+		before, ok := r.writtenFrom[objects.VersionKey{UID: set.UID, Version: at}]
 		if !ok {
 			return false
 		}
@@ -94,26 +95,26 @@ func (r *rolloutState) derivesFrom(set *owner, at history.Version) bool {
 // hasCachedState reports whether the cache contained a Deployment and its ReplicaSets, so
 // that the call can be checked.
 func (s *scaling) hasCachedState() bool {
-	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[replicaSetResource] > 0
+	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
 // scalesUp reports whether the call adds replicas, whichever state it is based on.
 func (s *scaling) scalesUp() bool {
-	return every(s.replicaSetStates, func(sets []*owner) bool { return s.to > s.replicasBefore(sets) })
+	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
 // replicasBefore returns the ReplicaSet's spec.replicas in a state, 0 if it is not there.
-func (s *scaling) replicasBefore(sets []*owner) int {
+func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	if set := findByName(sets, s.name); set != nil {
-		return set.replicas
+		return set.Replicas
 	}
 	return 0
 }
 
 // mayBePending reports whether a scaling event may have been pending.
 func (s *scaling) mayBePending() bool {
-	return !every(s.deployments, func(d *deployment) bool {
-		return !d.paused && every(s.replicaSetStates, func(sets []*owner) bool { return !d.scalingPending(sets) })
+	return !every(s.deployments, func(d *objects.Deployment) bool {
+		return !d.Paused && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return !scalingPending(d, sets) })
 	})
 }
 
@@ -123,10 +124,10 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var cached []string
 	for _, set := range s.replicaSetStates[len(s.replicaSetStates)-1] {
-		cached = append(cached, fmt.Sprintf("%s (spec.replicas %d, %d available)", set.Name, set.replicas, set.status.AvailableReplicas))
+		cached = append(cached, fmt.Sprintf("%s (spec.replicas %d, %d available)", set.Name, set.Replicas, set.Status.AvailableReplicas))
 	}
 	return Evidence{
-		Summary:  fmt.Sprintf("%s (spec.replicas %d): %s %s; in its cache: %s", d, d.replicas, s.rollout.process.name, action, strings.Join(cached, ", ")),
+		Summary:  fmt.Sprintf("%s (spec.replicas %d): %s %s; in its cache: %s", d, d.Replicas, s.rollout.process.name, action, strings.Join(cached, ", ")),
 		Expected: expected,
 		Object:   &d.Ref,
 		At:       m.now,
@@ -146,5 +147,5 @@ func checkableScaling(m *Model) *scaling {
 // isRollingUpdate reports whether the strategy was RollingUpdate in every cached version
 // in the recent window.
 func (s *scaling) isRollingUpdate() bool {
-	return every(s.deployments, func(d *deployment) bool { return !d.recreate && !d.terminating })
+	return every(s.deployments, func(d *objects.Deployment) bool { return !d.Recreate && !d.Terminating })
 }

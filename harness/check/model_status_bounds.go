@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // statusBounds are the bounds of the values that a process may report in the status of an
@@ -33,7 +34,7 @@ type statusBounds struct {
 }
 
 // update records the current state of the owner, nil if it is gone, and of its pods.
-func (bounds *statusBounds) update(o *owner, before, now podCounts, replaced bool, at time.Duration) {
+func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
 		bounds.startAtVersion(at)
@@ -48,10 +49,10 @@ func (bounds *statusBounds) update(o *owner, before, now podCounts, replaced boo
 	if o == nil {
 		return
 	}
-	bounds.generation.record(at, int(o.generation))
-	bounds.minReady.record(at, int(o.minReady/time.Second))
+	bounds.generation.record(at, int(o.Generation))
+	bounds.minReady.record(at, int(o.MinReady/time.Second))
 	failing := 0
-	if o.failing {
+	if o.Failing {
 		failing = 1
 	}
 	bounds.failing.record(at, failing)

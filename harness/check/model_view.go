@@ -1,17 +1,19 @@
 package check
 
 import (
+	"maps"
 	"net/url"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // cachedPodState is a pod as it was cached for some time.
 type cachedPodState struct {
-	pod   *pod
+	pod   *objects.Pod
 	since int64         // the record of the list or delivery
 	until time.Duration // when another state was delivered; 0 while it is current
 }
@@ -39,7 +41,7 @@ func watchScopeOf(r *history.Request) watchScope {
 	return scope
 }
 
-func newView(d *decoder) *view {
+func newView(d *objects.Decoder) *view {
 	return &view{
 		objectSet:      newObjectSet(),
 		decoder:        d,
@@ -49,7 +51,7 @@ func newView(d *decoder) *view {
 		podStateSince:  map[types.UID]int64{},
 		formerPods:     map[types.UID][]cachedPodState{},
 
-		podVersionsSince: map[types.UID][]cachedVersion[*pod]{},
+		podVersionsSince: map[types.UID][]cachedVersion[*objects.Pod]{},
 
 		firstCachedAt: map[types.UID]time.Duration{},
 		podVersions:   newPodVersions(),
@@ -155,14 +157,14 @@ func (v *view) advance(resource string, at history.Version) {
 // putObject puts a version of an object into the cache. It ignores objects without a body
 // (from watches of metadata), except for Endpoints, which may list nothing.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
-	if len(o.Body) == 0 && o.Resource != endpointsResource {
+	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {
 		return nil
 	}
-	decoded, err := v.decoder.decode(o)
+	decoded, err := v.decoder.Decode(o)
 	if err != nil {
 		return err
 	}
-	p, ok := decoded.(*pod)
+	p, ok := decoded.(*objects.Pod)
 	if !ok {
 		v.put(decoded)
 		return nil
@@ -171,10 +173,10 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 		v.firstCachedAt[p.UID] = at
 	}
 	v.podVersions.add(p, o.Body, at)
-	if n := len(v.podVersionsSince[p.UID]); n == 0 || !v.podVersionsSince[p.UID][n-1].value.sameForScaleDown(p) {
-		v.podVersionsSince[p.UID] = append(keepSince(v.podVersionsSince[p.UID], at-decisionWindowMax), cachedVersion[*pod]{at, p})
+	if n := len(v.podVersionsSince[p.UID]); n == 0 || !sameForScaleDown(v.podVersionsSince[p.UID][n-1].value, p) {
+		v.podVersionsSince[p.UID] = append(keepSince(v.podVersionsSince[p.UID], at-decisionWindowMax), cachedVersion[*objects.Pod]{at, p})
 	}
-	if old := v.pods[p.UID]; old == nil || !old.sameForAdoption(p) {
+	if old := v.pods[p.UID]; old == nil || !sameForAdoption(old, p) {
 		v.recordFormer(p.UID, at)
 		v.podStateSince[p.UID] = seq
 	}
@@ -184,7 +186,7 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 
 // drop removes an object from the cache.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
-	if resource != podResource {
+	if resource != objects.PodResource {
 		v.remove(resource, uid)
 		return
 	}
@@ -217,15 +219,15 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {
-		if seen.pod.hasManagedOwner() {
-			managers[seen.pod.controller.UID] = true
+		if seen.pod.HasManagedOwner() {
+			managers[seen.pod.Controller.UID] = true
 		}
 	}
 	return len(managers) <= 1
 }
 
 // lookup returns the pod that a request names, even if the cache no longer contains it.
-func (v *view) lookup(namespace, name string, uid types.UID) *pod {
+func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	if uid == "" {
 		if p := v.podNamed(namespace, name); p != nil {
 			return p
@@ -257,4 +259,16 @@ func (v *view) prune(before time.Duration) {
 			v.formerPods[uid] = kept
 		}
 	}
+}
+
+// sameForAdoption reports whether two versions of a pod do not differ in any field that
+// decides about adoption or release.
+func sameForAdoption(p, other *objects.Pod) bool {
+	return p.Controller == other.Controller && p.Active == other.Active && maps.Equal(p.Labels, other.Labels)
+}
+
+// sameForScaleDown reports whether two versions of a pod do not differ in any field that
+// decides the order of scale-down.
+func sameForScaleDown(p, other *objects.Pod) bool {
+	return sameForAdoption(p, other) && p.DeletionOrder == other.DeletionOrder && p.Ready == other.Ready && p.ReadySince.Equal(other.ReadySince)
 }

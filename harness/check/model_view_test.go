@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // viewOf returns the view of a history's subject at the end.
@@ -45,23 +46,23 @@ func TestView(t *testing.T) {
 			pods := h.running(rs, 2)
 			h.commit(history.Deleted, *pods[0])
 			h.pod(rs, "web")
-			h.list(podResource)
+			h.list(objects.PodResource)
 		}, versions{"web-2": 103, "web-3": 105}},
 		{"a stale list restores old versions", func(h *historyBuilder, rs *history.Object) {
 			pod := h.pod(rs, "web")
 			h.deliver(h.terminate(pod))
-			h.listPart(podResource, "", []history.Object{*pod})
+			h.listPart(objects.PodResource, "", []history.Object{*pod})
 		}, versions{"web-1": 102}},
 		{"a list with a selector does not remove other objects", func(h *historyBuilder, rs *history.Object) {
 			h.running(rs, 2)
-			h.listPart(podResource, "labelSelector=app%3Dother", nil)
+			h.listPart(objects.PodResource, "labelSelector=app%3Dother", nil)
 		}, versions{"web-1": 102, "web-2": 103}},
 		{"a list of two pages", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 3)
 			page := func(pod *history.Object, continued, more bool) {
-				step := h.request(history.Request{Verb: "list", Resource: podResource}).answered(200)
+				step := h.request(history.Request{Verb: "list", Resource: objects.PodResource}).answered(200)
 				h.append(history.Record{List: &history.List{
-					ID: step.request.ID, Subject: h.subject, Resource: podResource, Version: h.version,
+					ID: step.request.ID, Subject: h.subject, Resource: objects.PodResource, Version: h.version,
 					Items: []history.Object{*pod}, Continued: continued, More: more,
 				}})
 			}
@@ -70,38 +71,38 @@ func TestView(t *testing.T) {
 		}, versions{"web-1": 102, "web-3": 104}},
 		{"a first page without the second", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
-			step := h.request(history.Request{Verb: "list", Resource: podResource}).answered(200)
+			step := h.request(history.Request{Verb: "list", Resource: objects.PodResource}).answered(200)
 			h.append(history.Record{List: &history.List{
-				ID: step.request.ID, Subject: h.subject, Resource: podResource, Items: []history.Object{*pods[0]}, More: true,
+				ID: step.request.ID, Subject: h.subject, Resource: objects.PodResource, Items: []history.Object{*pods[0]}, More: true,
 			}})
 		}, versions{"web-1": 102, "web-2": 103}},
 		{"a list that failed", func(h *historyBuilder, rs *history.Object) {
 			h.running(rs, 1)
-			h.request(history.Request{Verb: "list", Resource: podResource}).answered(500)
+			h.request(history.Request{Verb: "list", Resource: objects.PodResource}).answered(500)
 		}, versions{"web-1": 102}},
 		{"a complete streaming list replaces the cache", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
-			h.watch(podResource, "allowWatchBookmarks=true&sendInitialEvents=true")
+			h.watch(objects.PodResource, "allowWatchBookmarks=true&sendInitialEvents=true")
 			h.deliver(pods[1])
-			h.bookmark(podResource, true)
+			h.bookmark(objects.PodResource, true)
 		}, versions{"web-2": 103}},
 		{"an incomplete streaming list", func(h *historyBuilder, rs *history.Object) {
 			pods := h.running(rs, 2)
-			h.watch(podResource, "sendInitialEvents=true")
+			h.watch(objects.PodResource, "sendInitialEvents=true")
 			h.deliver(pods[1])
-			h.append(history.Record{WatchClosed: &history.WatchClosed{ID: h.watches[podResource], Subject: h.subject}})
-			h.watch(podResource, "")
+			h.append(history.Record{WatchClosed: &history.WatchClosed{ID: h.watches[objects.PodResource], Subject: h.subject}})
+			h.watch(objects.PodResource, "")
 		}, versions{"web-1": 102, "web-2": 103}},
 		{"a new process has empty caches", func(h *historyBuilder, rs *history.Object) {
 			h.running(rs, 2)
 			h.begin("subject-0")
-			h.watch(podResource, "")
+			h.watch(objects.PodResource, "")
 		}, versions{}},
 		{"a delivery to a process that has ended", func(h *historyBuilder, rs *history.Object) {
-			old := h.watches[podResource]
+			old := h.watches[objects.PodResource]
 			h.begin("subject-0")
-			h.watch(podResource, "")
-			h.watches[podResource] = old
+			h.watch(objects.PodResource, "")
+			h.watches[objects.PodResource] = old
 			h.deliver(h.pod(rs, "web"))
 		}, versions{}},
 		{"an object with metadata only", func(h *historyBuilder, rs *history.Object) {
@@ -136,7 +137,7 @@ func TestCachedPodStates(t *testing.T) {
 	owners := func() []string {
 		var all []string
 		for _, state := range viewOf(t, h).cachedPodStates(pods[0].UID) {
-			all = append(all, state.pod.controller.Name)
+			all = append(all, state.pod.Controller.Name)
 		}
 		return all
 	}

@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // Settled determines from the committed state whether a run has converged. Observe and
 // Pending may be called concurrently.
 type Settled struct {
 	mu        sync.Mutex
-	decoder   *decoder
+	decoder   *objects.Decoder
 	committed *objectSet
 	start     history.Start
 	at        time.Duration
@@ -25,7 +26,7 @@ type Settled struct {
 
 // NewSettled returns a Settled without any objects.
 func NewSettled() *Settled {
-	return &Settled{decoder: newDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
+	return &Settled{decoder: objects.NewDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
 }
 
 // Observe processes the next record. It retains only bodies of pods and Endpoints, which
@@ -68,26 +69,26 @@ func (s *Settled) Pending() []string {
 // pods have converged, and only once after each change. These comparisons are expensive,
 // and a run calls Pending after every record.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
-	objects := s.committed
-	for _, uid := range sortedByName(objects.owners, namespace) {
-		all = append(all, objects.pendingOwner(objects.owners[uid], now)...)
+	state := s.committed
+	for _, uid := range sortedByName(state.owners, namespace) {
+		all = append(all, state.pendingOwner(state.owners[uid], now)...)
 	}
-	for _, uid := range sortedByName(objects.deployments, namespace) {
-		all = append(all, objects.pendingDeployment(objects.deployments[uid], now)...)
+	for _, uid := range sortedByName(state.deployments, namespace) {
+		all = append(all, state.pendingDeployment(state.deployments[uid], now)...)
 	}
 	if len(all) > 0 {
 		return all
 	}
-	for _, uid := range sortedByName(objects.services, namespace) {
+	for _, uid := range sortedByName(state.services, namespace) {
 		if s.convergedServices[uid] {
 			continue
 		}
-		wrong := objects.pendingService(objects.services[uid])
+		wrong := state.pendingService(state.services[uid])
 		s.convergedServices[uid] = len(wrong) == 0
 		all = append(all, wrong...)
 	}
-	for _, uid := range sortedByName(objects.endpoints, namespace) {
-		all = append(all, objects.pendingOrphan(objects.endpoints[uid])...)
+	for _, uid := range sortedByName(state.endpoints, namespace) {
+		all = append(all, state.pendingOrphan(state.endpoints[uid])...)
 	}
 	return all
 }

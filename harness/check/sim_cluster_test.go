@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // These files contain a small simulation of a cluster in virtual time: an API server with
@@ -40,7 +41,7 @@ type simObject struct {
 	history.Object
 	failed, ready bool
 	replicas      int
-	status        ownerStatus
+	status        objects.OwnerStatus
 	failing       bool // of an owner: its status has the condition ReplicaFailure
 }
 
@@ -160,7 +161,7 @@ func (f *simStream) release(s *cluster) {
 func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 	s.version++
 	object.Version = s.version
-	if object.Resource == podResource {
+	if object.Resource == objects.PodResource {
 		phase := "Running"
 		if object.failed {
 			phase = "Failed"
@@ -215,7 +216,7 @@ func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	s.names++
 	name := fmt.Sprintf("%s-%d", app, s.names)
 	object := s.put(history.Added, simObject{Object: history.Object{
-		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
+		Ref:    history.Ref{Resource: objects.PodResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
 		Labels: map[string]string{"app": app}, Owners: owners,
 	}})
 	start := 100 * time.Millisecond
@@ -277,7 +278,7 @@ func (s *cluster) live(resource string) []*simObject {
 
 // disturb performs one random operation of a user, a node or another controller.
 func (s *cluster) disturb() {
-	owners, pods := s.live(s.resource), s.live(podResource)
+	owners, pods := s.live(s.resource), s.live(objects.PodResource)
 	owner := owners[s.random.IntN(len(owners))]
 	change := func(do func(p *simObject)) {
 		if len(pods) > 0 {
@@ -327,7 +328,7 @@ func simulate(c conditions, r rules) *cluster {
 	}
 	s.run(chaos)
 	s.chaos = false
-	for _, resource := range []string{s.resource, podResource} {
+	for _, resource := range []string{s.resource, objects.PodResource} {
 		s.subject.feeds[resource].release(s)
 	}
 	s.append(history.Record{Phase: &history.Phase{Name: history.PhaseSettle}})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // rules are the rules that a simulated controller breaks.
@@ -63,7 +64,7 @@ func (s *cluster) restart(r rules) {
 		queued: map[types.UID]bool{}, running: map[types.UID]bool{}, failures: map[types.UID]int{}, firstSync: map[types.UID]bool{},
 	}
 	s.subject = c
-	for _, resource := range []string{s.resource, podResource} {
+	for _, resource := range []string{s.resource, objects.PodResource} {
 		c.list(resource)
 	}
 }
@@ -88,7 +89,7 @@ func (c *controller) list(resource string) {
 func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	lag := time.Millisecond
 	if c.chaos {
-		lag += c.upTo(map[bool]time.Duration{true: c.podLag, false: c.ownerLag}[object.Resource == podResource])
+		lag += c.upTo(map[bool]time.Duration{true: c.podLag, false: c.ownerLag}[object.Resource == objects.PodResource])
 	}
 	c.feeds[object.Resource].send(c.cluster, lag, func() {
 		if !c.alive() {
@@ -106,7 +107,7 @@ func (c *controller) observe(kind history.EventType, object *simObject) {
 	if !c.alive() {
 		return
 	}
-	if object.Resource != podResource {
+	if object.Resource != objects.PodResource {
 		c.firstSync[object.UID] = c.owners[object.UID] == nil
 		c.owners[object.UID] = object
 		c.enqueue(object.UID)
@@ -259,7 +260,7 @@ func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	}
 	answers, failed := 0, 0
 	for range batch {
-		request := history.Request{Verb: "create", Resource: podResource, Namespace: namespace, Object: &history.Object{
+		request := history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &history.Object{
 			GenerateName: o.Name + "-", Owners: controlledBy(&o.Object), Labels: o.Labels,
 		}}
 		c.call(request, func() (int, *simObject) { return 201, c.addPod(o.Name, controlledBy(&o.Object)) }, func(code int, _ *simObject) {
@@ -298,7 +299,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 			c.kill(now)
 			return 200, nil
 		}
-		c.call(history.Request{Verb: "delete", Resource: podResource, Namespace: namespace, Name: p.Name}, effect, func(code int, _ *simObject) {
+		c.call(history.Request{Verb: "delete", Resource: objects.PodResource, Namespace: namespace, Name: p.Name}, effect, func(code int, _ *simObject) {
 			answers++
 			if code != 200 {
 				delete(e.deletes, p.UID)
@@ -366,7 +367,7 @@ func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing boo
 			ready++
 		}
 	}
-	status := ownerStatus{len(claimed), len(claimed), ready, ready, o.Generation, nil}
+	status := objects.OwnerStatus{Replicas: len(claimed), FullyLabeledReplicas: len(claimed), ReadyReplicas: ready, AvailableReplicas: ready, ObservedGeneration: o.Generation}
 	switch {
 	case c.reportsAllReady:
 		status.ReadyReplicas, status.AvailableReplicas = len(claimed), len(claimed)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // rolloutRules are the rules that a simulated Deployment controller breaks.
@@ -96,7 +97,7 @@ func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	lag := time.Millisecond
 	if d.chaos {
 		lag += d.upTo(map[string]time.Duration{
-			podResource: d.sim.podLag, replicaSetResource: d.sim.setLag, deploymentResource: d.sim.ownerLag,
+			objects.PodResource: d.sim.podLag, objects.ReplicaSetResource: d.sim.setLag, objects.DeploymentResource: d.sim.ownerLag,
 		}[o.Resource])
 	}
 	d.feeds[o.Resource].send(d.cluster, lag, func() {
@@ -111,7 +112,7 @@ func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 			if kind == history.Deleted {
 				delete(d.cache, o.UID)
 			}
-			if o.Resource != podResource || kind == history.Deleted {
+			if o.Resource != objects.PodResource || kind == history.Deleted {
 				d.enqueue(500 * time.Microsecond)
 			}
 		})
@@ -158,40 +159,40 @@ func (d *deployer) work() {
 type syncState struct {
 	object   *history.Object // the cached Deployment
 	cached   map[types.UID]*history.Object
-	d        *deployment
-	sets     []*owner
-	newSet   *owner
-	oldSets  []*owner
+	d        *objects.Deployment
+	sets     []*objects.Owner
+	newSet   *objects.Owner
+	oldSets  []*objects.Owner
 	finished func(ok bool)
 }
 
 // plan is one write of a ReplicaSet.
 type plan struct {
-	set *owner // nil: create a new one
+	set *objects.Owner // nil: create a new one
 	to  int
 }
 
 func (d *deployer) sync(done func(ok bool)) {
-	o := d.cached(deploymentResource, "web")
-	decoded, err := d.sim.decoder.decode(o)
+	o := d.cached(objects.DeploymentResource, "web")
+	decoded, err := d.sim.decoder.Decode(o)
 	if err != nil {
 		panic(err)
 	}
-	r := &syncState{object: o, d: decoded.(*deployment), cached: maps.Clone(d.cache), finished: done}
+	r := &syncState{object: o, d: decoded.(*objects.Deployment), cached: maps.Clone(d.cache), finished: done}
 	for _, uid := range slices.Sorted(maps.Keys(d.cache)) {
-		if set := d.cache[uid]; set.Resource == replicaSetResource && set.ControllerRef() != nil {
-			decoded, err := d.sim.decoder.owner(kindByResource(replicaSetResource), set)
+		if set := d.cache[uid]; set.Resource == objects.ReplicaSetResource && set.ControllerRef() != nil {
+			decoded, err := d.sim.decoder.Owner(objects.OwnerKindByResource(objects.ReplicaSetResource), set)
 			if err != nil {
 				panic(err)
 			}
 			r.sets = append(r.sets, decoded)
 		}
 	}
-	slices.SortStableFunc(r.sets, func(a, b *owner) int { return a.created.Compare(b.created) })
-	current, old := r.d.splitByTemplate(r.sets)
+	slices.SortStableFunc(r.sets, func(a, b *objects.Owner) int { return a.Created.Compare(b.Created) })
+	current, old := splitByTemplate(r.d, r.sets)
 	r.oldSets = old
-	r.newSet = oldestOf(current, r.d.template)
-	if r.d.rollback >= 0 && !r.d.paused {
+	r.newSet = oldestOf(current, r.d.Template)
+	if r.d.RollbackTo >= 0 && !r.d.Paused {
 		d.rollBack(r)
 		return
 	}
@@ -204,8 +205,8 @@ func (d *deployer) sync(done func(ok bool)) {
 
 // inherited reports whether the new ReplicaSet has the Deployment's annotations.
 func (r *syncState) inherited() bool {
-	for key, value := range r.d.annotations {
-		if r.newSet.annotations[key] != value {
+	for key, value := range r.d.Annotations {
+		if r.newSet.Annotations[key] != value {
 			return false
 		}
 	}
@@ -217,47 +218,47 @@ func (r *syncState) inherited() bool {
 func (d *deployer) annotate(r *syncState) {
 	o := *r.cached[r.newSet.UID]
 	o.Annotations = maps.Clone(o.Annotations)
-	maps.Copy(o.Annotations, r.d.annotations)
+	maps.Copy(o.Annotations, r.d.Annotations)
 	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
 // rollBack restores the template of the requested revision. It removes the annotation in
 // any case.
 func (d *deployer) rollBack(r *syncState) {
-	revision := r.d.rollback
+	revision := r.d.RollbackTo
 	if revision == 0 && !d.rules.rollsBackAnywhere {
 		revision = lastRevision(r.sets)
 	}
 	o := *r.object
 	for _, set := range r.sets {
-		if set.revision == revision || d.rules.rollsBackAnywhere {
-			o = edited(o, "spec", fields{"template": podTemplate("web", set.labels[hashLabel], "")})
+		if set.Revision == revision || d.rules.rollsBackAnywhere {
+			o = edited(o, "spec", fields{"template": podTemplate("web", set.Labels[objects.PodTemplateHashLabel], "")})
 		}
 	}
 	o.Annotations = maps.Clone(o.Annotations)
 	if !d.rules.keepsRollbackAnnotation {
-		delete(o.Annotations, rollbackAnnotation)
+		delete(o.Annotations, objects.RollbackAnnotation)
 	}
 	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
 // deleteOld deletes old ReplicaSets above revisionHistoryLimit, one after another.
 func (d *deployer) deleteOld(r *syncState) {
-	slices.SortFunc(r.oldSets, func(a, b *owner) int {
+	slices.SortFunc(r.oldSets, func(a, b *objects.Owner) int {
 		if d.rules.deletesNewestFirst {
 			a, b = b, a
 		}
-		return cmp.Compare(a.revision, b.revision)
+		return cmp.Compare(a.Revision, b.Revision)
 	})
-	above := r.oldSets[:max(0, len(r.oldSets)-r.d.historyLimit)]
+	above := r.oldSets[:max(0, len(r.oldSets)-r.d.RevisionHistoryLimit)]
 	if d.rules.neverDeletesOld {
 		above = nil
 	}
 	for _, set := range above {
-		if set.replicas != 0 || set.status.Replicas != 0 || set.generation > set.status.ObservedGeneration {
+		if set.Replicas != 0 || set.Status.Replicas != 0 || set.Generation > set.Status.ObservedGeneration {
 			continue
 		}
-		d.call(history.Request{Verb: "delete", Resource: replicaSetResource, Namespace: namespace, Name: set.Name}, func() (int, *simObject) {
+		d.call(history.Request{Verb: "delete", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: set.Name}, func() (int, *simObject) {
 			if now := d.sim.objects[set.UID]; now != nil {
 				d.sim.commit(history.Deleted, *now)
 				return 200, nil
@@ -268,7 +269,7 @@ func (d *deployer) deleteOld(r *syncState) {
 				r.finished(false)
 				return
 			}
-			r.oldSets = slices.DeleteFunc(r.oldSets, func(other *owner) bool { return other == set })
+			r.oldSets = slices.DeleteFunc(r.oldSets, func(other *objects.Owner) bool { return other == set })
 			d.deleteOld(r)
 		})
 		return
@@ -279,28 +280,28 @@ func (d *deployer) deleteOld(r *syncState) {
 // plan returns the writes of ReplicaSets that the cached objects require.
 func (d *deployer) plan(r *syncState) []plan {
 	switch {
-	case r.d.paused || r.d.scalingPending(r.sets):
+	case r.d.Paused || scalingPending(r.d, r.sets):
 		return d.proportionally(r)
-	case r.newSet != nil && r.newSet.revision <= highestRevision(r.oldSets):
-		return []plan{{r.newSet, r.newSet.replicas}} // the write sets a higher revision
-	case r.d.recreate:
+	case r.newSet != nil && r.newSet.Revision <= highestRevision(r.oldSets):
+		return []plan{{r.newSet, r.newSet.Replicas}} // the write sets a higher revision
+	case r.d.Recreate:
 		return d.recreate(r)
 	}
 	sum := sumOf(r.sets, specReplicas)
-	room := max(0, r.d.maxPods()-sum)
+	room := max(0, r.d.MaxPods()-sum)
 	if d.rules.noSurge {
-		room = r.d.replicas
+		room = r.d.Replicas
 	}
 	switch {
 	case r.newSet == nil || d.rules.createsDuplicate && !d.duplicated[r.newSet.Name]:
-		return []plan{{nil, min(r.d.replicas, room)}}
-	case r.newSet.replicas > r.d.replicas:
-		return []plan{{r.newSet, r.d.replicas}}
-	case d.rules.scalesUpOld && room > 0 && len(r.oldSets) > 0 && r.newSet.replicas < r.d.replicas:
+		return []plan{{nil, min(r.d.Replicas, room)}}
+	case r.newSet.Replicas > r.d.Replicas:
+		return []plan{{r.newSet, r.d.Replicas}}
+	case d.rules.scalesUpOld && room > 0 && len(r.oldSets) > 0 && r.newSet.Replicas < r.d.Replicas:
 		d.rules.scalesUpOld = false // only once
-		return []plan{{r.oldSets[0], r.oldSets[0].replicas + 1}}
-	case r.newSet.replicas < r.d.replicas && room > 0:
-		return []plan{{r.newSet, min(r.d.replicas, r.newSet.replicas+room)}}
+		return []plan{{r.oldSets[0], r.oldSets[0].Replicas + 1}}
+	case r.newSet.Replicas < r.d.Replicas && room > 0:
+		return []plan{{r.newSet, min(r.d.Replicas, r.newSet.Replicas+room)}}
 	}
 	return d.down(r)
 }
@@ -312,20 +313,20 @@ func (d *deployer) down(r *syncState) (plans []plan) {
 	}
 	if d.rules.noUnavailable {
 		for _, set := range r.oldSets {
-			if set.replicas > 0 {
+			if set.Replicas > 0 {
 				plans = append(plans, plan{set, 0})
 			}
 		}
 		return plans
 	}
-	spare := sumOf(r.sets, specReplicas) - r.d.minAvailable() - max(0, r.newSet.replicas-availableReplicas(r.newSet))
-	healthy := sumOf(r.sets, func(set *owner) int { return min(availableReplicas(set), set.replicas) }) - r.d.minAvailable()
+	spare := sumOf(r.sets, specReplicas) - r.d.MinAvailable() - max(0, r.newSet.Replicas-availableReplicas(r.newSet))
+	healthy := sumOf(r.sets, func(set *objects.Owner) int { return min(availableReplicas(set), set.Replicas) }) - r.d.MinAvailable()
 	for _, set := range r.oldSets {
-		unavailable := max(0, min(spare, set.replicas-availableReplicas(set)))
-		available := max(0, min(spare-unavailable, healthy, set.replicas-max(0, set.replicas-availableReplicas(set))))
+		unavailable := max(0, min(spare, set.Replicas-availableReplicas(set)))
+		available := max(0, min(spare-unavailable, healthy, set.Replicas-max(0, set.Replicas-availableReplicas(set))))
 		if unavailable+available > 0 {
 			spare, healthy = spare-unavailable-available, healthy-available
-			plans = append(plans, plan{set, set.replicas - unavailable - available})
+			plans = append(plans, plan{set, set.Replicas - unavailable - available})
 		}
 	}
 	return plans
@@ -335,35 +336,35 @@ func (d *deployer) down(r *syncState) (plans []plan) {
 // largest gets the rounding remainder. Each write sets the annotation desired-replicas.
 func (d *deployer) proportionally(r *syncState) (plans []plan) {
 	target := 0
-	var active []*owner
+	var active []*objects.Owner
 	for _, set := range r.sets {
-		if set.replicas > 0 {
+		if set.Replicas > 0 {
 			active = append(active, set)
 		}
 	}
-	if r.d.replicas > 0 {
-		target = r.d.maxPods()
+	if r.d.Replicas > 0 {
+		target = r.d.MaxPods()
 	}
 	if len(active) == 1 {
-		target = r.d.replicas
+		target = r.d.Replicas
 	}
 	missing := target - sumOf(active, specReplicas)
 	if missing > 0 {
 		slices.Reverse(active) // among equal sizes, the newest goes first
 	}
-	slices.SortStableFunc(active, func(a, b *owner) int {
+	slices.SortStableFunc(active, func(a, b *objects.Owner) int {
 		if d.rules.remainderToSmallest {
 			a, b = b, a
 		}
-		return cmp.Compare(b.replicas, a.replicas)
+		return cmp.Compare(b.Replicas, a.Replicas)
 	})
-	if r.d.recreate && len(active) > 1 {
+	if r.d.Recreate && len(active) > 1 {
 		missing = 0
 	}
 	for _, set := range active {
 		gain := 0
-		if before := cmp.Or(set.maxReplicas, r.d.status.Replicas); before > 0 && len(active) > 1 && !d.rules.scalesOnlySmallest {
-			gain = int(math.Round(float64(set.replicas)*float64(target)/float64(before))) - set.replicas
+		if before := cmp.Or(set.MaxReplicas, r.d.Status.Replicas); before > 0 && len(active) > 1 && !d.rules.scalesOnlySmallest {
+			gain = int(math.Round(float64(set.Replicas)*float64(target)/float64(before))) - set.Replicas
 		}
 		if missing < 0 {
 			gain = min(max(gain, missing), 0)
@@ -371,7 +372,7 @@ func (d *deployer) proportionally(r *syncState) (plans []plan) {
 			gain = max(min(gain, missing), 0)
 		}
 		missing -= gain
-		plans = append(plans, plan{set, set.replicas + gain})
+		plans = append(plans, plan{set, set.Replicas + gain})
 	}
 	for i := range plans { // the largest first
 		n := len(plans) - 1 - i
@@ -382,12 +383,12 @@ func (d *deployer) proportionally(r *syncState) (plans []plan) {
 		plans[n].to += remainder
 		missing -= remainder
 	}
-	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.replicas && p.set.desiredReplicas == r.d.replicas })
+	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.Replicas && p.set.DesiredReplicas == r.d.Replicas })
 }
 
 func (d *deployer) recreate(r *syncState) (plans []plan) {
 	for _, set := range r.oldSets {
-		if set.replicas > 0 {
+		if set.Replicas > 0 {
 			plans = append(plans, plan{set, 0})
 		}
 	}
@@ -395,10 +396,10 @@ func (d *deployer) recreate(r *syncState) (plans []plan) {
 		return plans
 	}
 	if r.newSet == nil {
-		return append(plans, plan{nil, r.d.replicas})
+		return append(plans, plan{nil, r.d.Replicas})
 	}
-	if r.newSet.replicas != r.d.replicas {
-		plans = append(plans, plan{r.newSet, r.d.replicas})
+	if r.newSet.Replicas != r.d.Replicas {
+		plans = append(plans, plan{r.newSet, r.d.Replicas})
 	}
 	return plans
 }
@@ -406,7 +407,7 @@ func (d *deployer) recreate(r *syncState) (plans []plan) {
 func (d *deployer) oldRunning(r *syncState) bool {
 	for _, o := range d.cache {
 		ref := o.ControllerRef()
-		if o.Resource == podResource && slices.ContainsFunc(r.oldSets, func(set *owner) bool { return set.UID == ref.UID }) {
+		if o.Resource == objects.PodResource && slices.ContainsFunc(r.oldSets, func(set *objects.Owner) bool { return set.UID == ref.UID }) {
 			return true
 		}
 	}
@@ -417,8 +418,8 @@ func (d *deployer) oldRunning(r *syncState) bool {
 // stops after a failure.
 func (d *deployer) writePlans(r *syncState, plans []plan) {
 	if len(plans) == 0 {
-		ended := r.newSet != nil && r.d.rolloutEnded(nil, nil)
-		if ended || r.d.paused || d.rules.deletesOldEarly {
+		ended := r.newSet != nil && rolloutEnded(r.d, nil, nil)
+		if ended || r.d.Paused || d.rules.deletesOldEarly {
 			d.deleteOld(r)
 		} else {
 			d.writeDeploymentStatus(r)
@@ -438,15 +439,15 @@ func (d *deployer) writePlans(r *syncState, plans []plan) {
 	}
 	o := edited(*r.cached[plans[0].set.UID], "spec", fields{"replicas": plans[0].to})
 	o.Annotations = maps.Clone(o.Annotations)
-	o.Annotations[desiredReplicasAnnotation] = fmt.Sprint(r.d.replicas)
-	o.Annotations[maxReplicasAnnotation] = fmt.Sprint(r.d.maxPods())
+	o.Annotations[objects.DesiredReplicasAnnotation] = fmt.Sprint(r.d.Replicas)
+	o.Annotations[objects.MaxReplicasAnnotation] = fmt.Sprint(r.d.MaxPods())
 	if r.newSet == plans[0].set {
-		o.Annotations[revisionAnnotation] = fmt.Sprint(max(r.newSet.revision, highestRevision(r.oldSets)+1))
+		o.Annotations[objects.RevisionAnnotation] = fmt.Sprint(max(r.newSet.Revision, highestRevision(r.oldSets)+1))
 	}
 	if d.rules.reusesRevision {
-		o.Annotations[revisionAnnotation] = "1"
+		o.Annotations[objects.RevisionAnnotation] = "1"
 	}
-	d.update(o, "", plans[0].to != plans[0].set.replicas, then)
+	d.update(o, "", plans[0].to != plans[0].set.Replicas, then)
 }
 
 func (d *deployer) update(o history.Object, subresource string, respecified bool, then func(int, *simObject)) {
@@ -473,32 +474,32 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 
 func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)) {
 	var body struct{ Spec struct{ Template fields } }
-	if err := unmarshalSome(r.object.Body, &body); err != nil {
+	if err := objects.Unmarshal(r.object.Body, &body); err != nil {
 		panic(err)
 	}
 	version := body.Spec.Template["spec"].(fields)["image"].(string)
-	o := newReplicaSetOf("web", version, replicas, r.d.replicas)
+	o := newReplicaSetOf("web", version, replicas, r.d.Replicas)
 	if d.rules.createsDuplicate && r.newSet != nil {
 		d.duplicated[r.newSet.Name] = true
 		o.Name += "-duplicate"
 	}
-	if collisions := r.d.status.CollisionCount; collisions > 0 {
+	if collisions := r.d.Status.CollisionCount; collisions > 0 {
 		o.Name += fmt.Sprint("-", collisions)
 	}
-	o.Annotations[maxReplicasAnnotation] = fmt.Sprint(r.d.maxPods())
-	o.Annotations[revisionAnnotation] = fmt.Sprint(highestRevision(r.sets) + 1)
+	o.Annotations[objects.MaxReplicasAnnotation] = fmt.Sprint(r.d.MaxPods())
+	o.Annotations[objects.RevisionAnnotation] = fmt.Sprint(highestRevision(r.sets) + 1)
 	if !d.rules.inheritsNothing {
-		maps.Copy(o.Annotations, r.d.annotations)
+		maps.Copy(o.Annotations, r.d.Annotations)
 	}
-	o.UID, o.Owners = "", []history.Owner{{Kind: deploymentKind, Name: "web", UID: r.object.UID, Controller: true}}
+	o.UID, o.Owners = "", []history.Owner{{Kind: objects.DeploymentKind, Name: "web", UID: r.object.UID, Controller: true}}
 	requested := o
-	d.call(history.Request{Verb: "create", Resource: replicaSetResource, Namespace: namespace, Object: &requested}, func() (int, *simObject) {
-		if d.sim.named(replicaSetResource, o.Name) != nil {
+	d.call(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &requested}, func() (int, *simObject) {
+		if d.sim.named(objects.ReplicaSetResource, o.Name) != nil {
 			return 409, nil
 		}
 		return 201, &simObject{Object: *d.sim.commit(history.Added, o)}
 	}, func(code int, result *simObject) {
-		if holder := d.cached(replicaSetResource, o.Name); code == 409 && (d.rules.incrementsCollisions || holder != nil && holder.ControllerRef() == nil) {
+		if holder := d.cached(objects.ReplicaSetResource, o.Name); code == 409 && (d.rules.incrementsCollisions || holder != nil && holder.ControllerRef() == nil) {
 			d.incrementCollisionCount(r)
 			return
 		}
@@ -508,30 +509,30 @@ func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)
 
 // incrementCollisionCount increments collisionCount, so that the next sync uses another name.
 func (d *deployer) incrementCollisionCount(r *syncState) {
-	o := edited(*r.object, "status", fields{"collisionCount": r.d.status.CollisionCount + 1})
+	o := edited(*r.object, "status", fields{"collisionCount": r.d.Status.CollisionCount + 1})
 	d.update(o, "status", false, func(int, *simObject) { r.finished(false) })
 }
 
 // writeDeploymentStatus writes the status if it has changed.
 func (d *deployer) writeDeploymentStatus(r *syncState) {
 	ready, specs := sumOf(r.sets, availableReplicas), sumOf(r.sets, specReplicas)
-	status := deploymentStatus{
-		ObservedGeneration: r.d.generation, CollisionCount: r.d.status.CollisionCount,
-		Replicas: sumOf(r.sets, statusReplicas), ReadyReplicas: sumOf(r.sets, func(set *owner) int { return set.status.ReadyReplicas }),
+	status := objects.DeploymentStatus{
+		ObservedGeneration: r.d.Generation, CollisionCount: r.d.Status.CollisionCount,
+		Replicas: sumOf(r.sets, statusReplicas), ReadyReplicas: sumOf(r.sets, func(set *objects.Owner) int { return set.Status.ReadyReplicas }),
 		AvailableReplicas: ready, UnavailableReplicas: max(0, specs-ready),
 	}
 	if r.newSet != nil {
 		status.UpdatedReplicas = statusReplicas(r.newSet)
 	}
 	if d.rules.reportsNegative {
-		status.UnavailableReplicas = r.d.replicas - ready
+		status.UnavailableReplicas = r.d.Replicas - ready
 	}
 	if d.rules.reportsOnlyNewAvailable && r.newSet != nil {
 		status.AvailableReplicas = availableReplicas(r.newSet)
 	}
-	available := deploymentConditionWithTime{deploymentCondition: availability(status.AvailableReplicas >= r.d.minAvailable())}
-	status.Conditions = []deploymentConditionWithTime{d.progress(r, &status), available}
-	if reflect.DeepEqual(status, r.d.status) && !d.rules.rewritesStatus || d.rules.noStatus {
+	available := objects.ConditionWithTime{Condition: availability(status.AvailableReplicas >= r.d.MinAvailable())}
+	status.Conditions = []objects.ConditionWithTime{d.progress(r, &status), available}
+	if reflect.DeepEqual(status, r.d.Status) && !d.rules.rewritesStatus || d.rules.noStatus {
 		r.finished(true)
 		return
 	}
@@ -550,36 +551,36 @@ func (d *deployer) writeDeploymentStatus(r *syncState) {
 
 // progress returns the condition Progressing, and enqueues the Deployment again for the
 // deadline.
-func (d *deployer) progress(r *syncState, status *deploymentStatus) deploymentConditionWithTime {
-	current := r.d.status.conditionWithTime("Progressing")
+func (d *deployer) progress(r *syncState, status *objects.DeploymentStatus) objects.ConditionWithTime {
+	current := r.d.Status.ConditionWithTime(objects.ProgressingCondition)
 	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()
-	condition := func(status, reason string) deploymentConditionWithTime {
-		if current.Reason == reason && reason != replicaSetUpdated {
+	condition := func(status, reason string) objects.ConditionWithTime {
+		if current.Reason == reason && reason != objects.ReplicaSetUpdatedReason {
 			return current
 		}
-		return deploymentConditionWithTime{deploymentCondition{"Progressing", status, reason}, now}
+		return objects.ConditionWithTime{Condition: objects.Condition{Type: objects.ProgressingCondition, Status: status, Reason: reason}, LastUpdateTime: now}
 	}
-	write := statusWrite{from: r.d, written: &deployment{replicas: r.d.replicas, status: *status}}
-	due := current.LastUpdateTime.Add(r.d.deadline)
+	write := statusWrite{from: r.d, written: &objects.Deployment{Replicas: r.d.Replicas, Status: *status}}
+	due := current.LastUpdateTime.Add(r.d.ProgressDeadline)
 	switch {
-	case r.d.paused && current.Reason != deadlineExceeded:
-		return condition("Unknown", deploymentPaused)
-	case r.d.paused:
+	case r.d.Paused && current.Reason != objects.DeadlineExceededReason:
+		return condition("Unknown", objects.DeploymentPausedReason)
+	case r.d.Paused:
 		return current
-	case current.Reason == deploymentPaused:
-		return condition("Unknown", deploymentResumed)
-	case current.Reason == newReplicaSetAvailable && status.Replicas == status.UpdatedReplicas:
+	case current.Reason == objects.DeploymentPausedReason:
+		return condition("Unknown", objects.DeploymentResumedReason)
+	case current.Reason == objects.NewReplicaSetAvailableReason && status.Replicas == status.UpdatedReplicas:
 		return current
 	case write.complete():
-		return condition("True", newReplicaSetAvailable)
+		return condition("True", objects.NewReplicaSetAvailableReason)
 	case write.progressed() || d.rules.reportsProgress:
-		return condition("True", replicaSetUpdated)
+		return condition("True", objects.ReplicaSetUpdatedReason)
 	case current.Reason == "":
 		return condition("True", "FoundNewReplicaSet")
-	case current.Reason == newReplicaSetAvailable && !d.rules.staleDeadline || current.Reason == deadlineExceeded || d.rules.noDeadline:
+	case current.Reason == objects.NewReplicaSetAvailableReason && !d.rules.staleDeadline || current.Reason == objects.DeadlineExceededReason || d.rules.noDeadline:
 		return current
 	case now.After(due):
-		return condition("False", deadlineExceeded)
+		return condition("False", objects.DeadlineExceededReason)
 	}
 	d.after(due.Sub(now)+2*time.Second, func() { d.enqueue(0) })
 	return current

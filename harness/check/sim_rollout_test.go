@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // These files contain a simulated Deployment controller (sim_deployer_test.go) on the
@@ -31,14 +32,14 @@ type rolloutConditions struct {
 type rolloutSim struct {
 	*cluster
 	setLag    time.Duration
-	decoder   *decoder
+	decoder   *objects.Decoder
 	objects   map[types.UID]*history.Object
 	pods      int
 	scheduled map[types.UID]bool // ReplicaSets whose sync is scheduled
 	deployer  *deployer
 }
 
-var rolloutResources = []string{deploymentResource, replicaSetResource, podResource}
+var rolloutResources = []string{objects.DeploymentResource, objects.ReplicaSetResource, objects.PodResource}
 
 // commit commits a version of an object and sends the event. A new object gets a unique
 // UID.
@@ -60,9 +61,9 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 	if s.deployer != nil {
 		s.deployer.sendEvent(kind, &o)
 	}
-	if o.Resource == replicaSetResource && kind != history.Deleted {
+	if o.Resource == objects.ReplicaSetResource && kind != history.Deleted {
 		s.enqueueReplicaSet(o.UID)
-	} else if ref := o.ControllerRef(); o.Resource == podResource && ref != nil {
+	} else if ref := o.ControllerRef(); o.Resource == objects.PodResource && ref != nil {
 		s.enqueueReplicaSet(ref.UID)
 	}
 	return &o
@@ -84,7 +85,7 @@ func edited(o history.Object, part string, change fields) history.Object {
 
 // revise changes the Deployment's spec, as a user does.
 func (s *rolloutSim) revise(change fields) {
-	o := edited(*s.named(deploymentResource, "web"), "spec", change)
+	o := edited(*s.named(objects.DeploymentResource, "web"), "spec", change)
 	o.Generation++
 	s.commit(history.Modified, o)
 }
@@ -128,31 +129,31 @@ func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 
 // syncReplicaSet creates and deletes pods of a ReplicaSet, and writes its status.
 func (s *rolloutSim) syncReplicaSet(o *history.Object) {
-	set, err := s.decoder.owner(kindByResource(replicaSetResource), o)
+	set, err := s.decoder.Owner(objects.OwnerKindByResource(objects.ReplicaSetResource), o)
 	if err != nil {
 		panic(err)
 	}
 	live, ready := 0, 0
-	for _, p := range s.objectsOf(podResource, o.UID) {
-		pod, err := s.decoder.pod(p)
+	for _, p := range s.objectsOf(objects.PodResource, o.UID) {
+		pod, err := s.decoder.Pod(p)
 		switch {
 		case err != nil:
 			panic(err)
-		case !pod.active:
-		case live == set.replicas:
+		case !pod.Active:
+		case live == set.Replicas:
 			s.kill(p)
 		default:
 			live++
-			if pod.ready {
+			if pod.Ready {
 				ready++
 			}
 		}
 	}
-	for ; live < set.replicas; live++ {
+	for ; live < set.Replicas; live++ {
 		s.addPod(o)
 	}
-	status := ownerStatus{live, live, ready, ready, o.Generation, nil}
-	if set.status != status {
+	status := objects.OwnerStatus{Replicas: live, FullyLabeledReplicas: live, ReadyReplicas: ready, AvailableReplicas: ready, ObservedGeneration: o.Generation}
+	if set.Status != status {
 		s.commit(history.Modified, edited(*o, "status", fields{
 			"replicas": live, "fullyLabeledReplicas": live, "readyReplicas": ready, "availableReplicas": ready, "observedGeneration": o.Generation,
 		}))
@@ -163,7 +164,7 @@ func (s *rolloutSim) addPod(set *history.Object) {
 	s.pods++
 	name := fmt.Sprintf("%s-%d", set.Name, s.pods)
 	p := s.commit(history.Added, history.Object{
-		Ref:    history.Ref{Resource: podResource, Namespace: namespace, Name: name},
+		Ref:    history.Ref{Resource: objects.PodResource, Namespace: namespace, Name: name},
 		Labels: maps.Clone(set.Labels), Body: podBody("Running", false),
 		Owners: []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}},
 	})
@@ -198,14 +199,14 @@ func (s *rolloutSim) disturb() {
 	case 2:
 		s.revise(fields{"replicas": s.random.IntN(s.replicas + 1)})
 	case 3:
-		o := *s.named(deploymentResource, "web")
+		o := *s.named(objects.DeploymentResource, "web")
 		to := fmt.Sprint(s.random.IntN(4))
-		o.Annotations = map[string]string{rollbackAnnotation: to, "note": to}
+		o.Annotations = map[string]string{objects.RollbackAnnotation: to, "note": to}
 		s.commit(history.Modified, o)
 	case 4:
 		s.revise(fields{"paused": s.random.IntN(2) == 0})
 	default:
-		if pods := s.objectsOf(podResource, ""); len(pods) > 0 {
+		if pods := s.objectsOf(objects.PodResource, ""); len(pods) > 0 {
 			s.kill(pods[s.random.IntN(len(pods))])
 		}
 	}
@@ -224,7 +225,7 @@ func (s *rolloutSim) takeNames(versions ...string) {
 // simulateRollout runs a simulated Deployment controller with the given rules.
 func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s := &rolloutSim{
-		cluster: newCluster(c.conditions), setLag: c.setLag, decoder: newDecoder(),
+		cluster: newCluster(c.conditions), setLag: c.setLag, decoder: objects.NewDecoder(),
 		objects: map[types.UID]*history.Object{}, scheduled: map[types.UID]bool{},
 	}
 	strategy := rollingUpdate(c.maxSurge, c.maxUnavailable)
@@ -232,7 +233,7 @@ func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 		strategy = fields{"type": "Recreate"}
 	}
 	s.commit(history.Added, history.Object{
-		Ref:        history.Ref{Resource: deploymentResource, Namespace: namespace, Name: "web"},
+		Ref:        history.Ref{Resource: objects.DeploymentResource, Namespace: namespace, Name: "web"},
 		Generation: 1,
 		Body: encoded(fields{"spec": fields{
 			"replicas": c.conditions.replicas, "strategy": strategy, "progressDeadlineSeconds": c.deadline, "revisionHistoryLimit": c.limit,

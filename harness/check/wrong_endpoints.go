@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // WrongEndpoints measures how long at least one Service had wrong Endpoints. It compares
@@ -12,7 +13,7 @@ import (
 // whole run, and whatever the cause. A Service without Endpoints counts; Endpoints
 // without a Service do not.
 type WrongEndpoints struct {
-	decoder   *decoder
+	decoder   *objects.Decoder
 	committed *objectSet
 	namespace string
 	wrong     map[objectName]bool // the Services whose Endpoints are wrong now
@@ -23,7 +24,7 @@ type WrongEndpoints struct {
 
 // NewWrongEndpoints returns a WrongEndpoints without any objects.
 func NewWrongEndpoints() *WrongEndpoints {
-	return &WrongEndpoints{decoder: newDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
+	return &WrongEndpoints{decoder: objects.NewDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
 }
 
 // Observe processes the next record. It returns an error if the record contains an object

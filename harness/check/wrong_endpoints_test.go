@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // TestWrongEndpoints requires that only time with wrong Endpoints counts. It counts once,
@@ -88,7 +89,7 @@ func TestWrongEndpoints(t *testing.T) {
 
 func TestWrongEndpointsOfBrokenHistory(t *testing.T) {
 	broken := &history.Record{Seq: 7, Commit: &history.Commit{Type: history.Added, Object: history.Object{
-		Ref: history.Ref{Resource: serviceResource, Name: "web", UID: "u"}, Body: []byte(`{"spec":7}`),
+		Ref: history.Ref{Resource: objects.ServiceResource, Name: "web", UID: "u"}, Body: []byte(`{"spec":7}`),
 	}}}
 	if err := NewWrongEndpoints().Observe(broken); err == nil {
 		t.Error("got no error for an invalid Service")

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // endState returns the fields of every existing object. It counts the pods of each owner by
 // state, because the names of pods are random.
 func (o *observer) endState() (map[string]map[string]string, error) {
-	objects := map[string]map[string]string{}
+	state := map[string]map[string]string{}
 	counts := map[string]map[string]int{} // number of pods by owner and state
 	for _, object := range o.live {
 		if object.Resource == pods {
@@ -22,7 +23,7 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 			if counts[name] == nil {
 				counts[name] = map[string]int{}
 			}
-			podState, err := podStateOf(object)
+			podState, err := o.podStateOf(object)
 			if err != nil {
 				return nil, err
 			}
@@ -33,15 +34,15 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		objects[o.names.stableName(object)] = flat
+		state[o.names.stableName(object)] = flat
 	}
 	for name, pods := range counts {
-		objects[name] = map[string]string{}
+		state[name] = map[string]string{}
 		for podState, n := range pods {
-			objects[name][podState] = strconv.Itoa(n)
+			state[name][podState] = strconv.Itoa(n)
 		}
 	}
-	return objects, nil
+	return state, nil
 }
 
 // podsOf is the prefix of the name that stands for all pods of an owner.
@@ -55,28 +56,17 @@ const (
 	podTerminating = "terminating"
 )
 
-func podStateOf(pod *history.Object) (string, error) {
-	var body struct {
-		Status struct {
-			Phase      string
-			Conditions []struct{ Type, Status string }
-		}
-	}
-	if len(pod.Body) > 0 {
-		if err := json.Unmarshal(pod.Body, &body); err != nil {
-			return "", fmt.Errorf("%s: %w", pod.Ref, err)
-		}
-	}
-	if pod.Terminating() {
+func (o *observer) podStateOf(object *history.Object) (string, error) {
+	pod, err := o.decoder.Pod(object)
+	switch {
+	case err != nil:
+		return "", err
+	case pod.Terminating:
 		return podTerminating, nil
-	}
-	if phase := body.Status.Phase; phase == "Failed" || phase == "Succeeded" {
+	case pod.Ended:
 		return podEnded, nil
-	}
-	for _, c := range body.Status.Conditions {
-		if c.Type == "Ready" && c.Status == "True" {
-			return podReady, nil
-		}
+	case pod.Ready:
+		return podReady, nil
 	}
 	return podNotReady, nil
 }
@@ -94,15 +84,15 @@ func oneLine(flat map[string]string) string {
 // These are hash labels, generations and times.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
-	"metadata.labels." + hashLabel:                                          true,
-	"spec.selector.matchLabels." + hashLabel:                                true,
-	"spec.template.metadata.labels." + hashLabel:                            true,
+	"metadata.labels." + objects.PodTemplateHashLabel:                       true,
+	"spec.selector.matchLabels." + objects.PodTemplateHashLabel:             true,
+	"spec.template.metadata.labels." + objects.PodTemplateHashLabel:         true,
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
 // sizeAnnotations record the size of the Deployment at the last scaling of a ReplicaSet.
 var sizeAnnotations = map[string]bool{
-	"deployment.kubernetes.io/desired-replicas": true, "deployment.kubernetes.io/max-replicas": true,
+	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
 
 // flatten returns the fields of an object by path.

@@ -1,13 +1,13 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"regexp"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // names gives objects names that are the same in every run of a scenario. The real names of
@@ -21,10 +21,11 @@ type names struct {
 	// ownerOf has the first owner of each object. Both are stable names with resources. The
 	// owner of Endpoints is the Service with the same name.
 	ownerOf map[string]string
+	decoder *objects.Decoder
 }
 
-func newNames() *names {
-	return &names{stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
+func newNames(decoder *objects.Decoder) *names {
+	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
 }
 
 // observe reads a version of an object. It must read owners before their dependents.
@@ -37,8 +38,8 @@ func (n *names) observe(o *history.Object) {
 	owner := o.ControllerRef()
 	switch {
 	case owner == nil:
-	case o.Resource == replicaSets && owner.Kind == "Deployment":
-		name = owner.Name + "-" + templateHash(o)
+	case o.Resource == replicaSets && owner.Kind == objects.DeploymentKind:
+		name = owner.Name + "-" + n.templateHash(o)
 	case o.Resource == pods && o.GenerateName != "": // other pods have a name that a user chose
 		_, name, _ = strings.Cut(n.ownerName(o), " ")
 		name += "-*"
@@ -47,8 +48,8 @@ func (n *names) observe(o *history.Object) {
 	switch {
 	case owner != nil:
 		n.ownerOf[n.stable[key]] = n.ownerName(o)
-	case o.Resource == "endpoints":
-		n.ownerOf[n.stable[key]] = "services " + name
+	case o.Resource == objects.EndpointsResource:
+		n.ownerOf[n.stable[key]] = objects.ServiceResource + " " + name
 	}
 	if name != o.Name {
 		n.aliases[o.Name] = name
@@ -88,31 +89,17 @@ func (n *names) ownerName(o *history.Object) string {
 	return n.stableName(&history.Object{Ref: history.Ref{Resource: resource, Name: owner.Name}})
 }
 
-var resourceOf = map[string]string{"ReplicaSet": replicaSets, "ReplicationController": controllers, "Deployment": deployments}
-
-// hashLabel is the label with which a Deployment controller distinguishes its ReplicaSets.
-const hashLabel = "pod-template-hash"
+var resourceOf = map[string]string{objects.ReplicaSetKind: replicaSets, objects.ReplicationControllerKind: controllers, objects.DeploymentKind: deployments}
 
 // templateHash returns a short hash of a ReplicaSet's template without the label that the
 // Deployment controller adds.
-func templateHash(o *history.Object) string {
-	var body struct {
-		Spec struct{ Template map[string]any }
-	}
-	if err := json.Unmarshal(o.Body, &body); err != nil {
-		return "?"
-	}
-	if metadata, ok := body.Spec.Template["metadata"].(map[string]any); ok {
-		if labels, ok := metadata["labels"].(map[string]any); ok {
-			delete(labels, hashLabel)
-		}
-	}
-	encoded, err := json.Marshal(body.Spec.Template) // json.Marshal sorts the keys
+func (n *names) templateHash(o *history.Object) string {
+	set, err := n.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	if err != nil {
 		return "?"
 	}
 	hash := fnv.New32a()
-	hash.Write(encoded)
+	hash.Write([]byte(set.Template.Text))
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 

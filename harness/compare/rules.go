@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // Rule allows one kind of difference between two runs.
@@ -137,7 +138,7 @@ var Acceptable = []Rule{
 	{
 		Reason: "revisions count the templates that the controller observed",
 		Match: func(d *Difference) bool {
-			return d.What == string(Revisions) || strings.HasPrefix(d.What, "metadata.annotations."+revisionAnnotation)
+			return d.What == string(Revisions) || strings.HasPrefix(d.What, "metadata.annotations."+objects.RevisionAnnotation)
 		},
 	},
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // Side is one run in a form that can be compared with other runs of the same scenario. All
@@ -89,7 +90,8 @@ const (
 
 // SideOf reads a run from its history and its results.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
-	o := &observer{names: newNames(), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
+	decoder := objects.NewDecoder()
+	o := &observer{decoder: decoder, names: newNames(decoder), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
 	cost, err := CostOf(func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
@@ -119,6 +121,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 // observer collects the state of a run from its history.
 type observer struct {
 	subject       string
+	decoder       *objects.Decoder
 	names         *names
 	ended         bool
 	step          int           // index of the last step that started, from 0
@@ -236,10 +239,10 @@ func (o *observer) observe(r *history.Record) {
 
 // Resources that need special rules.
 const (
-	pods        = "pods"
-	deployments = "deployments.apps"
-	replicaSets = "replicasets.apps"
-	controllers = "replicationcontrollers"
+	pods        = objects.PodResource
+	deployments = objects.DeploymentResource
+	replicaSets = objects.ReplicaSetResource
+	controllers = objects.ReplicationControllerResource
 )
 
 // milestoneSet collects the values of milestones.
@@ -264,7 +267,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
 		if err := o.milestonesOf(version, &all); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", version.Ref, err)
+			return nil, nil, err
 		}
 	}
 	for _, event := range o.events {
@@ -286,31 +289,32 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 // milestonesOf adds the milestones of one version of an owner.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
-	var body struct {
-		Spec   struct{ Replicas *int }
-		Status struct {
-			Conditions []struct{ Type, Status, Reason string }
-		}
-	}
-	if err := json.Unmarshal(version.Body, &body); err != nil {
+	decoded, err := o.decoder.Decode(version.Object)
+	if err != nil {
 		return err
 	}
-	for _, c := range body.Status.Conditions {
+	add := func(c objects.Condition) {
 		all.add(version.step, Conditions, name, fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason))
 	}
-	if owner := version.ControllerRef(); owner != nil && version.Resource == replicaSets {
-		all.add(version.step, Rollout, deployments+" "+owner.Name, name)
-		if body.Spec.Replicas != nil {
-			all.add(version.step, Sizes, name, fmt.Sprint(*body.Spec.Replicas))
+	switch decoded := decoded.(type) {
+	case *objects.Deployment:
+		for _, c := range decoded.Status.Conditions {
+			add(c.Condition)
+		}
+	case *objects.Owner:
+		for _, c := range decoded.Conditions {
+			add(c)
+		}
+		if controller := version.ControllerRef(); controller != nil && version.Resource == replicaSets {
+			all.add(version.step, Rollout, deployments+" "+controller.Name, name)
+			all.add(version.step, Sizes, name, fmt.Sprint(decoded.Replicas))
 		}
 	}
-	if revision := version.Annotations[revisionAnnotation]; version.Resource == deployments && revision != "" {
+	if revision := version.Annotations[objects.RevisionAnnotation]; version.Resource == deployments && revision != "" {
 		all.add(version.step, Revisions, name, revision)
 	}
 	return nil
 }
-
-const revisionAnnotation = "deployment.kubernetes.io/revision"
 
 // normalize converts the values of a milestone to those that are compared.
 func (k MilestoneKind) normalize(values []string) []string {

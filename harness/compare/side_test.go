@@ -182,7 +182,7 @@ func TestDifferences(t *testing.T) {
 		{name: "pods under a Deployment that is paused", subject: paused(2), base: func(x *historyBuilder) { paused(2)(x); x.pod("c", "v1", "") },
 			want: []string{"undeclared: end state pods of replicasets.apps web-<>, not ready: 2; 3"}},
 		{name: "a condition of a ReplicaSet whose Deployment exists", base: func(x *historyBuilder) {
-			x.commit(history.Modified, replicaSets, "web-qrsv1", &history.Owner{Kind: "Deployment", Name: "web"}, `{"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
+			x.commit(history.Modified, replicaSets, "web-qrsv1", &history.Owner{Kind: "Deployment", Name: "web"}, `{"spec":{"replicas":2},"status":{"conditions":[{"type":"Odd","status":"True"}]}}`)
 			x.commit(history.Deleted, replicaSets, "web-qrsv1", nil, ``)
 		}, subject: func(x *historyBuilder) { x.commit(history.Deleted, replicaSets, "web-x7v1", nil, ``) },
 			want: []string{"undeclared: milestone replicasets.apps web-<>, conditions: none; Odd=True "}},

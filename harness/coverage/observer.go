@@ -1,10 +1,10 @@
 package coverage
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
@@ -18,12 +18,13 @@ type observer struct {
 	faulty     map[uint64][]Cell
 	active     map[string]bool       // replicas that have written since their start
 	incomplete map[history.Ref]Phase // objects that are rolling out or scaling
+	decoder    *objects.Decoder
 }
 
 func newObserver(t *Table) *observer {
 	return &observer{
 		table: t, requests: map[uint64]*history.Request{}, faulty: map[uint64][]Cell{},
-		active: map[string]bool{}, incomplete: map[history.Ref]Phase{},
+		active: map[string]bool{}, incomplete: map[history.Ref]Phase{}, decoder: objects.NewDecoder(),
 	}
 }
 
@@ -120,31 +121,21 @@ func (w *observer) commit(t *history.Commit) {
 		return
 	}
 	switch ref.Resource {
-	case "deployments.apps":
-		if trigger.Is(scenario.Progressing, &t.Object) {
+	case objects.DeploymentResource:
+		if trigger.Is(w.decoder, scenario.Progressing, &t.Object) {
 			w.incomplete[ref] = Rollout
 		}
-	case "replicasets.apps", "replicationcontrollers":
-		if scaling(&t.Object) {
+	case objects.ReplicaSetResource, objects.ReplicationControllerResource:
+		if w.scaling(&t.Object) {
 			w.incomplete[ref] = Scale
 		}
 	}
 }
 
 // scaling reports whether status.replicas differs from spec.replicas.
-func scaling(o *history.Object) bool {
-	var body struct {
-		Spec   struct{ Replicas *int }
-		Status struct{ Replicas int }
-	}
-	if json.Unmarshal(o.Body, &body) != nil {
-		return false
-	}
-	desired := 1
-	if body.Spec.Replicas != nil {
-		desired = *body.Spec.Replicas
-	}
-	return body.Status.Replicas != desired
+func (w *observer) scaling(o *history.Object) bool {
+	owner, err := w.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
+	return err == nil && len(o.Body) > 0 && owner.Status.Replicas != owner.Replicas
 }
 
 // phase returns the phase of a replica. An empty name means all replicas.

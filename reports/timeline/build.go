@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // Build builds the timeline of a run from its history and the results of its checks. It
@@ -118,6 +119,7 @@ type builder struct {
 	committedAt   map[history.Version]time.Duration
 	withoutCommit []int // the marks of deliveries whose commit is not yet recorded
 	counts        *counts
+	decoder       *objects.Decoder
 	rates         *eventRates
 }
 
@@ -137,6 +139,7 @@ func newBuilder(drawn window, results []check.Result) *builder {
 		podTracks:   map[string]podTrack{},
 		committedAt: map[history.Version]time.Duration{},
 		counts:      newCounts(),
+		decoder:     objects.NewDecoder(),
 		rates:       newEventRates(),
 	}
 	for _, seq := range Cited(results) {

@@ -1,10 +1,10 @@
 package timeline
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // commit adds the mark of a committed version and updates the counts.
@@ -42,51 +42,29 @@ type state struct {
 }
 
 // stateOf decodes a version of an object.
-func stateOf(o *history.Object) (state, error) {
+func (b *builder) stateOf(o *history.Object) (state, error) {
 	s := state{resource: o.Resource, terminating: o.Terminating()}
-	var body struct {
-		Spec struct {
-			Replicas *int
-			Selector json.RawMessage
-		}
-		Status struct {
-			Phase      string
-			Conditions []struct{ Type, Status string }
-			Replicas, ReadyReplicas,
-			AvailableReplicas int
-		}
-		Subsets []struct{ Addresses, NotReadyAddresses []struct{} }
+	decoded, err := b.decoder.Decode(o)
+	if err != nil {
+		return s, err
 	}
-	if len(o.Body) > 0 {
-		if err := history.Unmarshal(o.Body, &body); err != nil {
-			return s, err
-		}
+	switch decoded := decoded.(type) {
+	case *objects.Pod:
+		s.phase, s.ready, s.active = decoded.Phase, decoded.Ready, decoded.Active
+	case *objects.Owner:
+		status := &decoded.Status
+		s.desired, s.replicas, s.readyReplicas, s.available = decoded.Replicas, status.Replicas, status.ReadyReplicas, status.AvailableReplicas
+		s.revision = o.Annotations[objects.RevisionAnnotation]
+	case *objects.Deployment:
+		status := &decoded.Status
+		s.desired, s.replicas, s.readyReplicas, s.available = decoded.Replicas, status.Replicas, status.ReadyReplicas, status.AvailableReplicas
+		s.revision = o.Annotations[objects.RevisionAnnotation]
+	case *objects.Endpoints:
+		s.addresses, s.notReady, err = decoded.CountAddresses()
+	case *objects.Service:
+		s.selector = decoded.Spec.Selector
 	}
-	switch o.Resource {
-	case pods:
-		s.phase = body.Status.Phase
-		s.active = !s.terminating && s.phase != "Failed" && s.phase != "Succeeded"
-		for _, c := range body.Status.Conditions {
-			s.ready = s.ready || c.Type == "Ready" && c.Status == "True"
-		}
-	case replicaSets, controllers, deployments:
-		s.desired = 1 // the API server's default
-		if body.Spec.Replicas != nil {
-			s.desired = *body.Spec.Replicas
-		}
-		s.replicas, s.readyReplicas, s.available = body.Status.Replicas, body.Status.ReadyReplicas, body.Status.AvailableReplicas
-		s.revision = o.Annotations["deployment.kubernetes.io/revision"]
-	case endpoints:
-		for _, subset := range body.Subsets {
-			s.addresses += len(subset.Addresses)
-			s.notReady += len(subset.NotReadyAddresses)
-		}
-	case services:
-		if len(body.Spec.Selector) > 0 {
-			return s, history.Unmarshal(body.Spec.Selector, &s.selector)
-		}
-	}
-	return s, nil
+	return s, err
 }
 
 // String returns the state as text.

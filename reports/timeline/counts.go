@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // counts counts the pods of each owner and the addresses of each Service.
@@ -189,7 +190,7 @@ func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted boo
 	owner := c.ownerByUID(o.UID)
 	before := owner.owner
 	owner.owner, owner.deleted = "", deleted
-	if ref := o.ControllerRef(); ref != nil && ref.Kind == "Deployment" {
+	if ref := o.ControllerRef(); ref != nil && ref.Kind == objects.DeploymentKind {
 		owner.owner = ref.UID
 	}
 	if owner.owner == "" && owner.lines == nil {

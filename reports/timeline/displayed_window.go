@@ -79,7 +79,7 @@ func (b *builder) observeOutside(r *history.Record) error {
 // remember keeps the state of a version that later records need.
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
-	s, err := stateOf(o)
+	s, err := b.stateOf(o)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", o.Ref, err)
 	}

@@ -5,23 +5,24 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // The resources that have tracks.
 const (
-	pods        = "pods"
-	replicaSets = "replicasets.apps"
-	deployments = "deployments.apps"
-	controllers = "replicationcontrollers"
-	services    = "services"
-	endpoints   = "endpoints"
+	pods        = objects.PodResource
+	replicaSets = objects.ReplicaSetResource
+	deployments = objects.DeploymentResource
+	controllers = objects.ReplicationControllerResource
+	services    = objects.ServiceResource
+	endpoints   = objects.EndpointsResource
 	leases      = "leases.coordination.k8s.io"
 	eventsOld   = "events"
 	eventsNew   = "events.events.k8s.io"
 )
 
 // resourceOf maps the kinds in controllerRefs to resources.
-var resourceOf = map[string]string{"ReplicaSet": replicaSets, "ReplicationController": controllers, "Deployment": deployments}
+var resourceOf = map[string]string{objects.ReplicaSetKind: replicaSets, objects.ReplicationControllerKind: controllers, objects.DeploymentKind: deployments}
 
 // trackOrder is the position of a track in its group.
 type trackOrder struct {

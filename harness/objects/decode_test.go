@@ -1,4 +1,4 @@
-package check
+package objects
 
 import (
 	"fmt"
@@ -14,16 +14,16 @@ func TestDecodeSkewed(t *testing.T) {
 	at := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 	object := func(ready time.Time, skewed bool) *history.Object {
 		return &history.Object{
-			Ref:    history.Ref{Resource: podResource, Name: "a", UID: "u", Version: 7},
+			Ref:    history.Ref{Resource: PodResource, Name: "a", UID: "u", Version: 7},
 			Skewed: skewed,
 			Body: fmt.Appendf(nil, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
 				ready.Format(time.RFC3339)),
 		}
 	}
-	d := newDecoder()
-	decode := func(ready time.Time, skewed bool) *pod {
+	d := NewDecoder()
+	decode := func(ready time.Time, skewed bool) *Pod {
 		t.Helper()
-		p, err := d.pod(object(ready, skewed))
+		p, err := d.Pod(object(ready, skewed))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,8 +34,8 @@ func TestDecodeSkewed(t *testing.T) {
 	}
 	for _, skew := range []time.Duration{time.Minute, -10 * time.Minute, 2 * time.Second} {
 		want := at.Add(skew)
-		if p := decode(want, true); !p.readySince.Equal(want) || recentlyDecoded[pod](d, "u", 7).readySince != at {
-			t.Errorf("skew %v: ready since %v, want %v", skew, p.readySince, want)
+		if p := decode(want, true); !p.ReadySince.Equal(want) || Cached[Pod](d, "u", 7).ReadySince != at {
+			t.Errorf("skew %v: ready since %v, want %v", skew, p.ReadySince, want)
 		}
 	}
 	if len(d.oldest) != 2 {

@@ -1,11 +1,26 @@
-package check
+package objects
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
 
 func TestSameTemplate(t *testing.T) {
-	read := func(v any) *template {
+	type fields = map[string]any
+	podTemplate := func(app, image, hash string) fields {
+		labels := fields{"app": app}
+		if hash != "" {
+			labels[PodTemplateHashLabel] = hash
+		}
+		return fields{"metadata": fields{"labels": labels}, "spec": fields{"image": image}}
+	}
+	read := func(v any) *Template {
 		t.Helper()
-		pods, err := decodeTemplate(encoded(v))
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, err := decodeTemplate(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +40,7 @@ func TestSameTemplate(t *testing.T) {
 		{"another label", podTemplate("shop", "v1", ""), false},
 		{"no labels", fields{"spec": fields{"image": "v1"}}, false},
 	} {
-		if got := plain.same(read(c.other)); got != c.same {
+		if got := plain.Same(read(c.other)); got != c.same {
 			t.Errorf("%s: same returned %t", c.name, got)
 		}
 	}

@@ -1,0 +1,198 @@
+package objects
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// notInheritedAnnotations are the annotations that a ReplicaSet does not copy from its
+// Deployment. The new ReplicaSet has all other annotations of the Deployment (contract
+// Deployment 19).
+var notInheritedAnnotations = []string{
+	RevisionAnnotation, DesiredReplicasAnnotation, MaxReplicasAnnotation, RevisionHistoryAnnotation, LastAppliedAnnotation, RollbackAnnotation,
+}
+
+// inheritedAnnotations returns all annotations except notInheritedAnnotations; nil if
+// there are none.
+func inheritedAnnotations(annotations map[string]string) map[string]string {
+	var inherited map[string]string
+	for key, value := range annotations {
+		if slices.Contains(notInheritedAnnotations, key) {
+			continue
+		}
+		if inherited == nil {
+			inherited = map[string]string{}
+		}
+		inherited[key] = value
+	}
+	return inherited
+}
+
+// Deployment contains the decoded fields of one version of a Deployment. It is immutable.
+type Deployment struct {
+	history.Ref
+	Generation  int64
+	Terminating bool
+	Paused      bool
+	Recreate    bool // the strategy is Recreate, otherwise RollingUpdate
+	Replicas    int  // spec.replicas
+	Selector    labels.Selector
+	Template    *Template
+	Annotations map[string]string // that its new ReplicaSet must have
+	MinReady    time.Duration
+	// MaxSurge and MaxUnavailable have percentages resolved. Both are 0 for Recreate.
+	MaxSurge, MaxUnavailable int
+	RevisionHistoryLimit     int
+	// RollbackTo is the revision in RollbackAnnotation: 0 for the previous one, -1 if there
+	// is no annotation.
+	RollbackTo int64
+	// ProgressDeadline is spec.progressDeadlineSeconds. 0 means that there is none, and that the
+	// condition Progressing is not set.
+	ProgressDeadline time.Duration
+	Status           DeploymentStatus
+}
+
+// DeploymentStatus is the status of a Deployment.
+type DeploymentStatus struct {
+	ObservedGeneration  int64 `json:"observedGeneration"`
+	Replicas            int   `json:"replicas"`
+	UpdatedReplicas     int   `json:"updatedReplicas"`
+	ReadyReplicas       int   `json:"readyReplicas"`
+	AvailableReplicas   int   `json:"availableReplicas"`
+	UnavailableReplicas int   `json:"unavailableReplicas"`
+	CollisionCount      int   `json:"collisionCount"`
+	Conditions          []ConditionWithTime
+}
+
+// Condition is a condition of an owner or a Deployment.
+type Condition struct{ Type, Status, Reason string }
+
+// ConditionWithTime is a condition with its lastUpdateTime.
+type ConditionWithTime struct {
+	Condition
+	LastUpdateTime time.Time
+}
+
+// IsReplicaFailure reports whether the condition is ReplicaFailure=True.
+func (c Condition) IsReplicaFailure() bool {
+	return c.Type == ReplicaFailureCondition && c.Status == "True"
+}
+
+// Condition returns the condition of the given type, or a zero value.
+func (s *DeploymentStatus) Condition(name string) Condition {
+	return s.ConditionWithTime(name).Condition
+}
+
+// ConditionWithTime returns the same with its lastUpdateTime.
+func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
+	for _, c := range s.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return ConditionWithTime{}
+}
+
+// String returns the Deployment as evidence names it.
+func (d *Deployment) String() string { return DeploymentKind + " " + d.Namespace + "/" + d.Name }
+
+// MaxPods returns the maximum sum of spec.replicas of its ReplicaSets: replicas +
+// maxSurge.
+func (d *Deployment) MaxPods() int { return d.Replicas + d.MaxSurge }
+
+// MinAvailable returns replicas - maxUnavailable.
+func (d *Deployment) MinAvailable() int { return d.Replicas - d.MaxUnavailable }
+
+// Complete reports whether the status says that the rollout is complete.
+func (d *Deployment) Complete() bool {
+	s := &d.Status
+	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
+}
+
+// Counts reports whether a ReplicaSet counts as this Deployment's.
+func (d *Deployment) Counts(set *Owner) bool {
+	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
+}
+
+// DecodeDeployment decodes a Deployment, without the cache.
+func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
+	var body struct {
+		Spec struct {
+			Replicas                *int
+			MinReadySeconds         int
+			Paused                  bool
+			Selector                json.RawMessage
+			Template                json.RawMessage
+			RevisionHistoryLimit    *int
+			ProgressDeadlineSeconds *int
+			Strategy                struct {
+				Type          string
+				RollingUpdate struct{ MaxSurge, MaxUnavailable *intstr.IntOrString }
+			}
+		}
+		Status DeploymentStatus
+	}
+	if err := Unmarshal(o.Body, &body); err != nil {
+		return nil, err
+	}
+	spec := &body.Spec
+	selector, err := d.selectors[OwnerKindByResource(ReplicaSetResource)].read(spec.Selector, ParseLabelSelector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	pods, err := d.templates.read(spec.Template, decodeTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	result := &Deployment{
+		Ref:                  o.Ref,
+		Generation:           o.Generation,
+		Terminating:          o.Terminating(),
+		Paused:               spec.Paused,
+		Recreate:             spec.Strategy.Type == "Recreate",
+		Replicas:             replicasOrDefault(spec.Replicas),
+		Selector:             selector,
+		Template:             pods,
+		Annotations:          inheritedAnnotations(o.Annotations),
+		MinReady:             time.Duration(spec.MinReadySeconds) * time.Second,
+		RevisionHistoryLimit: 10, // the API's default
+		RollbackTo:           WholeNumber(o.Annotations[RollbackAnnotation], -1),
+		Status:               body.Status,
+	}
+	if spec.RevisionHistoryLimit != nil {
+		result.RevisionHistoryLimit = *spec.RevisionHistoryLimit
+	}
+	if seconds := spec.ProgressDeadlineSeconds; seconds != nil && *seconds != math.MaxInt32 {
+		result.ProgressDeadline = time.Duration(*seconds) * time.Second
+	}
+	if result.Recreate {
+		return result, nil
+	}
+	rolling := spec.Strategy.RollingUpdate
+	result.MaxSurge, result.MaxUnavailable, err = fenceposts(rolling.MaxSurge, rolling.MaxUnavailable, result.Replicas)
+	return result, err
+}
+
+// fenceposts resolves maxSurge and maxUnavailable (contract Deployment 8). If both are 0,
+// no rollout could proceed, so maxUnavailable is 1.
+func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
+	zero := intstr.FromInt32(0)
+	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {
+		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxSurge: %w", err)
+	}
+	if unavailable, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxUnavailable, zero), replicas, false); err != nil {
+		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxUnavailable: %w", err)
+	}
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, min(unavailable, replicas), nil
+}

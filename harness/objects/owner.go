@@ -1,0 +1,192 @@
+package objects
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// OwnerKind is a kind of object whose pods the subject manages.
+type OwnerKind struct {
+	Name     string // the kind in a controllerRef
+	Resource string // the resource in a request
+	// ParseSelector parses spec.selector.
+	ParseSelector func(json.RawMessage) (labels.Selector, error)
+}
+
+// OwnerKinds contains the kinds of owners whose controllers the subject runs.
+var OwnerKinds = []OwnerKind{
+	{Name: ReplicaSetKind, Resource: ReplicaSetResource, ParseSelector: ParseLabelSelector},
+	{Name: ReplicationControllerKind, Resource: ReplicationControllerResource, ParseSelector: equalitySelector},
+}
+
+// OwnerKindByName returns the kind of owners with the name, or nil.
+func OwnerKindByName(name string) *OwnerKind {
+	for i := range OwnerKinds {
+		if OwnerKinds[i].Name == name {
+			return &OwnerKinds[i]
+		}
+	}
+	return nil
+}
+
+// OwnerKindByResource returns the kind of owners with the resource, or nil.
+func OwnerKindByResource(resource string) *OwnerKind {
+	for i := range OwnerKinds {
+		if OwnerKinds[i].Resource == resource {
+			return &OwnerKinds[i]
+		}
+	}
+	return nil
+}
+
+// ParseLabelSelector parses the selector of a ReplicaSet or a Deployment.
+func ParseLabelSelector(raw json.RawMessage) (labels.Selector, error) {
+	var selector *metav1.LabelSelector
+	if err := Unmarshal(raw, &selector); err != nil {
+		return nil, err
+	}
+	return metav1.LabelSelectorAsSelector(selector)
+}
+
+func equalitySelector(raw json.RawMessage) (labels.Selector, error) {
+	var set labels.Set
+	if err := Unmarshal(raw, &set); err != nil {
+		return nil, err
+	}
+	if len(set) == 0 {
+		return labels.Nothing(), nil
+	}
+	return set.AsSelectorPreValidated(), nil
+}
+
+// Owner contains the decoded fields of one version of an owner. It is immutable.
+type Owner struct {
+	history.Ref
+	Kind        *OwnerKind
+	Generation  int64
+	Terminating bool
+	Replicas    int // spec.replicas
+	Selector    labels.Selector
+	MinReady    time.Duration
+	Status      OwnerStatus
+	Conditions  []Condition
+	Failing     bool // has the condition ReplicaFailure=True
+	ReplicaSetFields
+}
+
+// OwnerStatus contains the counts in the status of an owner.
+type OwnerStatus struct {
+	Replicas             int   `json:"replicas"`
+	FullyLabeledReplicas int   `json:"fullyLabeledReplicas"`
+	ReadyReplicas        int   `json:"readyReplicas"`
+	AvailableReplicas    int   `json:"availableReplicas"`
+	ObservedGeneration   int64 `json:"observedGeneration"`
+	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: absent
+}
+
+// ReplicaSetFields contains the fields of a ReplicaSet that the Deployment controller
+// reads.
+type ReplicaSetFields struct {
+	Controller history.Owner // UID is empty if there is no controllerRef
+	Labels     labels.Set
+	Template   *Template
+	Revision   int64 // annotation deployment.kubernetes.io/revision; 0 if absent
+	// DesiredReplicas is the Deployment's spec.replicas when the controller last scaled
+	// the ReplicaSet (annotation desired-replicas); -1 if absent.
+	DesiredReplicas int
+	// MaxReplicas is spec.replicas + maxSurge at that time (annotation max-replicas); 0
+	// if absent.
+	MaxReplicas int
+	Created     time.Time
+	// Annotations contains the annotations that the ReplicaSet may have copied from its
+	// Deployment.
+	Annotations map[string]string
+}
+
+// OlderThan reports whether the ReplicaSet was created before another. The name decides
+// if the creation timestamps are equal.
+func (o *Owner) OlderThan(other *Owner) bool {
+	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(o.Name, other.Name)) < 0
+}
+
+// String returns the owner as evidence names it: kind namespace/name.
+func (o *Owner) String() string { return o.Kind.Name + " " + o.Namespace + "/" + o.Name }
+
+// OwnerStatusBody is the status of an owner as the API has it.
+type OwnerStatusBody struct {
+	OwnerStatus
+	Conditions []Condition
+}
+
+// Failing reports whether the status has the condition ReplicaFailure=True.
+func (s *OwnerStatusBody) Failing() bool {
+	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
+}
+
+// DecodeOwner decodes an owner of the given kind, without the cache.
+func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {
+	var body struct {
+		Spec struct {
+			Replicas        *int
+			MinReadySeconds int
+			Selector        json.RawMessage
+			Template        json.RawMessage
+		}
+		Status OwnerStatusBody
+	}
+	if err := Unmarshal(o.Body, &body); err != nil {
+		return nil, err
+	}
+	selector, err := d.selectors[kind].read(body.Spec.Selector, kind.ParseSelector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	pods, err := d.templates.read(body.Spec.Template, decodeTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("spec.template: %w", err)
+	}
+	set := ReplicaSetFields{
+		Labels:          maps.Clone(o.Labels),
+		Template:        pods,
+		Revision:        WholeNumber(o.Annotations[RevisionAnnotation], 0),
+		DesiredReplicas: int(WholeNumber(o.Annotations[DesiredReplicasAnnotation], -1)),
+		MaxReplicas:     int(WholeNumber(o.Annotations[MaxReplicasAnnotation], 0)),
+		Created:         o.Created,
+
+		Annotations: inheritedAnnotations(o.Annotations),
+	}
+	if ref := o.ControllerRef(); ref != nil {
+		set.Controller = *ref
+	}
+	return &Owner{
+		Ref:              o.Ref,
+		Kind:             kind,
+		Generation:       o.Generation,
+		Terminating:      o.Terminating(),
+		Replicas:         replicasOrDefault(body.Spec.Replicas),
+		Selector:         selector,
+		MinReady:         time.Duration(body.Spec.MinReadySeconds) * time.Second,
+		Status:           body.Status.OwnerStatus,
+		Conditions:       body.Status.Conditions,
+		Failing:          body.Status.Failing(),
+		ReplicaSetFields: set,
+	}, nil
+}
+
+// replicasOrDefault returns spec.replicas, or the API's default.
+func replicasOrDefault(replicas *int) int {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}

@@ -1,0 +1,89 @@
+package objects
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// Pod contains the decoded fields of one version of a pod. It is immutable.
+type Pod struct {
+	history.Ref
+	Labels      labels.Set
+	Controller  history.Owner // UID is empty if the pod is an orphan
+	Terminating bool
+	Phase       string // status.phase
+	Ended       bool   // Failed or Succeeded
+	Active      bool   // neither terminating nor ended
+	Ready       bool   // has the condition Ready=True
+	ReadySince  time.Time
+	DeletionOrder
+}
+
+// DeletionOrder contains the other fields that decide which pods a scale-down deletes
+// first (contract ReplicaSet 10).
+type DeletionOrder struct {
+	Assigned     bool // to a node
+	PhaseIndex   int  // index in Phases; 0 if it is not there
+	DeletionCost int  // the pod-deletion-cost
+	Restarts     int  // of the container with the most restarts
+	Created      time.Time
+}
+
+// Phases contains the phases of pods that have not ended, in the order of scale-down.
+var Phases = []string{PodPending, PodUnknown, PodRunning}
+
+// HasManagedOwner reports whether the subject runs the controller of the pod's owner.
+func (p *Pod) HasManagedOwner() bool {
+	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
+}
+
+// Orphan reports whether the pod has no controllerRef.
+func (p *Pod) Orphan() bool { return p.Controller.UID == "" }
+
+func decodePod(o *history.Object) (*Pod, error) {
+	var body struct {
+		Spec   struct{ NodeName string }
+		Status struct {
+			Phase      string
+			Conditions []struct {
+				Type, Status       string
+				LastTransitionTime time.Time
+			}
+			ContainerStatuses []struct{ RestartCount int }
+		}
+	}
+	if err := Unmarshal(o.Body, &body); err != nil {
+		return nil, err
+	}
+	p := &Pod{
+		Ref:         o.Ref,
+		Labels:      maps.Clone(o.Labels),
+		Terminating: o.Terminating(),
+		Phase:       body.Status.Phase,
+	}
+	if ref := o.ControllerRef(); ref != nil {
+		p.Controller = *ref
+	}
+	p.Ended = p.Phase == PodFailed || p.Phase == PodSucceeded
+	p.Active = !p.Terminating && !p.Ended
+	for _, condition := range body.Status.Conditions {
+		if condition.Type == ReadyCondition && condition.Status == "True" {
+			p.Ready, p.ReadySince = true, condition.LastTransitionTime
+		}
+	}
+	p.DeletionOrder = DeletionOrder{
+		Assigned:     body.Spec.NodeName != "",
+		PhaseIndex:   max(0, slices.Index(Phases, p.Phase)),
+		DeletionCost: int(WholeNumber(o.Annotations[PodDeletionCostAnnotation], 0)),
+		Created:      o.Created,
+	}
+	for _, container := range body.Status.ContainerStatuses {
+		p.Restarts = max(p.Restarts, container.RestartCount)
+	}
+	return p, nil
+}
