@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notAboveDesiredCheck looks at each create of a pod.
+// notAboveDesiredCheck examines each create of a pod.
 //
 // It skips an owner that was never in the cache.
 var notAboveDesiredCheck = Check{

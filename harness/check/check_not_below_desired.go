@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notBelowDesiredCheck looks at each delete of a pod that is active in the cache.
+// notBelowDesiredCheck examines each delete of a pod that is active in the cache.
 //
 // It skips an owner that was never in the cache.
 var notBelowDesiredCheck = Check{

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// orphanEndpointsCheck looks at each write of Endpoints, and at Endpoints without a
+// orphanEndpointsCheck examines each write of Endpoints, and at Endpoints without a
 // Service after the faults are healed.
 //
 // It skips writes before the process has listed Services. It also skips Endpoints that

@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipCheck looks at each committed object, and at each delete, adoption and release
+// ownershipCheck examines each committed object, and at each delete, adoption and release
 // of a pod.
 //
 // It skips a write to a pod that was never in the cache of the process.

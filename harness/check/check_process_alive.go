@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// processAliveCheck looks at each exit of a process of the subject that the run did not
+// processAliveCheck examines each exit of a process of the subject that the run did not
 // cause.
 //
 // It skips exits before the first phase of the run.

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// proportionalScalingCheck looks at each successful change of spec.replicas of a
+// proportionalScalingCheck examines each successful change of spec.replicas of a
 // ReplicaSet of a Deployment.
 //
 // It skips creates, and a Deployment whose set of ReplicaSets is unclear because of

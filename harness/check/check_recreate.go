@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// recreateCheck looks at each create or scale-up of the new ReplicaSet of a Deployment
+// recreateCheck examines each create or scale-up of the new ReplicaSet of a Deployment
 // with strategy Recreate.
 //
 // It skips a Deployment that may be paused or being scaled, and one without an old

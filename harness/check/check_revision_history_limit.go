@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// revisionHistoryLimitCheck looks at each delete of a ReplicaSet of a Deployment.
+// revisionHistoryLimitCheck examines each delete of a ReplicaSet of a Deployment.
 //
 // It skips deletes before the Deployment and its ReplicaSets are in the cache.
 var revisionHistoryLimitCheck = Check{

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// revisionsCheck looks at each create and update of a ReplicaSet of a Deployment, and at
+// revisionsCheck examines each create and update of a ReplicaSet of a Deployment, and at
 // each write of the Deployment.
 //
 // It skips an update from a version that the history does not have.

@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rollbackCheck looks at each update of a Deployment that changes its template or removes
+// rollbackCheck examines each update of a Deployment that changes its template or removes
 // its rollback annotation.
 //
 // It skips a Deployment whose set of ReplicaSets is unclear because of adoptions or

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// rolloutCompleteCheck looks at each Deployment after the faults are healed, and at each
+// rolloutCompleteCheck examines each Deployment after the faults are healed, and at each
 // new ReplicaSet of a paused one.
 //
-// Its verdict is unknown if the run ends before the bound. It skips terminating
-// Deployments.
+// Its verdict is unknown if the run ends before the time limit for convergence. It skips
+// terminating Deployments.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations (as far as its new pods become available), with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// scaleDownOrderCheck looks at each complete scale-down of a ReplicaSet or
+// scaleDownOrderCheck examines each complete scale-down of a ReplicaSet or
 // ReplicationController.
 //
 // It skips a scale-down during which the process ended, and one with fewer deletes than

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// slowStartCheck looks at each create of a pod and its answer.
+// slowStartCheck examines each create of a pod and its answer.
 //
 // A run exercises it only if an owner misses more than one pod.
 var slowStartCheck = Check{

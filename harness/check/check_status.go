@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// statusCheck looks at each write of the status of a ReplicaSet or ReplicationController.
+// statusCheck examines each write of the status of a ReplicaSet or ReplicationController.
 //
 // It skips a status that is not written from the latest cached version of the owner.
 var statusCheck = Check{

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// terminatingNamespaceCheck looks at each create that is rejected because the namespace is
+// terminatingNamespaceCheck examines each create that is rejected because the namespace is
 // terminating.
 //
 // For pods, it allows as many rejections as the owner wants pods. For other objects it
