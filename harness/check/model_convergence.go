@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// pending is one difference between an object and its converged state.
+// pending is one difference between the actual and the converged state of an object.
 type pending struct {
 	text string
-	// awaited: the subject cannot act before pods or their nodes change.
+	// awaited is true if the subject can do nothing until pods or their nodes change.
 	awaited bool
 }
 
 // pendings collects the differences of one object.
 type pendings struct {
-	subject string // the object as evidence names it
+	subject string // the name of the object in evidence
 	all     []pending
 }
 
-// expect adds a difference that the subject must resolve, unless ok.
+// expect adds a difference that the subject must resolve, unless ok is true.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
@@ -76,8 +76,8 @@ func (objects *objectSet) describeEnded(o *owner) string {
 	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner that have been ready for minReadySeconds,
-// and those that have not.
+// available counts the ready pods of an owner. The first result counts those that have been
+// ready for minReadySeconds, the second result the others.
 func (objects *objectSet) available(o *owner, now time.Time) (available, notYet int) {
 	if o.minReady == 0 {
 		return objects.podCountsOf(o.UID).ready, 0

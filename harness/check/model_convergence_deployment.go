@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pendingDeployment returns the differences between a Deployment and its ReplicaSets.
-// pendingOwner returns those of the ReplicaSets' pods.
+// pendingDeployment returns the differences between a Deployment and its ReplicaSets. For
+// the pods of the ReplicaSets, pendingOwner returns the differences.
 func (objects *objectSet) pendingDeployment(d *deployment, now time.Time) []pending {
 	if d.terminating || d.selector.Empty() {
 		return nil
@@ -56,7 +56,7 @@ func (objects *objectSet) pendingRollout(d *deployment, list *pendings, sets []*
 }
 
 // canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
-// Otherwise the rollout waits for pods.
+// Otherwise the controller has to wait until pods become available or terminate.
 func (objects *objectSet) canScale(d *deployment, sets []*owner, newSet *owner, old []*owner) bool {
 	if d.recreate {
 		return sumOf(old, specReplicas) > 0 || objects.firstPod(old, func(*pod) bool { return true }) == nil
@@ -98,13 +98,13 @@ func (d *deployment) pendingStatus(list *pendings, sets, current []*owner, now t
 	}
 }
 
-// deadlineGrace is how long after a deadline the controller may report that it was
-// missed.
+// deadlineGrace is the time after a progress deadline in which the controller must report
+// that the rollout missed it.
 const deadlineGrace = 10 * time.Second
 
-// overdue reports whether the progress deadline passed more than deadlineGrace ago, and
-// the controller has not reported it. ReplicaSetCreateError has precedence over a missed
-// deadline.
+// overdue reports whether the progress deadline passed more than deadlineGrace ago, and the
+// controller has not reported it. If the status has the reason ReplicaSetCreateError, the
+// controller need not report a missed deadline.
 func (d *deployment) overdue(now time.Time) bool {
 	c := d.status.conditionWithTime("Progressing")
 	switch c.Reason {

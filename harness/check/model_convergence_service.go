@@ -8,12 +8,13 @@ import (
 )
 
 // pendingService returns the differences between a Service and its Endpoints. The subject
-// can always resolve them without waiting.
+// can resolve these differences at once.
 func (objects *objectSet) pendingService(s *service) []pending {
 	return objects.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith returns the same, as if the pods in running had not ended.
+// pendingServiceWith returns the differences between a Service and its Endpoints, as if the
+// pods in running had not ended.
 func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]time.Duration) []pending {
 	if !s.managed() || s.terminating {
 		return nil
@@ -46,9 +47,9 @@ func (objects *objectSet) pendingServiceWith(s *service, running map[types.UID]t
 	return list.all
 }
 
-// pendingOrphan returns whether Endpoints still exist although their Service was deleted.
-// Endpoints that never had a Service may remain until the controller restarts (allowed
-// behavior manual-endpoints-edits).
+// pendingOrphan returns a difference if Endpoints still exist although their Service was
+// deleted. Endpoints that never had a Service may remain until the controller restarts
+// (allowed behavior manual-endpoints-edits).
 func (objects *objectSet) pendingOrphan(e *endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// objectName identifies an object by name.
+// objectName identifies an object by its resource, namespace and name.
 type objectName struct{ resource, namespace, name string }
 
 func newObjectSet() *objectSet {
@@ -49,7 +49,7 @@ func (objects *objectSet) put(object any) {
 	}
 }
 
-// remove removes the object with that resource and UID, if the set contains it.
+// remove removes the object with the given resource and UID, if the set contains it.
 func (objects *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
 	case podResource:
@@ -91,7 +91,8 @@ func (objects *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is an object that an objectSet may contain.
+// objectWithRef is a decoded object that has a reference. All objects in an objectSet have
+// one.
 type objectWithRef interface{ ref() *history.Ref }
 
 func (p *pod) ref() *history.Ref { return &p.Ref }
@@ -110,8 +111,8 @@ func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types
 	}
 }
 
-// sortedByName returns the UIDs of the objects in a namespace, sorted by name. If
-// namespace is "", it returns those of all namespaces.
+// sortedByName returns the UIDs of the objects in a namespace, sorted by name. The
+// namespace "" selects the objects of all namespaces.
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
@@ -134,8 +135,8 @@ func (objects *objectSet) removeName(r history.Ref) {
 	}
 }
 
-// podCountsOf returns the counts of an owner's pods; all are zero if there is no such
-// owner.
+// podCountsOf returns the counts of an owner's pods. All counts are zero if the set has no
+// counts for this owner.
 func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
 	if counts := objects.podCounts[uid]; counts != nil {
 		return *counts
@@ -143,8 +144,8 @@ func (objects *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints, 0 if
-// there is none with that name.
+// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints. It returns
+// 0 if no such object has the name.
 func (objects *objectSet) versionOf(name objectName) history.Version {
 	uid := objects.uidByName[name]
 	switch {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// replicaSetsOf returns the ReplicaSets that count as a Deployment's, sorted by name.
+// replicaSetsOf returns the ReplicaSets that a Deployment controls and selects, sorted by
+// name.
 func (objects *objectSet) replicaSetsOf(d *deployment) []*owner {
 	var sets []*owner
 	for _, set := range objects.replicaSets[d.UID] {
@@ -40,8 +41,8 @@ func (objects *objectSet) orphanReplicaSets(d *deployment) []*owner {
 	return orphans
 }
 
-// firstPod returns the first pod of the ReplicaSets, by name, that meets a condition and
-// has not ended. It returns nil if there is none.
+// firstPod returns the first pod by name that belongs to one of the ReplicaSets, meets a
+// condition, and has not ended. It returns nil if there is no such pod.
 func (objects *objectSet) firstPod(sets []*owner, matches func(*pod) bool) (first *pod) {
 	for _, set := range sets {
 		for _, p := range objects.controlled[set.UID] {

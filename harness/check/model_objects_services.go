@@ -6,7 +6,7 @@ func (objects *objectSet) serviceNamed(name objectName) *service {
 	return objects.services[objects.uidByName[name]]
 }
 
-// endpointsNamed returns the Endpoints of a Service.
+// endpointsNamed returns the Endpoints of the Service with this name, or nil.
 func (objects *objectSet) endpointsNamed(service objectName) *endpoints {
 	return objects.endpoints[objects.uidByName[objectName{endpointsResource, service.namespace, service.name}]]
 }
