@@ -8,11 +8,13 @@ import (
 
 // Activity counts what happened in a run, independent of the verdicts.
 type Activity struct {
-	// Incomplete says why the history does not show the whole run; empty if it does.
+	// Incomplete is the reason why the history does not show the whole run, or "" if it shows
+	// the whole run.
 	Incomplete string
 	// Writes counts the writes that the subject sent, without writes of leases and events.
 	Writes int
-	// Injected counts the faults that were injected, Fired how often they fired.
+	// Injected counts the faults that were injected. Fired counts the effects that all faults
+	// had.
 	Injected, Fired int
 	// Failures lists the faults and workload steps that failed.
 	Failures []string

@@ -1,16 +1,16 @@
 package check
 
 // AllowedBehavior is a behavior of a correct controller that looks like a violation. A
-// check that reports it has raised a false alarm.
+// check that reports this behavior has raised a false alarm.
 type AllowedBehavior struct {
-	// Slug identifies it, for example in Check.AllowedBehaviors and in comments.
+	// Slug identifies the behavior, for example in Check.AllowedBehaviors and in comments.
 	Slug string
 	// Topic groups the behaviors in docs/allowed-behaviors.md.
 	Topic string
 	// Behavior says what a correct controller may do.
 	Behavior string
-	// Handling says how checks account for it. Each entry begins with the IDs of these
-	// checks.
+	// Handling describes how checks account for the behavior. Each entry begins with the IDs
+	// of these checks.
 	Handling []string
 }
 

@@ -8,18 +8,18 @@ import (
 )
 
 // Check is one guarantee of the subject, with the checker that decides whether a history
-// keeps it.
+// violates it.
 type Check struct {
 	// ID identifies the check in scenarios, in reports and on the command line.
 	ID string
 	// Guarantee is the promise, in one or two sentences.
 	Guarantee string
-	// Contract is the place of the promise in controllers/CONTRACT.md: section and
-	// statement.
+	// Contract names the sections and statements of controllers/CONTRACT.md that contain the
+	// promise.
 	Contract string
 	Property Property
-	// AllowedBehaviors are the slugs of the allowed behaviors that this check must not
-	// report; see AllowedBehaviors.
+	// AllowedBehaviors are the slugs of the allowed behaviors that this check must not report.
+	// The variable AllowedBehaviors lists all of them.
 	AllowedBehaviors []string
 	// New returns a checker for one history.
 	New func(Settings) Checker
@@ -30,14 +30,15 @@ type Property string
 
 // The classes of guarantees.
 const (
-	// Safety means that something never happens. It is checked throughout the run.
+	// Safety means that a certain error never happens. Checks of this class apply throughout
+	// the run.
 	Safety Property = "safety"
-	// Liveness means that something happens eventually. It is checked after all faults are
-	// healed.
+	// Liveness means that a certain state is reached eventually. Checks of this class apply
+	// after all faults are healed.
 	Liveness Property = "liveness"
 )
 
-// Checker decides whether one history keeps a guarantee. The runner calls Observe for
+// Checker decides whether one history violates a guarantee. The runner calls Observe for
 // each record in order, after the model has processed the record, and Result once at the
 // end.
 type Checker interface {
@@ -47,22 +48,22 @@ type Checker interface {
 
 // Settings are the values of a scenario that checkers need.
 type Settings struct {
-	// Within bounds the time from the healing of all faults to convergence.
+	// Within is the time in which the cluster must converge after all faults are healed.
 	Within time.Duration
-	// Quiet is how long the subject must write nothing after convergence.
+	// Quiet is the time after convergence during which the subject must write nothing.
 	Quiet time.Duration
-	// QPS is the client-side rate limit of one replica, in requests per second; 0 means
-	// no limit.
+	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
+	// 0 means no limit.
 	QPS float64
-	// Upstream reports whether the subject is upstream's controllers. Only for them a known
-	// upstream issue is not a failure.
+	// Upstream is true if the subject is the set of controllers of Kubernetes itself. Only for
+	// these controllers, a known upstream issue is not a failure.
 	Upstream bool
 	// Exercises lists the IDs of the checks that the scenario must exercise.
 	Exercises []string
 }
 
-// idleAfter returns how long a process must send nothing to count as idle. It covers the
-// lag and the delay by the client-side rate limit.
+// idleAfter returns the time after which a process that sends nothing counts as idle. This
+// time covers the lag and the delay by the client-side rate limit.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -123,8 +124,8 @@ func Find(id string) (Check, bool) {
 	return Check{}, false
 }
 
-// Run runs all checks on a history. It returns one result for each check, in the order
-// of All, and the activity in the history. It reads the records once.
+// Run runs all checks on a history. It returns one result for each check, in the order of
+// All, and the activity in the history. It iterates over the records only once.
 //
 // If the history is truncated, a result that would be pass is unknown. Run returns any
 // other read error without results.

@@ -11,10 +11,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// addressesCheck looks at each create and update of Endpoints.
+// addressesCheck examines each create and update of Endpoints.
 //
-// It skips a process that has not listed Services and pods yet. It leaves Endpoints
-// without a cached Service that has a selector to the check orphan-endpoints.
+// It skips a process that has not listed Services and pods yet. It also skips Endpoints for
+// which the cache has no Service with a selector. The check orphan-endpoints covers these.
 var addressesCheck = Check{
 	ID:               "addresses",
 	Guarantee:        "Endpoints list the addresses and ports of the Service's pods. The state of each pod is one that the controller had in its cache and may have acted on. Endpoints carry the labels of the Service, and at most 1000 addresses, ready addresses first.",
@@ -28,8 +28,8 @@ var addressesCheck = Check{
 // of its pods.
 //
 // A write passes if it matches one recent version of the Service, and for each pod one
-// recent version of that pod. It must not list a pod that is in no recent version of the
-// cache. Truncated Endpoints may omit a pod.
+// recent version of that pod. The written Endpoints must not list a pod that was not in the
+// cache during the recent window. Truncated Endpoints may omit a pod.
 type addressesChecker struct{ findings }
 
 func newAddressesChecker(Settings) Checker { return &addressesChecker{} }
@@ -67,8 +67,9 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch returns how Endpoints differ from the Service, for every version of its pods
-// that was cached since a time. It returns "" if some versions match.
+// mismatch describes how written Endpoints differ from the addresses that the Service
+// requires. It returns "" if they match some combination of the pod versions that were
+// cached since a time.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, from the Service", want)
@@ -110,8 +111,8 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 	return wrong, expected
 }
 
-// readyInEach reports whether each of these versions of a pod gives the Service a ready
-// address.
+// readyInEach reports whether the Service has a ready address for the pod in each of these
+// versions.
 func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := objects.AddressSet{}
@@ -133,11 +134,11 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether some version of a pod gives the Service exactly these
-// addresses.
+// someVersionLists reports whether some version of a pod requires exactly these addresses
+// in the Endpoints of the Service.
 //
-// If part is true, some of the addresses are enough. If no version matches, it returns the
-// addresses of the latest version.
+// If part is true, Endpoints that list only some of the addresses match, too. If no version
+// matches, want has the addresses of the latest version.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}

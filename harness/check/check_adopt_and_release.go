@@ -11,11 +11,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// adoptAndReleaseCheck looks at each status write of a ReplicaSet or
+// adoptAndReleaseCheck examines each status write of a ReplicaSet or
 // ReplicationController.
 //
-// It skips an owner that is terminating or whose selector has changed, and a status that
-// is not written from the latest cached version of the owner.
+// It skips an owner that is terminating or has a changed selector. It also skips a status
+// write that is not based on the latest cached version of the owner.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -25,12 +25,13 @@ var adoptAndReleaseCheck = Check{
 	New:              newAdoptAndReleaseChecker,
 }
 
-// adoptAndReleaseChecker reports status writes that precede an adoption or release that
-// was due.
+// adoptAndReleaseChecker reports a status write if the controller did not first attempt an
+// adoption or release that was due.
 //
-// A sync adopts and releases pods first, and an error there ends the sync. A failed
-// attempt is enough. Only pods count that had been due for at least the lag when the
-// process observed the version of the owner that it wrote from.
+// A sync adopts and releases pods before it writes the status. An attempt counts even if it
+// failed. The status write is based on a version of the owner. A pod counts only if its
+// adoption or release was due for at least the constant lag when the process received that
+// version.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // last attempt to adopt or release each pod
@@ -67,7 +68,7 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// missingAction says whether a pod has to be adopted or released.
+// missingAction describes the action that is due for a pod: adoption or release.
 func missingAction(p *objects.Pod) string {
 	if p.Orphan() {
 		return "adopt"
@@ -86,11 +87,10 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns the first pod by name that has been due for a time without an
-// attempt.
+// notAttempted returns the first pod by name whose adoption or release is due since a time,
+// without an attempt.
 //
-// Due means that the owner has to adopt or release the pod. Without such a pod it returns
-// nil.
+// It returns nil if there is no such pod.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
@@ -113,8 +113,8 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns since when the cached pod has been due for adoption
-// or release by the owner.
+// adoptableOrReleasableSince returns the time since which the owner must adopt or release
+// the cached pod.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

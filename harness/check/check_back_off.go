@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// backOffCheck looks at each answer to a call that belongs to a work queue key.
+// backOffCheck examines each answer to a call that belongs to a work queue key.
 //
-// It counts failures of the same call without a success in between. Failures of one batch
-// of creates count once.
+// It counts consecutive failures of the same call. All failures in one batch of creates
+// count as one.
 var backOffCheck = Check{
 	ID:               "back-off",
 	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed, and further ones for events.",
@@ -22,14 +22,14 @@ var backOffCheck = Check{
 }
 
 const (
-	// failuresMax bounds the failures of one call within a second, without a success or a
-	// new event. A queue that starts at 5 ms and doubles makes 8 attempts in the first
-	// second. An attempt may send a status twice, and a key that the queue forgets starts
-	// again at 5 ms.
+	// failuresMax is the maximum number of failures of one call within a second, without a
+	// success or a new event. A queue that starts at 5 ms and doubles makes 8 attempts in the
+	// first second. An attempt may send a status update twice. After the queue has forgotten a
+	// key, its back-off starts again at 5 ms.
 	failuresMax = 30
-	// failuresPerObjectEvent is the allowance of further failures for a new version of the
-	// object itself. The work for that version may end the failures and then start new
-	// ones. An event of a dependent object allows one failure.
+	// failuresPerObjectEvent is the number of further failures that an event of the object
+	// itself allows. A sync of the new version may succeed at first and then fail again. An
+	// event of a dependent object allows one further failure.
 	failuresPerObjectEvent = 10
 	backOffSpan            = time.Second
 )
@@ -38,35 +38,35 @@ const (
 // back-off allows.
 type backOffChecker struct {
 	findings
-	batchTime time.Duration // time for a whole batch under the client-side rate limit
+	batchTime time.Duration // the maximum time that the client-side rate limit allows a full batch to take
 	byKey     map[workQueueKey]*keyFailures
 	sweepAt   int
 }
 
-// keyFailures holds the recent failures of the calls for one key.
+// keyFailures holds the recent failures of the calls for one work queue key.
 type keyFailures struct {
 	events  slidingSum
 	streaks map[string]*failureStreak // by the call's key
-	// All creates of one batch count as one attempt. So as many more creates may fail as
-	// the batch may have had at the last success.
+	// All creates of one batch count as one attempt. The limit of failed creates therefore
+	// grows by the possible size of a batch at the last success.
 	created        int
 	lastCreated    time.Duration
 	batchAllowance int
 }
 
-// failureStreak counts failures of one call without a success in between.
+// failureStreak counts consecutive failures of one call.
 type failureStreak struct {
 	failed   int64 // the record with the failure of the latest attempt
 	failures slidingSum
-	records  []int64 // the latest few
+	records  []int64 // the latest few failures
 }
 
 func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}}
 }
 
-// of returns the failures of a key. When the number of keys has doubled, it removes those
-// without failures or events that still count.
+// of returns the failures of a key. When the number of keys has doubled, it removes the
+// keys whose failures and events no longer count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s
@@ -79,7 +79,7 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether nothing recorded so far can count any more.
+// over reports whether all recorded failures and events are too old to count.
 func (s *keyFailures) over(at, batchTime time.Duration) bool {
 	for _, streak := range s.streaks {
 		if streak.failures.total(at) > 0 {
@@ -154,7 +154,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	})
 }
 
-// slidingSum sums the values of the last backOffSpan.
+// slidingSum is the sum of the values that were added within the last backOffSpan.
 type slidingSum struct {
 	entries []slidingSumEntry
 	sum     int

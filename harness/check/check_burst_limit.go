@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// burstLimitCheck looks at each create and delete of a pod.
+// burstLimitCheck examines each create and delete of a pod.
 //
 // A run exercises it only if an owner has more than 500 pods missing or in excess.
 var burstLimitCheck = Check{
@@ -36,7 +36,7 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		allowed += state.excessObserved // it may have mistaken other pods for these, and no longer waits
+		allowed += state.excessObserved // the process may have taken other pods for its own creates, and no longer wait for these creates
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"
 		wanted = state.podCounts.controlledOrAdoptable() - state.deleteBound.recent.bounds(m.processTime).low

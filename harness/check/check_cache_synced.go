@@ -7,11 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// cacheSyncedCheck looks at each write for an object until the caches for that kind of
+// cacheSyncedCheck examines each write for an object until the caches for that kind of
 // object have synced.
 //
-// It skips a resource that the process never lists or watches as a whole: the process may
-// get that state elsewhere.
+// It skips a resource of which the process never lists or watches all objects: the process
+// may get that state elsewhere.
 var cacheSyncedCheck = Check{
 	ID:        "cache-synced",
 	Guarantee: "A controller writes nothing until its informer caches have synced.",
@@ -24,7 +24,7 @@ var cacheSyncedCheck = Check{
 // depends on have synced.
 type cacheSyncedChecker struct {
 	findings
-	exercisedFor map[*process]map[string]bool // resources for which each process has written after the sync
+	exercisedFor map[*process]map[string]bool // resources for which each process has sent writes after its caches had synced
 }
 
 func newCacheSyncedChecker(Settings) Checker {
@@ -62,8 +62,8 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 
 // requiredResources returns the resources whose caches must have synced before a call.
 //
-// The first one is the resource of the object that the call is for. It returns nil for a
-// call that belongs to no such object.
+// The first one is the resource of the object that the controller was reconciling.
+// requiredResources returns nil if that object is unknown.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:
@@ -80,8 +80,8 @@ func (c *call) requiredResources() []string {
 	return []string{o.Resource, objects.PodResource}
 }
 
-// neverSynced reports whether the process has listed or watched a resource as a whole, and
-// its cache has not synced.
+// neverSynced reports whether the process has listed or watched all objects of a resource,
+// but its cache of this resource has not synced.
 func (v *view) neverSynced(resource string) bool {
 	return v.requestedAll[resource] && v.reachedVersion[resource] == 0
 }

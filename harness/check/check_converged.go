@@ -6,10 +6,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergedCheck looks at each ReplicaSet and ReplicationController after the faults are
+// convergedCheck examines each ReplicaSet and ReplicationController after the faults are
 // healed.
 //
-// Its verdict is unknown if the run ends before the bound. It skips terminating owners.
+// Its verdict is unknown if the run ends before the time limit for convergence. It skips
+// terminating owners.
 var convergedCheck = Check{
 	ID:               "converged",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
@@ -19,7 +20,8 @@ var convergedCheck = Check{
 	New:              newConvergedChecker,
 }
 
-// newConvergedChecker returns a checker of ReplicaSets and ReplicationControllers.
+// newConvergedChecker returns a checker for the convergence of ReplicaSets and
+// ReplicationControllers.
 func newConvergedChecker(s Settings) Checker {
 	backingOff := newBackingOffKeys()
 	return newConvergenceChecker(s, convergingKind{

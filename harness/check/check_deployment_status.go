@@ -9,10 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// deploymentStatusCheck looks at each write of the status of a Deployment.
+// deploymentStatusCheck examines each write of the status of a Deployment.
 //
-// It skips a status that is not written from the cached version of the Deployment, and a
-// process that has not listed ReplicaSets yet.
+// It skips a status write that is not based on the cached version of the Deployment. It
+// also skips a process that has not listed ReplicaSets yet.
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
 	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
@@ -25,8 +25,8 @@ var deploymentStatusCheck = Check{
 // deploymentStatusChecker compares the written status with the cached versions of the
 // Deployment and its ReplicaSets.
 //
-// It skips counts that are equal to those in the version that the status was written from.
-// A controller writes such counts when it changes only a condition or the collisionCount.
+// It skips counts that are equal to those in the version on which the write is based. A
+// controller writes such counts when it changes only a condition or the collisionCount.
 type deploymentStatusChecker struct{ findings }
 
 func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
@@ -49,7 +49,7 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	write := &statusWrite{
 		rollout: c.rollout, from: from, written: written,
 		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
-		earliestDecision: m.start.Time.Add(cached.since), // or later, if the process was paused
+		earliestDecision: m.start.Time.Add(cached.since), // the decision may be later if the process was paused
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
 	for _, wrong := range write.check() {
@@ -62,18 +62,19 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 // statusWrite is a write of the status of a Deployment.
 type statusWrite struct {
 	rollout          *rolloutState
-	from             *objects.Deployment // the version that the status was written from
+	from             *objects.Deployment // the version on which the write is based
 	written          *objects.Deployment
 	start            time.Time // of the history
 	now              time.Time
 	processNow       time.Time // now, by the clock of the process
 	earliestDecision time.Time // the earliest time of the decision to write it
-	// allStatesKnown says that the states of its ReplicaSets since then are known.
+	// allStatesKnown is true if all cached states of the ReplicaSets since earliestDecision
+	// are known.
 	allStatesKnown bool
 	mismatches     []mismatch
 }
 
-// mismatch is a part of a status that no cached version justifies.
+// mismatch describes a field of the written status that no cached version justifies.
 type mismatch struct{ found, expected string }
 
 // expect records a mismatch unless ok.
@@ -102,7 +103,7 @@ func (write *statusWrite) check() []mismatch {
 	return write.mismatches
 }
 
-// statusCounts returns the counts of a status.
+// counts returns the five replica counts of a status.
 func statusCounts(s *objects.DeploymentStatus) [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
@@ -133,12 +134,13 @@ func (write *statusWrite) countBounds() []fieldBounds {
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs.low-ready.high), max(0, specs.high-ready.low)},
 	}
 	if current, _ := splitByTemplate(write.written, write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
-		all[1].low = 0 // only the oldest of them counts as updated
+		all[1].low = 0 // of several new ReplicaSets, only the oldest counts as updated
 	}
 	return all
 }
 
-// sumRange returns the bounds of a sum over the ReplicaSets in their recent states.
+// sumRange returns the bounds of a sum over all ReplicaSets. Each ReplicaSet may be in any
+// of its recent states.
 func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 	each := map[string]valueRange{}
 	for i, state := range r.replicaSets {
@@ -146,14 +148,14 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 			for _, set := range sets {
 				e, known := each[set.Name]
 				if !known && i > 0 {
-					e.include(0) // it did not exist in an earlier state
+					e.include(0) // the ReplicaSet did not exist in an earlier state
 				}
 				e.include(of(set))
 				each[set.Name] = e
 			}
 		}
 		for name, e := range each {
-			if findByName(state.value.cached, name) == nil { // nor in this state
+			if findByName(state.value.cached, name) == nil { // the ReplicaSet did not exist in this state
 				e.include(0)
 				each[name] = e
 			}
@@ -168,8 +170,8 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 // checkReplicaFailure checks the condition ReplicaFailure.
 //
 // The status may have the condition only if a ReplicaSet has it. A sync that estimates
-// progress must set the condition if a ReplicaSet had it all the time. Other syncs leave
-// the condition unchanged.
+// progress must set the condition if one ReplicaSet had it in all recent versions. Other
+// syncs leave the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -198,8 +200,9 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 
 // estimatesProgress reports whether the status comes from a sync that estimated progress.
 //
-// Only such a sync looks at all ReplicaSets for failures. The states of the ReplicaSets at
-// that time must be known: the client may have delayed the write (client-rate-limit).
+// Only such a sync reads the condition ReplicaFailure of all ReplicaSets. The states of the
+// ReplicaSets at the time of the decision must be known, because the client may have
+// delayed the write (allowed behavior client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -261,9 +264,9 @@ func (write *statusWrite) checkProgressing() {
 
 // checkDeadline checks a new ProgressDeadlineExceeded.
 //
-// The deadline must have passed since the last progress. The rollout must be neither
-// paused nor complete, and must not have been complete before: it stays complete whatever
-// happens to its pods (no-deadline-after-completion).
+// The deadline must have passed since the last progress. The rollout must be neither paused
+// nor complete. It must not have been complete before, because a complete rollout never
+// misses its deadline later (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
@@ -277,8 +280,8 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 // couldHaveScaled reports whether the rolling update could have scaled a ReplicaSet, but
 // did not.
 //
-// That must hold in each state of the ReplicaSets that the process has had in its cache
-// for a long time before the write.
+// This must hold in every state of the ReplicaSets that the cache contained within 2 * lag
+// before the write.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -296,20 +299,20 @@ func (write *statusWrite) couldHaveScaled() bool {
 // hasExcessAvailable reports whether a ReplicaSet has more available pods than
 // spec.replicas.
 //
-// This happens when its pods cannot be deleted. The controller scales down no other
-// ReplicaSet meanwhile (undeletable-pods).
+// This happens when its pods cannot be deleted. Upstream then scales no old ReplicaSet down
+// (allowed behavior undeletable-pods).
 func hasExcessAvailable(set *objects.Owner) bool {
 	return set.Replicas > 0 && set.Status.AvailableReplicas > set.Replicas
 }
 
-// deadlineReportMax bounds the time from a deadline to the first status write that must
-// report it.
+// deadlineReportMax is the maximum time between a missed deadline and the status write that
+// reports it.
 const deadlineReportMax = 3 * lag
 
-// checkOverdue checks that a missed deadline is reported soon.
+// checkOverdue checks that the process has reported a missed deadline in time.
 //
-// It applies to a process that has had the version of the Deployment in its cache since
-// before the deadline and has written no status since. For a terminating Deployment, the
+// It applies only if the process cached this version of the Deployment before the deadline,
+// and has written no status since. It skips a terminating Deployment, for which the
 // controller writes only counts.
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -333,8 +336,8 @@ func (write *statusWrite) checkOverdue() {
 // mayBeDelayed reports whether the process may have had a reason not to report a missed
 // deadline.
 //
-// Such a reason is a call for the Deployment that failed or took long since then, or a
-// scaling event, which a sync handles first.
+// There are two such reasons. A call for the Deployment failed or took long after the
+// deadline. Or a scaling event was pending, which a sync handles first.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
 		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
@@ -343,9 +346,9 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	})
 }
 
-// cachedSince returns since when a version of the Deployment has been in the cache.
+// cachedSince returns the time at which a version of the Deployment arrived in the cache.
 //
-// It returns 0 if that time is no longer recorded.
+// It returns 0 if the model no longer has that time.
 func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {
@@ -355,14 +358,14 @@ func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	return 0
 }
 
-// complete reports whether the written counts say that the rollout is complete.
+// complete reports whether the rollout is complete according to the written counts.
 func (write *statusWrite) complete() bool {
 	s, replicas := &write.written.Status, write.written.Replicas
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
-// progressed reports whether the written counts show progress since the version that the
-// status was written from.
+// progressed reports whether the written counts show progress since the version on which
+// the write is based.
 func (write *statusWrite) progressed() bool {
 	before, after := &write.from.Status, &write.written.Status
 	return after.UpdatedReplicas > before.UpdatedReplicas ||

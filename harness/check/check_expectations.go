@@ -7,10 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// expectationsCheck looks at each create and delete of a pod.
+// expectationsCheck examines each create and delete of a pod.
 //
-// It skips an owner that was never in the cache. After the expectations timeout (5
-// minutes), unobserved calls no longer count.
+// It skips an owner that was never in the cache. It ignores calls that remained unobserved
+// for longer than the expectations timeout (5 minutes).
 var expectationsCheck = Check{
 	ID:               "expectations",
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
@@ -22,10 +22,10 @@ var expectationsCheck = Check{
 
 // expectationsChecker reports creates and deletes that no cached version justified.
 //
-// A process may take a decision only while it has observed all its earlier calls. At each
-// such time, the cache permits a number of creates or deletes. These permits last until
-// they are used, or until the process is idle and has observed all its calls. A call that
-// fails returns its permit.
+// A process may decide on new calls only when it has observed all its earlier calls. At
+// such a time, the number of pods in the cache permits a number of creates or deletes. The
+// permits remain valid until the process has used them. They expire when the process is
+// idle and has observed all its calls. A call that fails returns its permit.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls]
@@ -36,9 +36,9 @@ type expectationsChecker struct {
 type permittedCalls struct {
 	creates int
 	deletes int
-	// Counts of cached pods in the recent window, at times when a decision was possible.
-	// active has the pods that certainly count, controlledOrAdoptable those that may
-	// count.
+	// active and controlledOrAdoptable are counts of cached pods in the recent window, at
+	// times when a decision was possible. active counts the pods that the owner certainly
+	// controls. controlledOrAdoptable also counts orphans that the owner may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -51,7 +51,7 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 			permitted := checker.states.of(state)
 			if state.creates.outstandingExcept(m.sent)+state.deletes.outstandingExcept(m.sent) == 0 {
 				permitted.creates, permitted.deletes = 0, 0
-			} // otherwise the machine may have been stalled in the middle of a batch
+			} // otherwise a stall of the machine may have interrupted a batch
 			permitted.decide(state, m.sent, m.processTime)
 		}
 	}
@@ -79,7 +79,8 @@ func (state *ownerState) countDiffers() bool {
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
-// decide adds the calls that the cache justifies, if the process can take a decision now.
+// decide adds the calls that the cache justifies, if the process can decide on new calls
+// now.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return

@@ -7,10 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// leaseHolderWritesCheck looks at each write of a process, except writes of the lease
+// leaseHolderWritesCheck examines each write of a process, except writes of the lease
 // itself.
 //
-// It skips a process that never requests a lease: leader election may be off.
+// It skips a process that never requests a lease, because leader election may be disabled.
 var leaseHolderWritesCheck = Check{
 	ID:               "lease-holder-writes",
 	Guarantee:        "Only the holder of the leader-election lease writes.",
@@ -20,24 +20,25 @@ var leaseHolderWritesCheck = Check{
 	New:              newLeaseHolderWritesChecker,
 }
 
-// leaseHolderWritesChecker reports writes of a process that does not hold the lease by its
-// own clock.
+// leaseHolderWritesChecker reports writes of a process that does not hold the lease
+// according to its own clock.
 //
-// A process holds the lease from a successful write of it until leaseDurationSeconds
-// later. Its clock does not advance while the process is paused (paused-process).
+// A process holds the lease for leaseDurationSeconds after each successful write of the
+// lease. The clock of the process does not advance while the process is paused (allowed
+// behavior paused-process).
 //
-// The first call after the lease has expired is allowed: the machine may have stalled with
-// that call in flight. For a short time after a stall in which the lease expired, all
-// calls are allowed: workers may continue before the leader elector notices the loss
-// (paused-process).
+// The first call after the lease has expired is allowed, because the machine may have
+// stalled with that call in flight. For a short time after such a stall, all calls are
+// allowed. Workers may continue before the leader elector notices that the lease is lost
+// (allowed behavior paused-process).
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent      map[*process]time.Duration // when each process sent its latest call
 	resumingUntil time.Duration              // end of the grace period after a stall
 }
 
-// resumeMax bounds the time after a stall until a process notices that its lease has
-// expired. The time is also no longer than the stall.
+// resumeMax is the maximum time after a stall in which a process may not yet have noticed
+// that its lease has expired. The grace period is also no longer than the stall.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {
@@ -59,8 +60,8 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	}
 	checker.exercised++
 	lease := &c.process.lease
-	// Within the lag after the lease has expired, calls that were in the client are still
-	// sent.
+	// Within the constant lag after the lease has expired, the client may still send calls
+	// that were waiting in it.
 	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
 	if lease.seq != 0 && (previouslySent <= lease.expiresAt()+lag || resuming) {
 		return

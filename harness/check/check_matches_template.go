@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// matchesTemplateCheck looks at each create of a pod or of a ReplicaSet of a Deployment.
+// matchesTemplateCheck examines each create of a pod or of a ReplicaSet of a Deployment.
 //
 // It skips an owner that is not in the cache.
 var matchesTemplateCheck = Check{
@@ -25,9 +25,9 @@ var matchesTemplateCheck = Check{
 // matchesTemplateChecker compares created objects with the cached versions of the owner's
 // template.
 //
-// It covers pods of ReplicaSets and ReplicationControllers, and ReplicaSets of
-// Deployments. Of a pod it compares the name, labels, annotations, finalizers, and names
-// and images of containers.
+// It covers pods of ReplicaSets and ReplicationControllers, and ReplicaSets of Deployments.
+// For a pod, it compares the name, labels, annotations, finalizers, and the names and
+// images of the containers.
 type matchesTemplateChecker struct{ findings }
 
 func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecker{} }
@@ -39,12 +39,14 @@ type createdObject struct {
 	kind     string // kind of the owner
 	object   *history.Object
 	decoder  *objects.Decoder
-	allowed  []desiredContent // by the versions of the owner in the cache, latest last
-	// compare returns how the object differs from the desired content, "" if it does not.
+	allowed  []desiredContent // one for each cached version of the owner, latest last
+	// compare describes how the object differs from the desired content. It returns "" if the
+	// object matches.
 	compare func(*createdObject, desiredContent) string
 }
 
-// desiredContent is the content that one version of an owner asks for.
+// desiredContent is the content that an object must have according to one version of its
+// owner.
 type desiredContent struct {
 	*objects.Template
 	annotations map[string]string // of a ReplicaSet
@@ -98,10 +100,10 @@ func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *
 	})
 }
 
-// problem returns how the object differs from what its owner asks for.
+// problem describes how the object differs from the desired content of its owner.
 //
-// It returns "" if the object matches one cached version of the owner, else the difference
-// to the latest one.
+// It returns "" if the object matches some cached version of the owner. Otherwise it
+// describes the difference from the latest version.
 func (created *createdObject) problem() string {
 	if problem := created.ownerMismatch(); problem != "" {
 		return problem
@@ -126,11 +128,12 @@ func (created *createdObject) ownerMismatch() string {
 	return ""
 }
 
-// longestName is the maximum length of a name. An owner name of that length becomes the
-// generateName without a dash.
+// longestName is the maximum length of a name. If an owner has a name of this length, the
+// generateName of its pods has no dash.
 const longestName = 253
 
-// podMismatch returns how a pod differs from a template (contract ReplicaSet 11).
+// podMismatch describes how a pod differs from a pod template (contract ReplicaSet 11), or
+// returns "".
 func (created *createdObject) podMismatch(desired desiredContent) string {
 	pod, want := created.object, desired.Content
 	containers := containersOf(pod)
@@ -157,8 +160,8 @@ func containersOf(pod *history.Object) []objects.Container {
 	return body.Spec.Containers
 }
 
-// replicaSetMismatch returns how a ReplicaSet differs from a Deployment's template and
-// annotations (contract Deployment 3, 19).
+// replicaSetMismatch describes how a ReplicaSet differs from its Deployment's template and
+// annotations (contract Deployment 3, 19), or returns "".
 func (created *createdObject) replicaSetMismatch(desired desiredContent) string {
 	set, err := created.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), created.object)
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxSurgeCheck looks at each create or scale-up of a ReplicaSet of a Deployment with
+// maxSurgeCheck examines each create or scale-up of a ReplicaSet of a Deployment with
 // strategy RollingUpdate.
 //
-// It skips calls before the Deployment and its ReplicaSets are in the cache.
+// It skips calls that a process sends before the Deployment and its ReplicaSets are in its
+// cache.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
 	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
@@ -22,8 +23,8 @@ var maxSurgeCheck = Check{
 
 // maxSurgeChecker reports scale-ups that exceed replicas + maxSurge.
 //
-// It compares the lowest possible sum over the ReplicaSets with the highest limit, over
-// all cached versions that the process may have acted on.
+// Among all cached versions that the process may have acted on, it takes the lowest sum of
+// spec.replicas and the highest limit.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }

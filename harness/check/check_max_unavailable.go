@@ -7,7 +7,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxUnavailableCheck looks at each scale-down of a ReplicaSet in a rolling update that
+// maxUnavailableCheck examines each scale-down of a ReplicaSet in a rolling update that
 // removes available pods.
 //
 // It skips a Deployment that may be paused or being scaled: proportional scaling does not
@@ -24,10 +24,9 @@ var maxUnavailableCheck = Check{
 // maxUnavailableChecker reports scale-downs that leave fewer than replicas -
 // maxUnavailable pods available.
 //
-// It compares the highest possible count of available pods with the lowest limit, over all
-// cached versions that the process may have acted on. A ReplicaSet counts with all its
-// available pods, even if its spec.replicas is lower, because the controller reads only
-// the status.
+// Among all cached versions that the process may have acted on, it takes the highest count
+// of available pods and the lowest limit. All available pods of a ReplicaSet count, even if
+// its spec.replicas is lower, because the controller reads only the status.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(Settings) Checker { return &maxUnavailableChecker{} }
@@ -41,7 +40,7 @@ func (checker *maxUnavailableChecker) Observe(m *Model, _ *history.Record) {
 	for _, sets := range s.replicaSetStates {
 		set := findByName(sets, s.name)
 		if set == nil || min(availableReplicas(set), s.to) >= min(availableReplicas(set), set.Replicas) {
-			return // it removes no available pod
+			return // the scale-down removes no available pod
 		}
 		highest = max(highest, sumOf(sets, availableReplicas)-availableReplicas(set)+min(availableReplicas(set), s.to))
 	}

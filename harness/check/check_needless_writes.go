@@ -9,10 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// needlessWritesCheck looks at each answered update of an object other than a pod.
+// needlessWritesCheck examines each answered update of an object other than a pod.
 //
-// It skips an update after a failed update of the same object. It allows the first 5
-// updates of an object without a change.
+// It skips an update that follows a failed update of the same object. It allows 5 updates
+// of each object that change nothing.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
 	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
@@ -22,18 +22,22 @@ var needlessWritesCheck = Check{
 	New:              newNeedlessWritesChecker,
 }
 
-// needlessMax is how many updates without a change a process may send for one object.
+// needlessMax is the number of updates that change nothing and that a process may send for
+// one object.
 //
-// A controller sends a status again after a conflict without a comparison, and another
-// client may write the same content between the read and the write.
+// There are two correct reasons for such an update. After a conflict, a controller sends
+// the status again without a comparison. And another client may write the same content
+// between the controller's read and its write.
 const needlessMax = 5
 
 // needlessWritesChecker reports repeated updates that change nothing.
 //
 // For Endpoints it compares the update with the cached version that the update was written
-// from. A new trigger time alone is no change. For other objects it compares resource
-// versions: the API server creates no new version for an update without a change. An
-// update without a resource version is compared with the version in etcd when it was sent.
+// from. A new value of the annotation endpoints.kubernetes.io/last-change-trigger-time
+// alone counts as no change. For other objects it compares resource versions: the API
+// server creates no new version for an update without a change. An update without a
+// resource version is compared with the version that etcd had when the process sent the
+// update.
 //
 // An update after a failed update of the same object does not count. Nor does an update of
 // a Deployment after a failed call for its ReplicaSets, because each failure is written
@@ -73,7 +77,7 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	afterFailure := counted.failed
 	counted.failed = !answered.response.OK()
 	if counted.failed || afterFailure || !answered.changesNothing() {
-		if !counted.failed && counted.count == 0 { // nothing to remember
+		if !counted.failed && counted.count == 0 { // there is no state to store
 			delete(checker.byProcess[answered.process], nameOf(answered.update.Ref))
 		}
 		return
@@ -95,7 +99,7 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// of returns the counts of a process and an object.
+// of returns the counter for a process and an object.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}
@@ -106,7 +110,7 @@ func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessW
 	return checker.byProcess[p][name]
 }
 
-// deployment returns the Deployment that the call was for, nil if there is none.
+// deployment returns the cached Deployment that the call was for, or nil if there is none.
 func (answered *answeredCall) deployment() *objects.Deployment {
 	if answered.rollout == nil {
 		return nil

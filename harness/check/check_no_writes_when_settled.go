@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noWritesWhenSettledCheck looks at each write after the run reported convergence.
+// noWritesWhenSettledCheck examines each write after the run reported convergence.
 //
-// Its verdict is unknown if the run ended too early, or if the cluster changed after
-// convergence and the subject reacted to the change.
+// Its verdict is unknown if the run ended too early. It is also unknown if the cluster
+// changed after convergence and the subject reacted to the change.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
@@ -23,9 +23,10 @@ var noWritesWhenSettledCheck = Check{
 
 // noWritesWhenSettledChecker reports writes after the run reported convergence.
 //
-// The subject may finish work in progress for the lag, but no longer than half of
-// Settings.Quiet. If another client changes an object, the subject may react. Updates of
-// truncated Endpoints are allowed: the controller repeats them in each sync (truncated-endpoints).
+// After convergence, the subject may finish its work in progress for the time lag, but no
+// longer than half of Settings.Quiet. If another client changes an object, the subject may
+// react. The subject may also update truncated Endpoints, because upstream updates them in
+// each sync (allowed behavior truncated-endpoints).
 type noWritesWhenSettledChecker struct {
 	findings
 	quietTime time.Duration
@@ -45,7 +46,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		checker.quiet, checker.since = true, m.now
-		checker.changed, checker.reacted = nil, false // an earlier convergence no longer counts
+		checker.changed, checker.reacted = nil, false // the run reports convergence again, so the earlier report no longer counts
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if checker.quiet && m.now-checker.since >= checker.quietTime-tolerance {
 			checker.exercised++
@@ -98,5 +99,6 @@ func (checker *noWritesWhenSettledChecker) Result() Result {
 	return result
 }
 
-// neverConverged reports that the run never converged. Another check reports that.
+// neverConverged reports whether the run never converged. The liveness checks report this
+// as a violation.
 func (checker *noWritesWhenSettledChecker) neverConverged() bool { return checker.exercised == 0 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// notAboveDesiredCheck looks at each create of a pod.
+// notAboveDesiredCheck examines each create of a pod.
 //
 // It skips an owner that was never in the cache.
 var notAboveDesiredCheck = Check{
@@ -22,15 +22,16 @@ var notAboveDesiredCheck = Check{
 
 // notAboveDesiredChecker reports creates that exceed spec.replicas.
 //
-// At each create, the cached pods and the unobserved creates of the process must be at
-// most the highest spec.replicas since the process was last idle. Pods that the owner
-// gained in that time from others do not count: the decision may be older than their
-// events. Such pods are adopted pods, pods of a former leader, and creates without an
-// answer.
+// At each create, the sum of the cached pods and the unobserved creates of the process must
+// not exceed a limit. The limit is the highest spec.replicas since the process was last
+// idle. Pods that the owner gained in that time in other ways do not count, because the
+// decision may be older than their events. Such pods are adopted pods, pods that a former
+// leader created, and pods of creates without a response.
 //
-// Creates that succeeded count until the process observes them, however long its watch is
-// delayed. A ReplicaSet controller waits for its own writes (contract ReplicaSet 1).
-// Upstream's ReplicationController does not, which is a known upstream issue.
+// Successful creates count until the process observes them, however long its watch is
+// delayed. A ReplicaSet controller waits until it has observed its own writes (contract
+// ReplicaSet 1). Upstream's ReplicationController does not wait (known upstream issue
+// late-pods).
 type notAboveDesiredChecker struct{ findings }
 
 func newNotAboveDesiredChecker(s Settings) Checker {
@@ -62,8 +63,8 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired checks a create, and counts the creates whose expectations have expired,
-// too.
+// checkExpired checks a create. It also counts earlier creates that were unobserved when
+// their expectations expired.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {

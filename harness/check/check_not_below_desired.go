@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notBelowDesiredCheck looks at each delete of a pod that is active in the cache.
+// notBelowDesiredCheck examines each delete of a pod that is active in the cache.
 //
 // It skips an owner that was never in the cache.
 var notBelowDesiredCheck = Check{
@@ -20,9 +20,10 @@ var notBelowDesiredCheck = Check{
 
 // notBelowDesiredChecker reports deletes that leave fewer active pods than spec.replicas.
 //
-// At each delete, the remaining cached pods must be at least the lowest spec.replicas
-// since the process was last idle. Pods that the owner lost in that time to others still
-// count: the decision may be older than their events.
+// At each delete, the number of remaining cached pods must not fall below a limit. The
+// limit is the lowest spec.replicas since the process was last idle. Pods that the owner
+// lost in that time in other ways still count, because the decision may be older than their
+// events.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }

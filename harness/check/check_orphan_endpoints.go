@@ -12,11 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// orphanEndpointsCheck looks at each write of Endpoints, and at Endpoints without a
+// orphanEndpointsCheck examines each write of Endpoints, and at Endpoints without a
 // Service after the faults are healed.
 //
-// It skips writes before the process has listed Services. It also skips Endpoints that
-// were created without a Service while the process was running (manual-endpoints-edits).
+// It skips writes before the process has listed Services. It also skips Endpoints that were
+// created without a Service while the process was running (allowed behavior
+// manual-endpoints-edits).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
 	Guarantee:        "A controller deletes the Endpoints of a deleted Service. When it starts, it deletes Endpoints that have no Service, unless they are a leader-election record. It does not write the Endpoints of a Service without a selector or of type ExternalName.",
@@ -29,14 +30,15 @@ var orphanEndpointsCheck = Check{
 // orphanEndpointsChecker reports Endpoints left without a Service, and writes that no
 // cached Service justifies.
 //
-// Endpoints must be deleted if they had no Service when a process started, or if a process
-// observed the deletion of their Service. Endpoints that are created later without a
-// Service stay until the next start (manual-endpoints-edits).
+// The controller must delete Endpoints if they had no Service when a process started, or if
+// a process observed the deletion of their Service. Endpoints that somebody creates later
+// without a Service remain until a process starts again (allowed behavior
+// manual-endpoints-edits).
 type orphanEndpointsChecker struct {
-	findings // unjustified writes
+	findings // writes that no cached Service justifies
 	*convergenceChecker
 	createdAt map[types.UID]time.Duration // creation time of each Endpoints object
-	// serviceSince is the creation time of the existing Service of each name.
+	// serviceSince has the creation time of each existing Service, by name.
 	serviceSince map[objectName]time.Duration
 }
 
@@ -65,7 +67,8 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 	})
 }
 
-// pending returns why some process must delete the Endpoints, nothing if no process must.
+// pending returns the reason why some process must delete the Endpoints. It returns no
+// reason if no process must.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
@@ -101,7 +104,7 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	}
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
-		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace // such as that of the API server
+		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace // for example the namespace of the Service kubernetes
 		if state != nil && !otherNamespace && state.mayBeForeign() {
 			checker.exercised++
 		}
@@ -123,11 +126,11 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 	}
 }
 
-// inUse reports whether a process deletes the Endpoints of an existing Service that it has
-// never had in its cache.
+// inUse reports whether a process deletes the Endpoints of an existing Service that was
+// never in its cache.
 //
-// The Service must have existed for so long that a live read before the decision would
-// have found it.
+// inUse reports this only if the Service has existed long enough that a live read before
+// the decision would have found it.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
@@ -172,8 +175,8 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 	}
 }
 
-// Result returns the violations by writes if there are any, else the result of the
-// convergence check.
+// Result returns the violations by writes if there are any. Otherwise it returns the result
+// of the convergence check.
 //
 // Justified writes exercise the guarantee, too.
 func (checker *orphanEndpointsChecker) Result() Result {

@@ -6,7 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipCheck looks at each committed object, and at each delete, adoption and release
+// ownershipCheck examines each committed object, and at each delete, adoption and release
 // of a pod.
 //
 // It skips a write to a pod that was never in the cache of the process.
@@ -65,8 +65,8 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	}
 }
 
-// deletesItsOwn checks that a ReplicaSet or ReplicationController controlled a deleted pod
-// in some cached version.
+// deletesItsOwn checks that the controller of a deleted pod was a ReplicaSet or
+// ReplicationController in some cached version.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
@@ -77,15 +77,15 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	}
 }
 
-// adoptsAnOrphan checks that an adopted pod was active, matched, and had no controller in
-// some cached version.
+// adoptsAnOrphan checks an adopted pod. In some cached version, the pod must have been
+// active, without a controller, and matched by the selector.
 //
-// After that version arrived, the process must have read the owner live and found it not
-// terminating.
+// After the process received that version, it must have read the owner from the API server,
+// and the owner must not have been terminating.
 func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
 	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.Controller.UID == c.ownershipChange.owner {
-		return // the write changes nothing, by the latest cached version
+		return // according to the latest cached version, the write changes nothing
 	}
 	o := c.ownerState.owner()
 	free := func(s cachedPodState) bool {
@@ -103,8 +103,9 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	}
 }
 
-// releasesItsOwn checks that a released or otherwise written pod was controlled and no
-// longer matched in some cached version.
+// releasesItsOwn checks a pod that the process released or changed in another way. In some
+// cached version, a ReplicaSet or ReplicationController must have controlled the pod. For a
+// release, the selector of that owner must not have matched the pod.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {

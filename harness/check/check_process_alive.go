@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// processAliveCheck looks at each exit of a process of the subject that the run did not
-// cause.
+// processAliveCheck examines each exit of a subject process that no fault or workload step
+// caused.
 //
 // It skips exits before the first phase of the run.
 var processAliveCheck = Check{
@@ -21,14 +21,15 @@ var processAliveCheck = Check{
 	New:              newProcessAliveChecker,
 }
 
-// leaseGrace bounds the time from a failed lease renewal to the exit of the leader.
+// leaseGrace is the maximum time between a failed renewal of the lease and the exit of the
+// leader.
 const leaseGrace = 30 * time.Second
 
 // subjectPrefix is the prefix of the names of the subject's processes.
 const subjectPrefix = "subject-"
 
-// processAliveChecker reports processes that exit by themselves. A leader that cannot
-// renew its lease must exit.
+// processAliveChecker reports processes that exit by themselves. It does not report a
+// leader that could not renew its lease, because such a leader must exit.
 type processAliveChecker struct{ findings }
 
 func newProcessAliveChecker(Settings) Checker { return &processAliveChecker{} }
@@ -37,7 +38,8 @@ func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
 	if m.sent != nil && checker.exercised < len(m.processes) {
 		checker.exercised = len(m.processes)
 	}
-	// A process that exits before the first phase did not start; that is no finding.
+	// A process that exits before the first phase has failed to start. This is not a
+	// violation.
 	if r.Process == nil || r.Process.Event != history.ProcessDied || m.phase == "" {
 		return
 	}

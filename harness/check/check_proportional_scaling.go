@@ -10,11 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// proportionalScalingCheck looks at each successful change of spec.replicas of a
+// proportionalScalingCheck examines each successful change of spec.replicas of a
 // ReplicaSet of a Deployment.
 //
-// It skips creates, and a Deployment whose set of ReplicaSets is unclear because of
-// adoptions or releases.
+// It skips creates. It also skips a Deployment if adoptions or releases make it unclear
+// which ReplicaSets belong to it.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
 	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
@@ -27,14 +27,15 @@ var proportionalScalingCheck = Check{
 // proportionalScalingChecker reports ReplicaSet sizes that no cached version of the
 // Deployment and its ReplicaSets justifies.
 //
-// During a rollout, the new ReplicaSet scales up towards spec.replicas, and the old ones
-// scale down. Other rules apply while the Deployment is paused, or while its ReplicaSets
-// were last scaled for another spec.replicas. A single active ReplicaSet then takes all
-// replicas. If the new ReplicaSet has all replicas available, the old ones go to 0.
-// Otherwise each gets its share, and the largest also gets the rest from rounding.
+// During a rollout, the controller scales the new ReplicaSet up towards spec.replicas, and
+// the old ones down. Other rules apply while the Deployment is paused, or if its
+// ReplicaSets were last scaled for another spec.replicas. A single active ReplicaSet then
+// gets all replicas. If all replicas of the new ReplicaSet are available, the controller
+// scales the old ones to 0. Otherwise each ReplicaSet gets its proportional share, and the
+// largest also gets the remainder from rounding.
 //
-// The checks max-surge and max-unavailable bound the steps. Of several old ReplicaSets
-// with available pods, the oldest scales to 0 first.
+// The checks max-surge and max-unavailable limit the size of each step. If several old
+// ReplicaSets have available pods, the controller scales the oldest to 0 first.
 type proportionalScalingChecker struct{ findings }
 
 func newProportionalScalingChecker(Settings) Checker { return &proportionalScalingChecker{} }
@@ -42,7 +43,7 @@ func newProportionalScalingChecker(Settings) Checker { return &proportionalScali
 func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) {
 	answered := m.answered
 	if answered == nil || answered.scaling == nil || !answered.response.OK() || !answered.scaling.hasCachedState() {
-		return // a rejected write may come from an outdated version
+		return // a rejected write may be based on an outdated version
 	}
 	s := answered.scaling
 	if s.creates || s.stale || !s.rollout.ownershipClear(s.rollout.from, m.processTime) {
@@ -73,9 +74,9 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 // olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0
 // before this one (contract Deployment 9).
 //
-// It returns nil if some cached version justifies the scale-down. Pods that are not
-// available may go first, whatever the age of their ReplicaSet. The order of two
-// ReplicaSets with the same creation second is unknown.
+// It returns nil if some cached version justifies the scale-down. The controller may first
+// remove pods that are not available, from a ReplicaSet of any age. The order of two
+// ReplicaSets is unknown if their creation timestamps are equal.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -99,8 +100,8 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	return older
 }
 
-// allowedSizes bounds the replicas that a ReplicaSet may get. Its current size is always
-// allowed.
+// allowedSizes is the range of spec.replicas that a ReplicaSet may get. Its current size is
+// always allowed.
 type allowedSizes struct{ now, low, high int }
 
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
@@ -154,8 +155,8 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 // proportionalSizes returns the allowed sizes of one of several active ReplicaSets.
 //
 // If the exact size is not certain, the ReplicaSet may get any size between its current
-// size and its share. The largest may also get the rest that the shares of the others
-// leave. Rounding depends on the order, so the rest may differ by one for each ReplicaSet.
+// size and its share. The largest may also get the remainder after all shares. Rounding
+// depends on the order, so the remainder may differ by one for each ReplicaSet.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -180,10 +181,10 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 
 // exactSize returns the size of one of several active ReplicaSets when the total is known.
 //
-// One after another, each ReplicaSet gets its share as long as replicas are missing. The
-// first one also gets the rest. The size is certain only if all have the max-replicas
-// annotation, all shares go in one direction, the order is strict, and the first has
-// enough replicas to lose.
+// Each ReplicaSet gets its share in turn, until no replicas are left to distribute. The
+// first ReplicaSet also gets the remainder. The size is certain only if all ReplicaSets
+// have the max-replicas annotation, and either all scale up or all scale down. In addition,
+// the order must be strict, and the first must have enough replicas to lose.
 func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
@@ -214,8 +215,9 @@ func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owne
 
 // sortForScaling returns ReplicaSets in the order in which they get their shares.
 //
-// The largest comes first. Of equals, the newest comes first on scale-up, the oldest on
-// scale-down. The order is strict unless two of one size have the same creation second.
+// The largest comes first. If sizes are equal, the newest comes first on scale-up, and the
+// oldest on scale-down. The order is strict unless two ReplicaSets have the same size and
+// the same creation timestamp.
 func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.Owner, strict bool) {
 	order := func(a, b *objects.Owner) int {
 		age := a.Created.Compare(b.Created)
@@ -233,8 +235,8 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 	return ordered, true
 }
 
-// proportionalShare returns the share of a ReplicaSet. most is the new total of all
-// ReplicaSets.
+// proportionalShare returns the size of a ReplicaSet that is proportional to the new total,
+// most, of all ReplicaSets.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
 	if before <= 0 { // without the max-replicas annotation
@@ -246,10 +248,10 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 	return int(math.Round(float64(set.Replicas) * float64(most) / float64(before)))
 }
 
-// sharesConflict reports whether the shares of the ReplicaSets go in different directions.
+// sharesConflict reports whether some ReplicaSets have to scale up and others down.
 //
-// That happens if some were last scaled for a total above the new total, and some for one
-// below it.
+// This happens if some were last scaled for a total above the new total, and others for a
+// total below it.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {
 		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()

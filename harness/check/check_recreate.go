@@ -7,11 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// recreateCheck looks at each create or scale-up of the new ReplicaSet of a Deployment
+// recreateCheck examines each create or scale-up of the new ReplicaSet of a Deployment
 // with strategy Recreate.
 //
-// It skips a Deployment that may be paused or being scaled, and one without an old
-// ReplicaSet.
+// It skips a Deployment that may be paused or being scaled. It also skips a Deployment
+// without an old ReplicaSet.
 var recreateCheck = Check{
 	ID:               "recreate",
 	Guarantee:        "With strategy Recreate, a controller neither creates nor scales up the new ReplicaSet while its cache has a pod of an old ReplicaSet that is neither Failed nor Succeeded.",
@@ -24,7 +24,8 @@ var recreateCheck = Check{
 // recreateChecker reports scale-ups of the new ReplicaSet while an old pod has not
 // terminated.
 //
-// The pod must have been in the cache before the earliest possible time of the decision.
+// A violation requires that the pod was in the cache before the earliest possible time of
+// the decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }

@@ -7,9 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionHistoryLimitCheck looks at each delete of a ReplicaSet of a Deployment.
+// revisionHistoryLimitCheck examines each delete of a ReplicaSet of a Deployment.
 //
-// It skips deletes before the Deployment and its ReplicaSets are in the cache.
+// It skips deletes that a process sends before the Deployment and its ReplicaSets are in
+// its cache.
 var revisionHistoryLimitCheck = Check{
 	ID:               "revision-history-limit",
 	Guarantee:        "A controller deletes only old ReplicaSets of a Deployment that have no replicas, lowest revision first, down to revisionHistoryLimit, and only while the rollout is complete or paused.",
@@ -51,7 +52,8 @@ func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// reasonToKeep returns why a ReplicaSet must not be deleted, "" if it may be.
+// reasonToKeep returns the reason why the controller must not delete a ReplicaSet. It
+// returns "" if the controller may delete it.
 func reasonToKeep(d *objects.Deployment, sets []*objects.Owner, name string) string {
 	set, current := findByName(sets, name), oldestOf(sets, d.Template)
 	switch {

@@ -10,10 +10,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionsCheck looks at each create and update of a ReplicaSet of a Deployment, and at
+// revisionsCheck examines each create and update of a ReplicaSet of a Deployment, and at
 // each write of the Deployment.
 //
-// It skips an update from a version that the history does not have.
+// It skips an update that is based on a version that the history does not contain.
 var revisionsCheck = Check{
 	ID:               "revisions",
 	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
@@ -26,14 +26,15 @@ var revisionsCheck = Check{
 // revisionsChecker checks revisions, collisionCount, and the number of ReplicaSets of each
 // template.
 //
-// An update must not lower the revision. A new ReplicaSet must have a higher revision than
-// all ReplicaSets in the cache. collisionCount must not fall. It may rise by one after a
-// create that failed because another ReplicaSet has the name. That ReplicaSet must not be
-// the one that the Deployment owns for this template.
+// An update must not decrease the revision. A new ReplicaSet must have a higher revision
+// than all ReplicaSets in the cache. The field collisionCount must not decrease. It may
+// increase by one after a create that failed because the name was taken. The ReplicaSet
+// with that name must not be the Deployment's own ReplicaSet for this template.
 //
-// A controller must not create a ReplicaSet for a template that has one. Of two
-// ReplicaSets with the same template, it must scale up the older one. These rules apply if
-// every cached version that the process may have acted on shows the other ReplicaSet.
+// A controller must not create a second ReplicaSet with the same template. If two
+// ReplicaSets have the same template, it must scale up the older one. These rules apply
+// only if every cached state that the process may have acted on contains the other
+// ReplicaSet.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(Settings) Checker { return &revisionsChecker{} }
@@ -54,7 +55,7 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// checkRevision checks an update of a ReplicaSet.
+// checkRevision checks the revision in an update of a ReplicaSet.
 func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	cached := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
 	if cached == nil {
@@ -75,7 +76,8 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	})
 }
 
-// checkCreate checks a create of a ReplicaSet.
+// checkCreate checks the revision of a new ReplicaSet, and that no other ReplicaSet has its
+// template.
 func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	s := checkableScaling(m)
 	if s == nil {
@@ -99,7 +101,8 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	}
 }
 
-// checkScaleUp checks a scale-up of a ReplicaSet.
+// checkScaleUp checks that no older ReplicaSet has the same template as the one that is
+// scaled up.
 func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	s := checkableScaling(m)
 	if s == nil || s.template == nil || s.stale || !s.scalesUp() || s.mayBePending() {
@@ -123,7 +126,7 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	})
 }
 
-// checkCollisionCount checks a write of the Deployment.
+// checkCollisionCount checks the collisionCount in a write of the Deployment.
 func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Request) {
 	uid := m.sent.rollout.uid
 	from := objects.Cached[objects.Deployment](m.decoder, uid, r.Object.Version)
@@ -151,8 +154,9 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 
 // nameMayBeTaken reports whether a recent name conflict may be with another ReplicaSet.
 //
-// The ReplicaSet with the name, in the cache or in etcd, must not be the Deployment's own
-// ReplicaSet for this template. If there is none any more, it may have been another.
+// The ReplicaSet with that name, in the cache or in etcd, must not be the Deployment's own
+// ReplicaSet for this template. If no ReplicaSet has the name any more, nameMayBeTaken
+// returns true.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for name := range r.takenNames {
 		holders := []*objects.Owner{

@@ -7,11 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rollbackCheck looks at each update of a Deployment that changes its template or removes
+// rollbackCheck examines each update of a Deployment that changes its template or removes
 // its rollback annotation.
 //
-// It skips a Deployment whose set of ReplicaSets is unclear because of adoptions or
-// releases.
+// It skips a Deployment if adoptions or releases make it unclear which ReplicaSets belong
+// to it.
 var rollbackCheck = Check{
 	ID:               "rollback",
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",
@@ -24,13 +24,13 @@ var rollbackCheck = Check{
 // rollbackChecker reports wrong changes of the template and wrong removals of the rollback
 // annotation.
 //
-// The template may change only from a version that requests it, to the template of the
-// requested revision. The same write must remove the annotation, otherwise a retry repeats
-// the rollback. The annotation may go without a rollback only if the revision does not
-// exist or has the template already.
+// The template may change only if the Deployment requests a rollback, and only to the
+// template of the requested revision. The same write must remove the annotation, because
+// otherwise the next sync repeats the rollback. A write may remove the annotation without a
+// rollback in two cases: the revision does not exist, or it has the current template.
 //
-// An update without a resource version overwrites any version, so it is compared with the
-// version in etcd.
+// An update without a resource version overwrites any version. The checker therefore
+// compares it with the version in etcd.
 type rollbackChecker struct{ findings }
 
 func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
@@ -49,7 +49,7 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 		return
 	}
 	if !c.rollout.ownershipClear(c.rollout.from, m.processTime) {
-		return // the target of the rollback may or may not belong to the Deployment
+		return // it is unclear whether the target of the rollback belongs to the Deployment
 	}
 	found, expected := "changed spec.template", ""
 	switch {
@@ -68,8 +68,8 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// wrongRollback returns what a wrong change of the template should have been, "" if the
-// change is right.
+// wrongRollback returns the expected change if a change of the template is wrong. It
+// returns "" if the change is correct.
 func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	switch {
 	case from.RollbackTo < 0:
@@ -88,8 +88,8 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
-// wrongRefusal returns the rollback that a process should have done, "" if it was right to
-// do none.
+// wrongRefusal returns the rollback that a process should have done. It returns "" if the
+// process was right to do none.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -105,8 +105,8 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 
 // rollbackTargets returns the ReplicaSets that a Deployment may ask to be rolled back to.
 //
-// It has one for each cached state that the process may have acted on, nil where the
-// revision does not exist.
+// The result has one entry for each cached state that the process may have acted on. An
+// entry is nil if the revision does not exist in that state.
 func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Owner) {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {

@@ -9,11 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rolloutCompleteCheck looks at each Deployment after the faults are healed, and at each
-// new ReplicaSet of a paused one.
+// rolloutCompleteCheck examines each Deployment after the faults are healed. It also
+// examines each new ReplicaSet of a paused Deployment.
 //
-// Its verdict is unknown if the run ends before the bound. It skips terminating
-// Deployments.
+// Its verdict is unknown if the run ends before the time limit for convergence. It skips
+// terminating Deployments.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations (as far as its new pods become available), with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
@@ -23,8 +23,8 @@ var rolloutCompleteCheck = Check{
 	New:              newRolloutCompleteChecker,
 }
 
-// rolloutCompleteChecker checks that Deployments converge, and that a paused one gets no
-// new ReplicaSet.
+// rolloutCompleteChecker checks that Deployments converge, and that no paused Deployment
+// gets a new ReplicaSet.
 type rolloutCompleteChecker struct {
 	findings // ReplicaSets that were created for paused Deployments
 	*convergenceChecker
@@ -73,8 +73,8 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// Result returns the violations by creates if there are any, else the result of the
-// convergence check.
+// Result returns the violations by creates if there are any. Otherwise it returns the
+// result of the convergence check.
 func (checker *rolloutCompleteChecker) Result() Result {
 	if checker.violations > 0 {
 		return checker.findings.Result()

@@ -13,11 +13,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// scaleDownOrderCheck looks at each complete scale-down of a ReplicaSet or
+// scaleDownOrderCheck examines each complete scale-down of a ReplicaSet or
 // ReplicationController.
 //
-// It skips a scale-down during which the process ended, and one with fewer deletes than
-// pods in excess: more deletes may follow.
+// It skips a scale-down during which the process ended. It also skips a scale-down with
+// fewer deletes than pods in excess, because more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
 	Guarantee:        "Scale-down deletes pods in this order: unassigned, not running, not ready, lower pod-deletion-cost, more pods of the same Deployment on the node, ready for a shorter time, more restarts, newer. The check does not compare the number of pods on the node. For pods of a Deployment, it does not compare the criteria after that one either.",
@@ -27,33 +27,35 @@ var scaleDownOrderCheck = Check{
 	New:              newScaleDownOrderChecker,
 }
 
-// scaleDownOrderChecker reports a scale-down that deletes one pod and leaves another that
-// precedes it in the order.
+// scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod
+// that had to be deleted first.
 //
-// The other pod must precede it in every cached version of the two pods that the process
-// may have acted on.
+// The other pod must come first in every combination of cached versions of the two pods
+// that the process may have acted on.
 //
-// A scale-down is over at the first delete after a status write of the owner, or when the
-// process is idle. It is incomplete if fewer pods were deleted than were in excess: the
-// machine may have stalled in between.
+// A scale-down ends when the process is idle. It also ends at the first delete after a
+// status write of the owner, which belongs to the next scale-down. A scale-down is
+// incomplete if the process deleted fewer pods than were in excess, because the machine may
+// have stalled meanwhile.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
 	pending    map[*ownerState]bool // owners with a scale-down that is not checked yet
 }
 
-// scaleDownState is the state of one owner.
+// scaleDownState is the state of the checker for one owner.
 type scaleDownState struct {
 	// lastAnswered is the time of the last answer to a create or status write. A later
 	// scale-down was decided after it.
 	lastAnswered time.Duration
-	// created has the pods that the process created. It deletes no pod before it has
-	// observed them all.
+	// created contains the pods that the process created. The process deletes no pod before it
+	// has observed all of them.
 	created map[types.UID]bool
 	current *scaleDown
 }
 
-// scaleDown is one scale-down.
+// scaleDown describes one scale-down of an owner and the pods among which the controller
+// chose.
 type scaleDown struct {
 	firstRecord, lastRecord int64         // the first and the latest delete
 	lastSentAt              time.Duration // when the latest delete was sent
@@ -65,7 +67,8 @@ type scaleDown struct {
 	sent   map[types.UID]bool
 }
 
-// candidate is a pod that the owner controlled during the whole window of the decision.
+// candidate is a pod that the owner controlled during the whole time in which the decision
+// was possible.
 type candidate struct {
 	states  []cachedVersion[*objects.Pod] // versions that the process may have acted on, oldest first
 	deleted bool
@@ -113,7 +116,7 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 		checker.checkScaleDown(m, c.ownerState)
 		ownerScaleDowns.current = newScaleDown(m, c, ownerScaleDowns)
 		checker.pending[c.ownerState] = true
-	case observedAll: // more deletes of this scale-down, or a new one
+	case observedAll: // further deletes belong to this scale-down or to a new one
 		ownerScaleDowns.current.addStates(c.process.view)
 	}
 	ownerScaleDowns.current.lastRecord, ownerScaleDowns.current.lastSentAt = c.seq, m.processTime
@@ -125,8 +128,9 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 
 // newScaleDown returns a scale-down that begins with this delete.
 //
-// Its decision may date from the last answer to another call for the owner. If that is
-// long ago, it dates back as long as the client-side rate limit may delay a call.
+// The controller may have made its decision at the last answer to another call for the
+// owner. If that answer was long ago, the decision is at most as old as the delay by the
+// client-side rate limit.
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
@@ -150,7 +154,8 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	return begun
 }
 
-// addStates adds the versions of the candidates that have arrived since.
+// addStates adds the versions of the candidates that arrived in the cache after the last
+// call.
 func (c *scaleDown) addStates(v *view) {
 	for uid, each := range c.candidates {
 		for _, s := range v.podVersionsSince[uid] {
@@ -180,7 +185,7 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	current := ownerScaleDowns.current
 	ownerScaleDowns.current = nil
 	if current == nil || len(current.sent) < current.excess {
-		return // more deletes may follow, or may not have reached the proxy
+		return // more deletes may follow, or may not have reached the proxy yet
 	}
 	victim, left, reason := current.findMistake(state.owner())
 	if current.hasAlternatives() {
@@ -213,10 +218,10 @@ func (c *scaleDown) hasAlternatives() bool {
 	return deleted > 0 && left > 0
 }
 
-// findMistake returns a deleted pod, and a remaining one that precedes it, with the
+// findMistake returns a deleted pod, a remaining pod that had to be deleted first, and the
 // reason.
 //
-// It compares only the extremes of each order: the remaining pod that comes first with the
+// For each order, it compares only two pods: the remaining pod that comes first and the
 // deleted pod that comes last.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
@@ -229,7 +234,7 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	for _, each := range c.candidates {
 		byRank.include(each, compareClass)
 		if len(each.states) > 1 {
-			continue // its class at the decision is not certain
+			continue // the class of the pod at the decision is not certain
 		}
 		for i, by := range orders {
 			key := group{classOf(each.latest()), i}
@@ -250,10 +255,10 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes are the last deleted pod and the first remaining pod by some order.
+// extremes contains the last deleted pod and the first remaining pod in some order.
 type extremes struct{ victim, left *candidate }
 
-// include adds a candidate, with the cached version that favors the subject most.
+// include adds a candidate. It uses the cached version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -275,21 +280,22 @@ func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, 
 
 func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].value }
 
-// ageOrder says which ages decide between pods of the same class.
+// ageOrder selects the ages that decide between pods of the same class.
 //
-// No age decides for the ReplicaSet of a Deployment. There, the number of pods on each
-// node comes before the ages, and it counts the pods of all ReplicaSets of the Deployment
-// (coarse-ranking).
+// For the ReplicaSet of a Deployment, the checker compares no ages. The number of pods on
+// each node comes before the ages there, and counts the pods of all ReplicaSets of the
+// Deployment (allowed behavior coarse-ranking).
 type ageOrder struct {
-	ready   bool // the time since they became ready
-	created bool // container restarts, then the time since their creation
+	ready   bool // the time since the pods became ready
+	created bool // the container restarts, then the time since the creation of the pods
 }
 
 // decidingAges returns the ages that decide between the candidates.
 //
-// If pods became ready at different times, only that age counts. If they became ready at
-// the same time, the other ages count only if all pods of the owner are candidates: the
-// controller sorts those, too.
+// If the pods became ready at different times, only the time since then decides. If they
+// became ready at the same time, the other ages decide, but only if all pods of the owner
+// are candidates. Otherwise the controller may also have sorted pods that the checker does
+// not know.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
@@ -323,8 +329,8 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	return nil
 }
 
-// precedes returns why one pod precedes another in every pair of their cached versions, ""
-// if it does not.
+// precedes returns the reason why one pod must be deleted before another, in every
+// combination of their cached versions. It returns "" if there is none.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	reason := ""
 	for _, a := range one.states {
@@ -337,7 +343,7 @@ func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	return reason
 }
 
-// before returns why pod a precedes pod b, "" if it does not.
+// before returns the reason why pod a must be deleted before pod b, or "" if there is none.
 func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	if order := compareClass(a, b); order != 0 {
 		return classBefore(a, b, order)
@@ -375,7 +381,8 @@ func compareClass(p, other *objects.Pod) int {
 	)
 }
 
-// classBefore returns why a pod is of a class that is deleted first, "" if it is not.
+// classBefore returns the reason why the class of pod p is deleted before the class of the
+// other pod, or "".
 func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
@@ -390,12 +397,13 @@ func classBefore(p, other *objects.Pod, order int) string {
 	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.DeletionCost, other.DeletionCost)
 }
 
-// ageRatio is the ratio of two ages above which the pods are certainly in different age
-// classes. Age classes are powers of two, and clocks differ a little.
+// ageRatio is the ratio of two ages above which two pods are certainly in different age
+// classes. The limits of age classes are powers of two. The ratio is above 2 because clocks
+// differ a little.
 const ageRatio = 2.5
 
-// younger returns the reason that a is in a younger age class than b, "" if that is not
-// certain.
+// younger returns the reason why time a is in a younger age class than time b, or "" if
+// this is not certain.
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""
@@ -407,7 +415,7 @@ func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	return fmt.Sprintf("%s for %v, the deleted pod for %v", verb, young.Round(time.Second), old.Round(time.Second))
 }
 
-// compareBool orders false before true.
+// compareBool compares two booleans. false comes before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// slowStartCheck looks at each create of a pod and its answer.
+// slowStartCheck examines each create of a pod and its answer.
 //
 // A run exercises it only if an owner misses more than one pod.
 var slowStartCheck = Check{
@@ -22,28 +22,30 @@ var slowStartCheck = Check{
 
 // slowStartChecker reports more creates in flight than slow start allows.
 //
-// At most one more create may be in flight than have succeeded since the sync began. The
-// history does not show where a sync begins. It begins after a failure, once the rest of
-// the failed batch is sent. It also begins after an idle period, unless creates of the
-// last sync were still to come: a process may get no CPU in the middle of a sync.
+// If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
+// The history does not show when a sync begins. The checker assumes that a new sync begins
+// after a failure, when the process has sent the rest of the failed batch. A new sync also
+// begins after an idle period, unless the last sync still had creates to send. A process
+// may get no CPU time in the middle of a sync.
 //
-// A rejected call that client-go resends by itself counts as in flight until it is sent
-// again. A call that is rejected because the namespace is terminating counts as success:
-// the controller does not retry it.
+// A rejected call that client-go resends by itself counts as in flight until client-go
+// sends it again. A call that is rejected because the namespace is terminating counts as a
+// success, because the controller does not retry it.
 type slowStartChecker struct {
 	findings
 	states perOwnerState[slowStartState]
 }
 
-// slowStartState follows the creates for one owner.
+// slowStartState tracks the creates for one owner.
 type slowStartState struct {
 	idlePeriod    int
-	needed        int // creates that the syncs since the last idle period are for
+	needed        int // creates that the syncs since the last idle period have to send
 	succeeded     int // creates that succeeded since the sync may have begun
 	inFlight      map[uint64]bool
 	clientRetries int // rejected creates that client-go may resend
-	// unsentOfFailedBatch is how many calls of a failed batch may still be sent.
-	// inFlightAtFailure has the calls of the batch that were in flight when it failed.
+	// unsentOfFailedBatch is the number of calls of a failed batch that the process may still
+	// send. inFlightAtFailure contains the calls of the batch that were in flight when it
+	// failed.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -72,7 +74,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	switch sent := s.succeeded + len(s.inFlight); {
 	case s.needed <= 0: // possibly the first create of a sync after a failure
 		s.needed = min(missing, burstLimit)
-	case sent >= s.needed: // more than the sync needs, so another sync has begun
+	case sent >= s.needed: // the process sent more creates than the sync needs, so another sync has begun
 		s.needed = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
 	}
 	switch {
@@ -114,8 +116,8 @@ func (s *slowStartState) answer(answered *answeredCall) {
 
 // fail ends the batch in flight.
 //
-// Its size was at most one more than had succeeded, so the unsent rest may still come. Its
-// successes do not count for the next sync.
+// If n creates had succeeded before, the batch had at most n + 1 calls. The process may
+// still send the rest of these calls. Their successes do not count for the next sync.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

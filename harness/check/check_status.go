@@ -8,9 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// statusCheck looks at each write of the status of a ReplicaSet or ReplicationController.
+// statusCheck examines each write of the status of a ReplicaSet or ReplicationController.
 //
-// It skips a status that is not written from the latest cached version of the owner.
+// It skips a status write that is not based on the latest cached version of the owner.
 var statusCheck = Check{
 	ID:               "status",
 	Guarantee:        "The counts, observedGeneration and condition ReplicaFailure in the status of a ReplicaSet or ReplicationController match a cached version of the owner and its pods that the controller may have acted on.",
@@ -20,19 +20,20 @@ var statusCheck = Check{
 	New:              newStatusChecker,
 }
 
-// statusChecker compares each written count with its lowest and highest value in the
-// caches.
+// statusChecker compares each written count with the lowest and the highest value that the
+// caches allow.
 //
-// An orphan that the owner may adopt may be counted or not. A pod is available once it has
-// been ready for minReadySeconds. A delete of a pod that was already gone is no
-// ReplicaFailure.
+// The status may or may not count an orphan that the owner may adopt. A pod is available
+// after it has been ready for minReadySeconds. A delete that fails because the pod no
+// longer exists is not a ReplicaFailure.
 //
-// The API server rejects a status that is not written from the latest version, so the
-// checker skips such a write. A status that is written from a live read repeats an older
-// one after a conflict.
+// The API server rejects a status write that is not based on the latest version, so the
+// checker skips such a write. It also skips a write that is based on a live read, because
+// it repeats an older status after a conflict.
 //
-// A status may go to an owner that was never in the cache, only in a live read. Such a
-// status describes another owner with the same name (namesake-status).
+// A process may write a status to an owner that was never in its cache, but that it has
+// read from the API server. Such a status describes another owner with the same name (known
+// upstream issue namesake-status).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -55,7 +56,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if c.reportedOwner(r.Request) == nil {
 		return
 	}
-	var written struct{ Status objects.OwnerStatusBody } // no other field counts
+	var written struct{ Status objects.OwnerStatusBody } // the checker needs no other field
 	if err := objects.Unmarshal(r.Request.Object.Body, &written); err != nil {
 		return // the API server rejects a status that cannot be decoded
 	}
@@ -85,8 +86,8 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// writesOtherOwner reports whether a status goes to another owner than the cached one of
-// that name. The process has only a live read of that other owner.
+// writesOtherOwner reports whether a status write changes another owner than the cached one
+// with that name. The process knows the other owner only from a live read.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
@@ -96,8 +97,8 @@ func (c *call) writesOtherOwner(r *history.Request) bool {
 // mostAvailable returns the highest number of pods of the owner that the process may count
 // as available.
 //
-// Those are the pods that have been ready for long enough, and the pods that became
-// unready during the time that the status may date from.
+// These are the pods that have been ready for minReadySeconds, and the pods that became
+// unready during the time from which the status may date.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second
@@ -113,8 +114,8 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 	return min(ready, available)
 }
 
-// statusFieldBounds returns the fields of a status that is written at a time, with their
-// bounds.
+// statusFieldBounds returns the fields of a status with the bounds that apply at the time
+// of the write.
 func (state *ownerState) statusFieldBounds(s *objects.OwnerStatus, now time.Time) []fieldBounds {
 	bounds := &state.statusBounds
 	adoptable := bounds.orphans.sinceIdle.high

@@ -10,11 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// terminatingNamespaceCheck looks at each create that is rejected because the namespace is
+// terminatingNamespaceCheck examines each create that is rejected because the namespace is
 // terminating.
 //
-// For pods, it allows as many rejections as the owner wants pods. For other objects it
-// allows 3 further attempts, and one for each event.
+// For pods, the limit is the number of pods that the owner wants. For other objects, the
+// limit is 3 further creates, and one for each new event.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",
@@ -24,28 +24,29 @@ var terminatingNamespaceCheck = Check{
 	New:              newTerminatingNamespaceChecker,
 }
 
-// lateRetriesMax is how many more attempts without an event are allowed for an object
-// other than a pod. A controller may look at the object again because of a deadline or a
-// stale cache.
+// lateRetriesMax is the number of further creates without an event that are allowed for an
+// object other than a pod. A controller may sync the object again because of a deadline or
+// a stale cache.
 const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports repeated creates in a terminating namespace.
 //
-// For the pods of an owner, it allows as many rejected creates as the owner wants pods.
-// The controller waits for these pods as if they existed (contract ReplicaSet 16). A
-// ReplicaSet or Endpoints may be tried again at each event.
+// For pods, the limit is the number of pods that the owner wants. The controller waits for
+// these pods as if they existed (contract ReplicaSet 16). It may try to create a ReplicaSet
+// or Endpoints again at each new event.
 type terminatingNamespaceChecker struct {
 	findings
 	byKey map[workQueueKey]*rejections
 }
 
-// rejections are the creates for one key that were rejected for that reason.
+// rejections counts the creates for one key that were rejected because the namespace is
+// terminating.
 type rejections struct {
-	since   time.Duration // the first rejection
+	since   time.Duration // the time of the first rejection
 	count   int
 	allowed int
 	pods    bool
-	records []int64 // the latest few
+	records []int64 // the latest few rejections
 }
 
 func newTerminatingNamespaceChecker(Settings) Checker {

@@ -14,12 +14,12 @@ import (
 // convergenceChecker checks that objects of one kind converge after the faults are healed,
 // and stay converged.
 //
-// An object has converged when nothing is pending that the subject has to do. The checker
-// counts pending items only at two times: when the run reports convergence, and at the
-// end. An object that has nothing pending at such a time has converged at its last change
-// at the latest.
+// An object has converged when the subject has nothing left to do for it. The checker
+// counts pending items only at two times: when the run reports convergence, and at the end.
+// If nothing is pending for an object at such a time, the object converged at its last
+// change or earlier.
 type convergenceChecker struct {
-	// convergingKind describes one kind of object to a convergenceChecker.
+	// convergingKind describes the kind of object that this checker covers.
 	convergingKind
 	within   time.Duration
 	upstream bool // the subject is upstream's own controllers
@@ -28,38 +28,40 @@ type convergenceChecker struct {
 	settlingSince time.Duration // start of the settle phase
 	// lastChange is the last change of an object of the kind.
 	lastChange recordTime
-	// convergedAt is the last change before the run reported convergence; foundConverged
-	// says that nothing was pending then.
+	// convergedAt is the last change before the run reported convergence. foundConverged is
+	// true if nothing was pending then.
 	convergedAt    recordTime
 	foundConverged bool
 
 	result Result
 }
 
-// recordTime is a time and the record that happened then.
+// recordTime is the time and the sequence number of a record.
 type recordTime struct {
 	at  time.Duration
 	seq int64
 }
 
-// convergingKind is a kind of object that is to converge.
+// convergingKind describes one kind of object to a convergenceChecker.
 type convergingKind struct {
-	// noneReason is the reason for not-exercised when no such object exists.
+	// noneReason is the reason for the verdict not-exercised if no object of the kind exists.
 	noneReason string
 	// changed reports whether the current record may have changed an object of the kind.
 	changed func(committed *objectSet) bool
 	// all returns the UIDs of the objects in a namespace, ordered by name.
 	all func(m *Model, namespace string) []types.UID
-	// pending returns the reference of an object and what is pending for it.
+	// pending returns the reference of an object and the items that are pending for it.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe follows each record for knownIssue. It may be nil.
+	// observe updates the state that knownIssue needs. The checker calls observe for each
+	// record. observe may be nil.
 	observe func(m *Model, r *history.Record)
-	// knownIssue returns the known upstream issue that explains everything pending for an
-	// object, nil if there is none. The function itself may be nil.
+	// knownIssue returns the known upstream issue that explains all pending items of an
+	// object, or nil if there is none. The field itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
 }
 
-// tolerance bounds the difference between the clock of the run and that of the history.
+// tolerance is the maximum difference between the clock of the run and the clock of the
+// history.
 const tolerance = 500 * time.Millisecond
 
 func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker {
@@ -88,8 +90,9 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// countPending counts what is pending. It returns the known upstream issue of the first
-// pending object if each pending object has a known issue, else nil.
+// countPending counts the pending items of all objects. If each pending object has a known
+// upstream issue, it returns the issue of the first one. Otherwise it returns nil as the
+// issue.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {

@@ -1,14 +1,15 @@
 // Package check decides from the records of a history whether the subject kept its
 // guarantees.
 //
-// Each check defends one guarantee, which the table All names. A check is a pure
-// function of a history, so a verdict can be recomputed from a saved run.
+// Each check tests one guarantee. The table All lists the checks and their guarantees. A
+// check is a pure function of a history, so a verdict can be recomputed from a saved run.
 //
 // # What a check may conclude
 //
-// A controller acts on its caches, which receive events late and in separate streams.
-// So no check compares a write with the state in etcd at that time. A check fails a
-// write only if no cached version that the controller may have acted on justifies it.
+// A controller acts on its caches, which receive events late and in separate streams. A
+// write may therefore be correct although it contradicts the state in etcd at that time. A
+// check fails a write only if no cached version that the controller may have acted on
+// justifies it.
 //
 // The model (model.go) holds for each process of the subject:
 //   - the objects in its caches, from delivered lists and events (model_view.go)
@@ -16,15 +17,16 @@
 //   - for each Deployment, the versions that a decision may date from (model_rollout.go)
 //   - for each Service, its recent versions and those of its Endpoints (model_publication.go)
 //
-// Where the history allows several readings, a check takes the one in favor of the
-// subject. A missed bug costs one finding. A false alarm costs the trust in all findings.
+// If a history can be explained in several ways, a check accepts the explanation that
+// favors the subject. A missed bug costs one finding. A false alarm makes users distrust
+// all findings.
 //
-// Two rules bound how late a subject may be. The constant lag bounds the delay between
-// an event and the reaction. And a subject that has sent nothing for a while, with no
-// call in flight, has no sync in progress (model_process.go).
+// Two rules limit the delay of a subject. The constant lag is the maximum time between an
+// event and the reaction of the subject. And a subject that has sent nothing for a while,
+// with no call in flight, has no sync in progress (model_process.go).
 //
-// A check that cannot conclude returns unknown, never pass. That happens after a gap in
-// the records, in a history without its end, and when the checker panicked.
+// A check that cannot decide returns unknown, never pass. This happens after a gap in the
+// records, if the end of the history is missing, and if the checker panicked.
 //
 // # Files
 //
@@ -35,8 +37,8 @@
 //     recognized.
 //   - runner.go: the loop that runs the checkers; check.go: the table of all.
 //
-// A test (convention_test.go) keeps them apart: the model uses no check and no
-// known issue, and no check uses another.
+// The test convention_test.go checks the dependencies between these files. The model uses
+// no check and no known issue, and no check uses another check.
 //
 // The package knows the controllers' kinds and guarantees. It does not depend on
 // clusters, clients or processes, and has no clock.

@@ -11,24 +11,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// findings collects the violations of one checker. Checkers embed it.
+// findings collects the violations that one checker reports. Most checkers embed this type.
 type findings struct {
 	exercised  int
 	violations int
 	evidence   []Evidence
-	// knownViolations counts the violations that match a known upstream issue, and
-	// knownIssue is the first such issue. upstream says that the subject is upstream's own
-	// controllers.
+	// knownViolations counts the violations that match a known upstream issue. knownIssue is
+	// the first such issue. upstream is true if the subject is the set of controllers of
+	// Kubernetes itself.
 	knownViolations int
 	knownIssue      *KnownIssue
 	upstream        bool
 }
 
-// evidenceMax bounds the violations with evidence. All violations are counted.
+// evidenceMax is the maximum number of violations for which a result contains evidence. All
+// violations are counted.
 const evidenceMax = 5
 
-// addViolation counts a violation. It calls describe only for violations that get
-// evidence, because a description is expensive.
+// addViolation counts a violation. It calls describe only for the first evidenceMax
+// violations, because a description is expensive.
 func (f *findings) addViolation(describe func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
@@ -50,7 +51,7 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 	})
 }
 
-// Result returns the verdict on the findings.
+// Result returns the verdict that follows from the findings.
 func (f *findings) Result() Result {
 	result := Result{Exercised: f.exercised, Violations: f.violations, Evidence: f.evidence}
 	switch {
@@ -79,7 +80,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// reason returns what the check found and what it expected, in one line.
+// reason returns one line with the observed and the expected behavior.
 func (e Evidence) reason() string {
 	if e.Expected == "" {
 		return e.Summary
@@ -90,7 +91,7 @@ func (e Evidence) reason() string {
 // podName formats a pod as "pod namespace/name".
 func podName(p *objects.Pod) string { return "pod " + p.Namespace + "/" + p.Name }
 
-// rangeText formats the bounds of a number.
+// rangeText formats the lowest and the highest allowed value of a number.
 func rangeText(low, high int) string {
 	if low == high {
 		return fmt.Sprint(low)
@@ -101,13 +102,13 @@ func rangeText(low, high int) string {
 // callName formats a call as verb, resource, subresource and object name.
 func callName(c *call) string {
 	key := c.key
-	if c.verb == callCreatePod { // the key ends with the UID of the owner
+	if c.verb == callCreatePod { // the key of a create ends with the UID of the owner
 		key = strings.TrimSuffix(key, string(c.ownerState.uid))
 	}
 	return strings.Join(strings.Fields(key), " ")
 }
 
-// evidenceOf returns evidence for the current record and an object.
+// evidenceOf returns evidence that refers to the current record and an object.
 func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
 	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
 }
@@ -120,7 +121,7 @@ func requestRef(r *history.Request) *history.Ref {
 // seconds formats a duration for evidence.
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// podRef returns the reference of a pod for evidence, nil without a pod.
+// podRef returns the reference of a pod for evidence, or nil if the pod is nil.
 func podRef(p *objects.Pod) *history.Ref {
 	if p == nil {
 		return nil

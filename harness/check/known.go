@@ -13,20 +13,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// KnownIssue is a bug of the controllers of Kubernetes v1.36. If upstream's controllers
-// violate a guarantee because of one, the verdict is known-upstream. Any other subject
-// fails. docs/known-upstream-issues.md is generated from KnownIssues and
+// KnownIssue is a bug of the controllers of Kubernetes v1.36. If these controllers violate
+// a guarantee because of such a bug, the verdict is known-upstream. For any other subject,
+// the verdict is fail. docs/known-upstream-issues.md is generated from KnownIssues and
 // UnrecognizedIssues.
 type KnownIssue struct {
 	// Slug identifies the issue, and names its scenario in suites/regression.
 	Slug string
-	// Description says what the controller does wrong.
+	// Description describes the wrong behavior of the controller.
 	Description string
-	// Reproduce says how the scenario provokes it.
+	// Reproduce describes how the scenario causes this behavior.
 	Reproduce string
-	// Issue is the issue at kubernetes/kubernetes; empty if none is known.
+	// Issue is the GitHub issue of kubernetes/kubernetes, or empty if none is known.
 	Issue string
-	// Check is the ID of the check that the scenario violates.
+	// Check is the ID of the check that fails in the scenario.
 	Check string
 	// Slow reports whether the scenario takes minutes.
 	Slow bool
@@ -106,8 +106,8 @@ var (
 // KnownIssues are the known issues that checks recognize.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-// UnrecognizedIssues are known issues that no check recognizes. They have no scenario,
-// because no check could distinguish them from a failure.
+// UnrecognizedIssues are known issues that no check recognizes. These issues have no
+// scenario, because no check could distinguish them from a failure.
 var UnrecognizedIssues = []KnownIssue{
 	{
 		Slug:        "recreate-failed-pods",
@@ -138,7 +138,7 @@ var UnrecognizedIssues = []KnownIssue{
 	},
 }
 
-// String describes the issue in verdict reasons.
+// String returns the description of the issue for the reason of a verdict.
 func (issue *KnownIssue) String() string {
 	text := fmt.Sprintf("known upstream issue %s: %s", issue.Slug, issue.Description)
 	if issue.Issue != "" {
@@ -148,7 +148,7 @@ func (issue *KnownIssue) String() string {
 }
 
 // knownRolloutIssue returns the known issue that explains why a Deployment has not
-// converged, and nil if none does.
+// converged. It returns nil if no known issue does.
 func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
 	if d.Paused || d.Terminating {
 		return nil
@@ -183,8 +183,8 @@ func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
 
-// activeKeys yields the key of an object in the work queue of each process that may
-// reconcile it.
+// activeKeys yields one key for each process that may reconcile the object of the given
+// key.
 func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {
@@ -196,7 +196,7 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map has an object under one of its active keys.
+// hasKey reports whether a map contains true for one of the active keys of an object.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -218,9 +218,9 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 	return "", ""
 }
 
-// enqueuesService reports whether a delivery enqueues a Service (contract Endpoints 1),
-// and returns the pods that ended without enqueueing it. Most pods of a list are
-// unchanged.
+// enqueuesService reports whether a delivery enqueues a Service (contract Endpoints 1). If
+// not, it also returns the pods that ended with this delivery. A pod of a list counts only
+// if it has changed.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {
@@ -244,13 +244,13 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 	return false, ended
 }
 
-// podEnqueuesService reports whether the last delivery of a pod enqueues its Services. If
-// it does not, it reports whether the pod ended with that delivery.
+// podEnqueuesService reports whether the current delivery of a pod enqueues its Services.
+// If not, ends reports whether the pod ended with this delivery.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)
 	switch {
-	case n > 0 && versions[n-1].since < m.processTime: // nothing that Endpoints contain changed
+	case n > 0 && versions[n-1].since < m.processTime: // the delivery changed nothing that Endpoints contain
 		return false, false
 	case n < 2: // the first delivery of the pod
 		return true, false
@@ -262,8 +262,9 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether two versions of a pod differ in nothing that enqueues
-// its Services (contract Endpoints 1). The hostname and subdomain of a pod never change.
+// sameForServices reports whether a change between two versions of a pod does not enqueue
+// its Services (contract Endpoints 1). It does not compare the hostname and the subdomain,
+// which never change.
 func (version podVersion) sameForServices(before podVersion) bool {
 	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false

@@ -7,14 +7,16 @@ import (
 )
 
 // maxRetries is the number of failed syncs after which upstream drops the key of a
-// Deployment or Service. It then waits for the next event.
+// Deployment or Service. The controller then does nothing for the object until the next
+// event.
 const maxRetries = 16
 
 // droppedKeys holds the work queue keys that processes dropped after maxRetries failures.
 // The next event for a key resets its count.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns a tracker of the calls that of selects.
+// newDroppedKeys returns droppedKeys that counts only the calls that the function of
+// selects.
 func newDroppedKeys(of func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, of)}
 }
@@ -25,7 +27,7 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 			keys.recordEvent(m, event.workQueueKey)
 		}
 	}
-	// The sync with the failed call may still write the status.
+	// A status write may belong to the same sync as the failed call.
 	if m.sent != nil && r.Request.Subresource != "status" {
 		keys.recordWork(m, m.sent)
 	}
@@ -33,7 +35,7 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 }
 
 // certainlyEnqueues reports whether a delivery certainly enqueues a Service or Deployment.
-// Not every event of its ReplicaSets and their pods enqueues a Deployment.
+// Some events of ReplicaSets and pods do not enqueue their Deployment.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
@@ -43,8 +45,8 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a call for a key. If the failed sync is too long
-// ago to have sent it, an event must have enqueued the key.
+// recordWork records that a process sent a call for a key. If the last failed sync is too
+// long ago to have sent this call, some event must have enqueued the key.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {

@@ -9,14 +9,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// The back-off of one key in the work queue of upstream (contract ReplicaSet 17).
+// The back-off of one key in an upstream work queue doubles from firstRetry to lastRetry
+// (contract ReplicaSet 17).
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 1000 * time.Second
 )
 
-// backingOffKeys holds the failed calls for owners of pods since the last event for the
-// owner. Such a key waits for its next retry.
+// backingOffKeys counts the failed calls for each owner of pods since the last event for
+// the owner. The key of such an owner waits in the work queue until its next retry.
 type backingOffKeys struct{ *failedAttempts }
 
 func newBackingOffKeys() backingOffKeys {
@@ -32,9 +33,9 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// enqueuesOwner reports whether a delivery enqueues an owner of pods. An orphan enqueues no
-// owner unless its labels, controllerRef or phase changed. A list enqueues no owner whose
-// pods are unchanged.
+// enqueuesOwner reports whether a delivery enqueues an owner of pods. An orphan enqueues an
+// owner only if its labels, controllerRef or phase changed. A list does not enqueue an
+// owner if the pods of the owner are unchanged.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {
@@ -53,8 +54,8 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	return len(removed) > 0 && removed[len(removed)-1].since == m.processTime
 }
 
-// explains reports whether some process still waits for the next retry for an owner,
-// according to the back-off of upstream.
+// explains reports whether the key of an owner still waits for its next retry in some
+// process, according to the back-off of upstream.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites holds the Services whose last Endpoints write was committed, but
-// whose response the process did not receive.
+// lostEndpointsWrites contains a Service if its last write of Endpoints was committed, but
+// the process did not receive the response.
 type lostEndpointsWrites map[workQueueKey]bool
 
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {

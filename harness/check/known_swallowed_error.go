@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// abandonedScaleDowns holds the Deployments whose last ReplicaSet write was a scale-down
-// that failed.
+// abandonedScaleDowns contains a Deployment if its last write to a ReplicaSet was a
+// scale-down that failed.
 type abandonedScaleDowns map[workQueueKey]bool
 
 func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {

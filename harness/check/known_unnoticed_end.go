@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds holds, by Service, the pods that ended without
-// enqueueing the Service, with the time of delivery. Nothing else about these pods changed
-// (contract Endpoints 1). The next event for the Service clears its entry.
+// unnoticedEnds contains, for each Service, the pods that ended without an event that
+// enqueues the Service. The value is the time of the delivery. Nothing else about these
+// pods changed (contract Endpoints 1). The next event for the Service removes its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
@@ -38,7 +38,7 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod ended without enqueueing its Service.
+// add records that a pod ended and that this event did not enqueue the Service.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}
@@ -46,8 +46,8 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	ends[key][pod] = m.processTime
 }
 
-// explains reports whether only such pods keep a Service from convergence. Its Endpoints
-// are then correct if those pods are counted as running.
+// explains reports whether only these pods prevent the convergence of a Service. In this
+// case, the Endpoints are correct for a controller that takes these pods for running pods.
 func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]

@@ -75,13 +75,13 @@ type Model struct {
 	// pauses has an entry for each process that was ever paused, by name.
 	pauses map[string]*pausedTime
 
-	// The following fields describe the current record. processTime is its time on the
-	// clock of the process that it concerns, which does not advance while that process is
-	// paused. now is its time on the clock of all others.
+	// The following fields describe the current record. now is the time of the record.
+	// processTime is the same time on the clock of the process that the record concerns. That
+	// clock does not advance while the process is paused.
 	processTime, now time.Duration
 	seq              int64          // sequence number of the record
 	sent             *call          // the request that was sent
-	endedIdle        *process       // the process that was idle until it sent that request
+	endedIdle        *process       // the process that was idle until it sent the request in sent
 	answered         *answeredCall  // the request that got a response
 	changedOwners    []ownerChange  // owners that changed in the caches of a process
 	events           []enqueueEvent // events that the caches delivered to event handlers
@@ -106,8 +106,8 @@ type enqueueEvent struct {
 	objectChanged bool // the event concerns the object of the key itself
 }
 
-// workQueueKey is a key in one of the work queues of a process. uid identifies an owner of
-// pods or a Deployment, service a Service.
+// workQueueKey is a key in one of the work queues of a process. For an owner of pods or a
+// Deployment, the key has the uid. For a Service, it has the name in the field service.
 type workQueueKey struct {
 	process *process
 	uid     types.UID
@@ -134,19 +134,21 @@ type process struct {
 	// A decision about an object is at most this old if no request for it is in flight.
 	batchTime     time.Duration
 	callsInFlight int           // requests in flight, except those for leases
-	lastActivity  time.Duration // when it last sent such a request or got a response
-	// clientRetries contains the requests that client-go may retry without notice to the
-	// controller, and when they failed (allowed behavior client-retries).
+	lastActivity  time.Duration // when the process last sent such a request or got a response
+	// clientRetries contains the failed requests that client-go may retry by itself, without
+	// the controller, and when they failed (allowed behavior client-retries).
 	clientRetries map[string]time.Duration
-	// idlePeriods counts the times that it was idle; idleUntil is when the last one ended.
+	// idlePeriods counts the periods in which the process was idle. idleUntil is the end of
+	// the last period.
 	idlePeriods int
 	idleUntil   time.Duration
-	// prunedAt is when pod states older than decisionWindowMax were last removed. A process
-	// may never be idle, so that idle periods alone would not bound their number.
+	// prunedAt is when pod states older than decisionWindowMax were last removed. Idle periods
+	// alone would not limit the number of pod states, because a process may never be idle.
 	prunedAt time.Duration
 
-	// deleting maps each pod that the process deletes to the state of the owner for which it
-	// does, as long as the pod is active in the cache. Its owner in the cache may change.
+	// deleting maps each pod that the process deletes to the state of the owner for which the
+	// process deletes it. An entry exists as long as the pod is active in the cache, even if
+	// the pod gets another owner in the cache.
 	deleting map[types.UID]*ownerState
 	// adopted maps each pod to the owner for which the process adopted it. An entry exists
 	// from the response until the cache contains the new controllerRef.
@@ -154,8 +156,9 @@ type process struct {
 	// liveReads is the last successful live read of each owner, by UID of the owner.
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
-	// leaseLost is when a request for a lease last failed, or when a leader that could not
-	// renew the lease in time ended without a response. leaseFailed is whether that happened.
+	// leaseLost is the time of the last failed request for a lease. It is also set when a
+	// leader ends that could not renew the lease in time because it got no response.
+	// leaseFailed is true if either has happened.
 	leaseLost   time.Duration
 	leaseFailed bool
 }
@@ -170,12 +173,12 @@ type call struct {
 	verb            callVerb
 	key             string          // equal for each retry of the same request
 	queueKey        workQueueKey    // the key that the worker was processing; zero if unknown
-	ownerState      *ownerState     // of the owner whose pods the call is about; nil if unknown
-	rollout         *rolloutState   // of the Deployment that the call is about, or nil
+	ownerState      *ownerState     // the state of the owner whose pods the call creates, deletes or changes; nil if unknown
+	rollout         *rolloutState   // the state of the Deployment for which the call was sent, or nil
 	scaling         *scaling        // the change of a ReplicaSet's spec.replicas, or nil
-	fromVersion     history.Version // the resourceVersion of the ReplicaSet that it is based on
-	serviceState    *serviceState   // of the Endpoints that it writes, or nil
-	pod             *objects.Pod    // the pod that it deletes, adopts or releases; nil if never in the cache
+	fromVersion     history.Version // the resourceVersion of the ReplicaSet on which the call is based
+	serviceState    *serviceState   // the state of the Endpoints that the call writes, or nil
+	pod             *objects.Pod    // the pod that the call deletes, adopts or releases; nil if it was never in the cache
 	ownershipChange ownershipChange // of callAdoptOrRelease
 
 	update            *objectUpdate   // the content of an update; nil for other verbs
@@ -185,7 +188,8 @@ type call struct {
 	mustReportFailure bool            // of callStatus: the first status write after a create or delete has failed
 }
 
-// callVerb is the purpose of a call, as far as checkers distinguish it.
+// callVerb is the purpose of a call. It has one value for each purpose that checkers
+// distinguish.
 type callVerb int
 
 const (
@@ -201,7 +205,8 @@ const (
 const leaseResource = "leases.coordination.k8s.io"
 
 // objectSet is a set of objects: the committed state, or the informer caches of one
-// process. It maintains the pod counts of each owner, so that checkers need not count.
+// process. It maintains the pod counts of each owner, so that checkers do not have to count
+// pods.
 type objectSet struct {
 	pods        map[types.UID]*objects.Pod
 	owners      map[types.UID]*objects.Owner
@@ -215,23 +220,22 @@ type objectSet struct {
 	podCounts   map[types.UID]*podCounts                   // by UID of the owner
 	replicaSets map[types.UID]map[types.UID]*objects.Owner // by the UID of their controller
 
-	// changedObjects contains the owners that changed since the last clearChanges: their
-	// own version, their pods or matching orphans. It also contains the Deployments that
-	// changed or whose ReplicaSets changed.
+	// changedObjects contains the owners that changed since the last call of clearChanges. A
+	// change concerns the owner itself, its pods or orphans that it matches. changedObjects
+	// also contains a Deployment if the Deployment itself or one of its ReplicaSets changed.
 	changedObjects map[types.UID]change
-	// changedServices contains the Services that changed in the same time: their own
-	// version, their pods or their Endpoints.
+	// changedServices contains the Services that changed since the last call of clearChanges.
+	// A change concerns the Service itself, its pods or its Endpoints.
 	changedServices map[objectName]change
-	// podAddresses has the addresses of each pod. Only the committed state has them.
+	// podAddresses has the addresses of each pod. It is set only in the committed state.
 	podAddresses map[types.UID]*objects.PodAddress
-	// deletedServices contains the Services that were deleted and whose Endpoints still
-	// exist.
+	// deletedServices contains the deleted Services that still have Endpoints.
 	deletedServices map[objectName]bool
 	// noLongerActive contains the pods that became inactive since the last clearChanges.
 	noLongerActive []types.UID
 }
 
-// change says how an owner changed.
+// change describes the changes of an owner since the last call of clearChanges.
 type change struct {
 	objectChanged bool        // the owner itself changed, not only its pods
 	newPods       []types.UID // pods that it controls and that were not in the set before
@@ -249,8 +253,8 @@ type podCounts struct {
 	terminatingReplicas int // terminating, matched by the selector, neither failed nor succeeded
 }
 
-// view contains the informer caches of one process. It also contains the former states of
-// objects on which the process may still act.
+// view contains the informer caches of one process. It also contains former states of
+// objects, because the process may still act on them.
 type view struct {
 	*objectSet
 	decoder *objects.Decoder
@@ -259,27 +263,29 @@ type view struct {
 	reachedVersion map[string]history.Version
 	requestedAll   map[string]bool                 // resources of which the process listed or watched all objects
 	listPages      map[watchScope][]history.Object // pages of lists that are not complete yet
-	// podStateSince is the record since which each pod has had its present labels,
-	// controllerRef and activity. formerPods contains the former states in the recent window.
+	// podStateSince is the sequence number of the record since which each pod has had its
+	// current labels and controllerRef, and has been active or inactive. formerPods contains
+	// the former states in the recent window.
 	podStateSince map[types.UID]int64
 	formerPods    map[types.UID][]cachedPodState
-	// podVersionsSince contains the versions of each pod in the recent window, as far as
-	// they differ in the order of scale-down.
+	// podVersionsSince contains the versions of each pod in the recent window. Two versions
+	// that are equal for the scale-down order count as one.
 	podVersionsSince map[types.UID][]cachedVersion[*objects.Pod]
 	// firstCachedAt is when each pod first appeared in the cache.
 	firstCachedAt map[types.UID]time.Duration
 	podVersions   podVersions
-	// relisted: the current change is a list. A cache applies the objects of a list one
-	// after another, so that a worker may see any mix of old and new objects.
+	// relisted is true if the current change is a list. A cache applies the objects of a list
+	// one after another, so that a worker may read any mix of old and new objects.
 	relisted bool
 }
 
-// ownerState contains the expectations of one process for one owner of pods. These are its
-// outstanding calls, and the bounds of spec.replicas since the process was last idle.
+// ownerState contains the expectations of one process for one owner of pods. The
+// expectations are the outstanding calls of the process, and the bounds of spec.replicas
+// since the process was last idle.
 type ownerState struct {
 	process *process
 	uid     types.UID // of the owner
-	closed  bool      // the owner is gone and no call is outstanding: nothing will change any more
+	closed  bool      // the owner no longer exists and no call is outstanding, so the state cannot change any more
 
 	creates outstandingCalls
 	deletes outstandingCalls
@@ -305,19 +311,19 @@ type ownerState struct {
 	// statusBounds are the values that the process may report in the owner's status.
 	statusBounds statusBounds
 
-	// synced: the cache contains the owner, and the cache of pods has synced.
+	// synced is true if the cache contains the owner and the cache of pods has synced.
 	synced    bool
 	podCounts podCounts // after the last update from the cache
-	// selector is the owner's selector. selectorChanged: it has changed since the process
-	// started.
+	// selector is the owner's selector. selectorChanged is true if the selector has changed
+	// since the process started.
 	selector        string
 	selectorChanged bool
 	// templates contains the owner's templates that were delivered, the latest last.
 	templates []*objects.Template
 }
 
-// outstandingCalls are the creates or the deletes of an ownerState that the process cannot
-// have observed yet.
+// outstandingCalls contains the creates, or the deletes, of an ownerState whose effect the
+// process cannot have observed yet.
 type outstandingCalls struct {
 	inFlight         map[uint64]*call    // sent, without a response
 	unobserved       map[types.UID]*call // succeeded, but the cache does not contain the effect on the pod
@@ -328,9 +334,9 @@ type outstandingCalls struct {
 // rolloutState contains the versions of one Deployment and of its ReplicaSets that one
 // process cached in the recent window.
 //
-// Deployments and ReplicaSets come by different watches, which may be late independently.
-// So the controller may have seen every version of the Deployment with every state of the
-// ReplicaSets.
+// Deployments and ReplicaSets arrive through different watches, which may be delayed
+// independently. The controller may therefore have acted on every combination of a version
+// of the Deployment and a state of the ReplicaSets.
 type rolloutState struct {
 	decisionWindow
 	process     *process
@@ -349,13 +355,13 @@ type rolloutState struct {
 	// takenNames is when the process last got AlreadyExists for each name of a new
 	// ReplicaSet.
 	takenNames map[string]time.Duration
-	// delayedAt is when a call for the Deployment last took longer than lag or failed. Up to
-	// conflictsMax conflicts in a row do not count. failuresInARow counts failures since
-	// the last success.
+	// delayedAt is when a call for the Deployment last failed or took longer than lag. Up to
+	// conflictsMax consecutive conflicts do not count as failures. failuresInARow counts
+	// failures since the last success.
 	delayedAt      time.Duration
 	failuresInARow int
-	// ownershipUnclearAt is when the cache last contained a ReplicaSet that may or may not
-	// count as the Deployment's.
+	// ownershipUnclearAt is when the cache last contained a ReplicaSet that the controller may
+	// or may not have counted as the Deployment's.
 	ownershipUnclearAt time.Duration
 }
 
@@ -369,12 +375,12 @@ type serviceState struct {
 	// services contains the versions of the Service in the recent window. nil means that the
 	// cache had none.
 	services []cachedVersion[*objects.Service]
-	// version is the highest resourceVersion of the Endpoints in the cache so far, and when
-	// it first appeared.
+	// version is the highest resourceVersion of the Endpoints that was ever in the cache, and
+	// when it first appeared there.
 	version cachedVersion[history.Version]
 	// answered is when the process last got a response to a write of the Endpoints.
-	// lastWriteFailed: that write failed. The process may then have read the Endpoints from
-	// the API server instead of its cache.
+	// lastWriteFailed is true if that write failed. The process may then have read the
+	// Endpoints from the API server instead of its cache.
 	answered        time.Duration
 	lastWriteFailed bool
 }

@@ -49,7 +49,8 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// ownershipChangeOfReferences does the same for the ownerReferences in a patch.
+// ownershipChangeOfReferences returns the ownership change that the ownerReferences of a
+// merge patch make.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
@@ -71,7 +72,8 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	return result, nil
 }
 
-// ownershipChangeOfOperations does the same for a JSON patch.
+// ownershipChangeOfOperations returns the ownership change that the operations of a JSON
+// patch make.
 func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string

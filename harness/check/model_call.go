@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// classify determines the verb of a call, the object that it is about, and the owner.
+// classify sets the verb of a call, and the owner, Deployment or Service for which the
+// process sent it.
 func (p *process) classify(c *call, r *history.Request) {
 	switch kind := objects.OwnerKindByResource(r.Resource); {
 	case r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r):
@@ -66,8 +67,8 @@ func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	return nil
 }
 
-// isRolloutCall reports whether the Deployment controller sent a request about
-// ReplicaSets. The ReplicaSet controller writes only their status.
+// isRolloutCall reports whether the Deployment controller sent a request for ReplicaSets.
+// The ReplicaSet controller writes only the status of ReplicaSets.
 func (p *process) isRolloutCall(r *history.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete":
@@ -180,7 +181,7 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 }
 
 // recordLiveRead records a ReplicaSet that the process read from the API server. The
-// Deployment controller does so after a create without a response.
+// Deployment controller reads a ReplicaSet after a create without a response.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return
@@ -214,9 +215,9 @@ func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether the controller must handle the response as an error. A 404
-// response is none for a delete, an adoption, a release or a write of Endpoints. A 422
-// response is none for an adoption or a release.
+// isFailure reports whether the controller must handle the response as an error. For a
+// delete, an adoption, a release or a write of Endpoints, a 404 response is no error. For
+// an adoption or a release, a 422 response is no error either.
 func isFailure(answered *answeredCall) bool {
 	switch {
 	case answered.response.OK():
@@ -236,8 +237,8 @@ func (c *call) deletesActivePod() bool {
 }
 
 // reportedOwner returns the cached version of the owner whose status the call writes. It
-// returns nil for another call, and for a write based on another version or on a live
-// read.
+// returns nil if the call writes no status. It also returns nil if the write is based on
+// another version or on a live read.
 func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil
@@ -252,13 +253,13 @@ func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 // objectUpdate is the content of an update.
 type objectUpdate struct {
 	history.Ref
-	// unchanged: the cached object already has this content and these labels.
+	// unchanged is true if the cached object already has this content and these labels.
 	unchanged bool
 	// committedVersion is the version in the committed state when the update was sent.
 	committedVersion history.Version
 }
 
-// updateOf returns the content of an update request, nil for other requests.
+// updateOf returns the content of an update request. It returns nil for other requests.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
 	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource {
 		return nil

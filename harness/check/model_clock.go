@@ -7,8 +7,8 @@ import (
 )
 
 // pausedTime is how long a process was paused. The clock of a process does not advance
-// while it is paused. When it resumes, it continues with the cache and the requests that
-// it had.
+// while it is paused. When the process resumes, it continues with its former cache and
+// requests.
 type pausedTime struct {
 	total  time.Duration // duration of all past pauses
 	since  time.Duration // start of the current pause
@@ -32,7 +32,7 @@ func (m *Model) processOf(r *history.Record) string {
 	return ""
 }
 
-// clockOffset returns by how much the clock of a process is late.
+// clockOffset returns how far the clock of a process is behind because of pauses.
 func (m *Model) clockOffset(name string) time.Duration {
 	pauses := m.pauses[name]
 	switch {
@@ -44,9 +44,9 @@ func (m *Model) clockOffset(name string) time.Duration {
 	return pauses.total
 }
 
-// stall records that the fault proxy got no CPU time for a while. The subject probably
-// had none either (allowed behavior paused-process), so it does not count as idle for
-// that time. Its clock advances nevertheless.
+// stall records that the fault proxy got no CPU time for a while. The subject probably got
+// none either (allowed behavior paused-process), so this time does not count as idle time
+// of its processes. Their clocks advance nevertheless.
 func (m *Model) stall(duration time.Duration) {
 	for name, p := range m.processes {
 		p.extendActivity(duration, m.now-m.clockOffset(name))
@@ -72,8 +72,8 @@ func (m *Model) resume(name string) {
 	}
 }
 
-// mayWork reports whether a process is running and may still hold the lease. Time in
-// which the whole machine was stalled does not count against the lease.
+// mayWork reports whether a process is running and may still hold the lease. If the whole
+// machine was stalled, this time does not count for the expiry of the lease.
 func (m *Model) mayWork(p *process) bool {
 	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false

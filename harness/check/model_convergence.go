@@ -7,20 +7,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pending is one difference between an object and its converged state.
+// pending is one difference between the actual and the converged state of an object.
 type pending struct {
 	text string
-	// awaited: the subject cannot act before pods or their nodes change.
+	// awaited is true if the subject can do nothing until pods or their nodes change.
 	awaited bool
 }
 
 // pendings collects the differences of one object.
 type pendings struct {
-	subject string // the object as evidence names it
+	subject string // the name of the object in evidence
 	all     []pending
 }
 
-// expect adds a difference that the subject must resolve, unless ok.
+// expect adds a difference that the subject must resolve, unless ok is true.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
@@ -78,8 +78,8 @@ func (state *objectSet) describeEnded(o *objects.Owner) string {
 	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner that have been ready for minReadySeconds,
-// and those that have not.
+// available counts the ready pods of an owner. The first result counts those that have been
+// ready for minReadySeconds, the second result the others.
 func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
 	if o.MinReady == 0 {
 		return state.podCountsOf(o.UID).ready, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pendingDeployment returns the differences between a Deployment and its ReplicaSets.
-// pendingOwner returns those of the ReplicaSets' pods.
+// pendingDeployment returns the differences between a Deployment and its ReplicaSets. For
+// the pods of the ReplicaSets, pendingOwner returns the differences.
 func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
@@ -58,7 +58,7 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, se
 }
 
 // canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
-// Otherwise the rollout waits for pods.
+// Otherwise the controller has to wait until pods become available or terminate.
 func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	if d.Recreate {
 		return sumOf(old, specReplicas) > 0 || state.firstPod(old, func(*objects.Pod) bool { return true }) == nil
@@ -100,13 +100,13 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	}
 }
 
-// deadlineGrace is how long after a deadline the controller may report that it was
-// missed.
+// deadlineGrace is the time after a progress deadline in which the controller must report
+// that the rollout missed it.
 const deadlineGrace = 10 * time.Second
 
-// progressOverdue reports whether the progress deadline passed more than deadlineGrace ago, and
-// the controller has not reported it. ReplicaSetCreateError has precedence over a missed
-// deadline.
+// overdue reports whether the progress deadline passed more than deadlineGrace ago, and the
+// controller has not reported it. If the status has the reason ReplicaSetCreateError, the
+// controller need not report a missed deadline.
 func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	c := d.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {

@@ -10,12 +10,13 @@ import (
 )
 
 // pendingService returns the differences between a Service and its Endpoints. The subject
-// can always resolve them without waiting.
+// can resolve these differences at once.
 func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith returns the same, as if the pods in running had not ended.
+// pendingServiceWith returns the differences between a Service and its Endpoints, as if the
+// pods in running had not ended.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil
@@ -48,9 +49,9 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	return list.all
 }
 
-// pendingOrphan returns whether Endpoints still exist although their Service was deleted.
-// Endpoints that never had a Service may remain until the controller restarts (allowed
-// behavior manual-endpoints-edits).
+// pendingOrphan returns a difference if Endpoints still exist although their Service was
+// deleted. Endpoints that never had a Service may remain until the controller restarts
+// (allowed behavior manual-endpoints-edits).
 func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
 	name := serviceName(e.Ref)

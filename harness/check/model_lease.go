@@ -7,24 +7,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// leaseHolder is the state of one process for the leader-election lease.
+// leaseHolder records whether one process holds the leader-election lease, and until when.
 type leaseHolder struct {
 	// identity is the holderIdentity of the process; "" before its first write of the
 	// lease.
 	identity string
-	// held: a response has confirmed that the process holds the lease, and the process
-	// has not released it. since is the time of that response or release, and seq its
-	// record.
+	// held is true if a response has confirmed that the process holds the lease, and the
+	// process has not released it. since is the time of that response or release, and seq is
+	// its record.
 	held  bool
 	since time.Duration
 	seq   int64
 	// duration is the leaseDurationSeconds of the last confirmed write.
 	duration time.Duration
-	// stalled is how long the machine was stalled since then.
+	// stalled is how long the machine was stalled since the last confirmed write.
 	stalled time.Duration
 }
 
-// expiresAt returns the time until which the process may write.
+// expiresAt returns the time when the lease expires. Until then, the process may write.
 func (lease *leaseHolder) expiresAt() time.Duration {
 	if lease.held {
 		return lease.since + lease.duration
@@ -50,12 +50,12 @@ type leaseSpec struct {
 func leaseOf(o *history.Object) (leaseSpec, bool) {
 	var lease leaseSpec
 	if o == nil || objects.Unmarshal(o.Body, &lease) != nil {
-		return leaseSpec{}, false // the API server refuses what cannot be read
+		return leaseSpec{}, false // the API server rejects a lease that cannot be decoded
 	}
 	return lease, true
 }
 
-// recordRequest records a write of the lease that was sent.
+// recordRequest records that the process sent a write of the lease.
 func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	switch {
@@ -67,8 +67,8 @@ func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.D
 	}
 }
 
-// recordAnswer records the response to a write of the lease. If the response names
-// another holder, the process may still write until the lease that it held expires.
+// recordAnswer records the response to a write of the lease. If the response names another
+// holder, the process may still write until its own lease expires.
 func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {

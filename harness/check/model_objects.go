@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// objectName identifies an object by name.
+// objectName identifies an object by its resource, namespace and name.
 type objectName struct{ resource, namespace, name string }
 
 func newObjectSet() *objectSet {
@@ -50,7 +50,7 @@ func (state *objectSet) put(object any) {
 	}
 }
 
-// remove removes the object with that resource and UID, if the set contains it.
+// remove removes the object with the given resource and UID, if the set contains it.
 func (state *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
 	case objects.PodResource:
@@ -101,8 +101,8 @@ func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types
 	}
 }
 
-// sortedByName returns the UIDs of the objects in a namespace, sorted by name. If
-// namespace is "", it returns those of all namespaces.
+// sortedByName returns the UIDs of the objects in a namespace, sorted by name. The
+// namespace "" selects the objects of all namespaces.
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
@@ -125,8 +125,8 @@ func (state *objectSet) removeName(r history.Ref) {
 	}
 }
 
-// podCountsOf returns the counts of an owner's pods; all are zero if there is no such
-// owner.
+// podCountsOf returns the counts of an owner's pods. All counts are zero if the set has no
+// counts for this owner.
 func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	if counts := state.podCounts[uid]; counts != nil {
 		return *counts
@@ -134,8 +134,8 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints, 0 if
-// there is none with that name.
+// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints. It returns
+// 0 if no such object has the name.
 func (state *objectSet) versionOf(name objectName) history.Version {
 	uid := state.uidByName[name]
 	switch {

@@ -11,7 +11,7 @@ func (state *objectSet) serviceNamed(name objectName) *objects.Service {
 	return state.services[state.uidByName[name]]
 }
 
-// endpointsNamed returns the Endpoints of a Service.
+// endpointsNamed returns the Endpoints of the Service with this name, or nil.
 func (state *objectSet) endpointsNamed(service objectName) *objects.Endpoints {
 	return state.endpoints[state.uidByName[objectName{objects.EndpointsResource, service.namespace, service.name}]]
 }

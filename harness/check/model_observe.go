@@ -141,8 +141,8 @@ func (m *Model) deliver(d *history.Delivery) error {
 	return err
 }
 
-// applyViewChanges updates the state of a process after a change of its caches. complete
-// says that a cache now contains everything up to its resourceVersion.
+// applyViewChanges updates the state of a process after a change of its caches. complete is
+// true if the changed cache now contains all objects up to its resourceVersion.
 func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
 		for _, state := range p.ownerStates {
@@ -208,8 +208,8 @@ func (m *Model) processEvent(r *history.Process) {
 	}
 }
 
-// endProcess ends the process with the record's name. If the name starts again, it is a
-// new process.
+// endProcess ends the process that the record names. If a process with this name starts
+// later, it is a new process.
 func (m *Model) endProcess(r *history.Process) {
 	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]
