@@ -9,9 +9,9 @@ import (
 // Template is a pod template. It is immutable.
 type Template struct {
 	Labels labels.Selector // matches pods that carry every label of the template
-	// Text is the template without hashLabel, as canonical JSON.
+	// Text is the template without PodTemplateHashLabel, as canonical JSON.
 	Text string
-	// Hash is the value of hashLabel, "" if there is none.
+	// Hash is the value of PodTemplateHashLabel, "" if there is none.
 	Hash string
 	// Content is the content that pods created from the template must have.
 	Content PodContent
@@ -28,7 +28,7 @@ type PodContent struct {
 // Container is a container of a pod or of a template.
 type Container struct{ Name, Image string }
 
-// Same reports whether two templates are equal, except for hashLabel.
+// Same reports whether two templates are equal, except for PodTemplateHashLabel.
 func (t *Template) Same(other *Template) bool { return t == other || t.Text == other.Text }
 
 func decodeTemplate(raw json.RawMessage) (*Template, error) {
