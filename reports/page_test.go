@@ -56,7 +56,7 @@ func TestPageLayout(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Results = append(r.Results,
 		result("burst-limit", check.Pass, 40, "never more than 40 creates outstanding"),
-		result("quiet", check.Unknown, 0, "the history ends early"),
+		result("no-writes-when-settled", check.Unknown, 0, "the history ends early"),
 		result("ownership", check.NotExercised, 0, "there was no other controller's pod"))
 	v := open(t, 1280, 1600, r)
 	sections := ask[[]string](v, `[...document.querySelectorAll('main > section')].slice(0, 4).map(s => s.getAttribute('aria-label'))`)

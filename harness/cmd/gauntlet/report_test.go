@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestReport merges a run and a night that has it too, and annotates.
+// TestReport checks that a run is reported once if both its directory and its campaign's
+// are given. It also checks the annotations.
 func TestReport(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	top := t.TempDir()
