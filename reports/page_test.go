@@ -70,7 +70,7 @@ func TestPageLayout(t *testing.T) {
 		}
 	}
 	rows := ask[[]string](v, `[...document.querySelectorAll('.checks tbody tr')].map(r => r.id + ' ' + r.querySelector('details').open)`)
-	if want := []string{"check-expectations true", "check-quiet true", "check-burst-limit false", "check-ownership false"}; !slices.Equal(rows, want) {
+	if want := []string{"check-expectations true", "check-no-writes-when-settled true", "check-burst-limit false", "check-ownership false"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q; want %q", rows, want)
 	}
 	ask[bool](v, `(location.hash = '#check-burst-limit', true)`)

@@ -274,8 +274,8 @@ func problemOfArguments(command string, arguments []string) string {
 	return ""
 }
 
-// isPlaceholder reports whether an argument is a placeholder for a file of the user or the
-// output of an earlier command. Examples are my-scenario.yaml, RUNDIR, out/RUN and
+// isPlaceholder reports whether an argument is a placeholder. It stands for a file of the user
+// or the output of an earlier command. Examples are my-scenario.yaml, RUNDIR, out/RUN and
 // /tmp/seen.json.
 func isPlaceholder(argument string) bool {
 	base := filepath.Base(argument)
