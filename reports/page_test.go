@@ -64,7 +64,7 @@ func TestPageLayout(t *testing.T) {
 		t.Errorf("sections %q; want %q", sections, want)
 	}
 	summary := ask[string](v, `document.querySelector('.run').innerText`)
-	for _, want := range []string{"one create too many", "Expected", "none", "record 10", "quiet unknown", "gauntlet run lagging --subject=ours --seed=42"} {
+	for _, want := range []string{"one create too many", "Expected", "none", "record 10", "no-writes-when-settled unknown", "gauntlet run lagging --subject=ours --seed=42"} {
 		if !strings.Contains(summary, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, summary)
 		}
