@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, said, "2 runs: 1 unknown, 1 pass")
-	want(t, said, "::warning title=burst on ours::100%25 broken (in 1 run)%0Aagain: ")
+	want(t, said, "::warning title=burst on ours::100%25 broken (in 1 run)%0Areproduce: ")
 	want(t, said, "report: "+filepath.Join(out, "report.html"))
 	if merged, err := reports.ReadDirectory(out); err != nil || len(merged) != 2 {
 		t.Errorf("%d runs in the merged report, %v; want 2", len(merged), err)
