@@ -16,7 +16,7 @@ import (
 
 // comparison returns a comparison of two pairs. The second pair has more differences.
 func comparison() Comparison {
-	accepted := compare.Difference{Aspect: compare.MilestoneOrder, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Classification: compare.Accepted, Reason: "either way is right"}
+	accepted := compare.Difference{Aspect: compare.MilestoneOrder, Object: "replicasets.apps web-<1234>", What: "sizes", Subject: "0, 5", Base: "0, 4, 5", Classification: compare.Accepted, Reason: "the guarantees allow both orders"}
 	base := on("upstream", passed("burst"))
 	return Comparison{
 		Scenario: "burst", Subject: "ours", Base: "upstream", Ratios: ratios,
@@ -25,7 +25,7 @@ func comparison() Comparison {
 			{Subject: passed("burst"), Base: base, Diff: "-3\n+4", Differences: []compare.Difference{
 				accepted,
 				{Aspect: compare.EndStates, Object: "deployments.apps web", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Undeclared},
-				{Aspect: compare.Verdicts, Object: "quiet", What: "verdict", Subject: "fail", Base: "fail", Classification: compare.BothWrong, Reason: "broken once"},
+				{Aspect: compare.Verdicts, Object: "no-writes-when-settled", What: "verdict", Subject: "fail", Base: "fail", Classification: compare.BothWrong, Reason: "found 1 violation; first: a write 3s after the subject settled"},
 				{Aspect: compare.Verdicts, Object: "converged", What: "verdict", Subject: "pass", Base: "fail", Classification: compare.Declared, Reason: "a known upstream issue that ours does not have"},
 				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "spec.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a known upstream issue that ours does not have"},
 				{Aspect: compare.EndStates, Object: "replicasets.apps web-<1234>", What: "status.replicas", Subject: "4", Base: "3", Classification: compare.Declared, Reason: "a known upstream issue that ours does not have"},
@@ -69,7 +69,7 @@ func TestCompared(t *testing.T) {
 	}
 }
 
-// TestVerdictOfComparison demands fail for an undeclared difference, and unknown without
+// TestVerdictOfComparison requires fail for an undeclared difference, and unknown without
 // pairs.
 func TestVerdictOfComparison(t *testing.T) {
 	whole := comparison()
@@ -82,7 +82,7 @@ func TestVerdictOfComparison(t *testing.T) {
 	}
 }
 
-// TestVerdictOfPair demands fail for two runs that passed with an undeclared difference.
+// TestVerdictOfPair requires fail for two runs that passed with an undeclared difference.
 func TestVerdictOfPair(t *testing.T) {
 	for i, want := range []string{"gauntlet: <span class=\"pass\">", "gauntlet: <span class=\"fail\">"} {
 		var page bytes.Buffer

@@ -18,7 +18,7 @@ func TestFailureGroups(t *testing.T) {
 	large, small, elsewhere, other := failed("watch-delay-pods"), failed("shrunk"), failed("everything"), failed("rollout")
 	large.Size, small.Size, small.Seed, elsewhere.Size, other.Size = 20, 3, 43, 20, 1
 	other.Results = []check.Result{{
-		Check: "expectations", Verdict: check.Fail, Reason: "broken once: it is about another kind of object",
+		Check: "expectations", Verdict: check.Fail, Reason: "found 1 violation: an object of another kind",
 		Evidence: []check.Evidence{{Summary: "something else", Object: &history.Ref{Resource: "replicationcontrollers"}}},
 	}}
 	notPassed := []Run{

@@ -87,7 +87,7 @@ func laggingRun(t *testing.T, pods int) Run {
 		}
 	}
 	r := run("lagging", check.Fail, "1 of 1 checks failed", check.Result{
-		Check: "expectations", Verdict: check.Fail, Reason: "broken once; first: one create too many", Exercised: pods, Violations: 1,
+		Check: "expectations", Verdict: check.Fail, Reason: "found 1 violation; first: 1 pod create above the expected number", Exercised: pods, Violations: 1,
 		Evidence: []check.Evidence{{Summary: "one create too many", Expected: "none", At: at(pods), Records: []int64{first, last}}},
 	})
 	r.Directory = dir

@@ -62,8 +62,8 @@ func nameOf(path string) string {
 // logWindow is the time range of the logs on a page.
 type logWindow struct{ from, to time.Time }
 
-// The logs on the page cover the time around the first violation: the events before it, and
-// the reaction of the subject to it.
+// The logs on the page begin before the first violation and end after it. They show the
+// events that led to the violation, and the reaction of the subject.
 const (
 	before = 3 * time.Second
 	after  = time.Second

@@ -56,7 +56,7 @@ func TestPageLayout(t *testing.T) {
 	r := laggingRun(t, 3)
 	r.Results = append(r.Results,
 		result("burst-limit", check.Pass, 40, "never more than 40 creates outstanding"),
-		result("quiet", check.Unknown, 0, "the history ends early"),
+		result("no-writes-when-settled", check.Unknown, 0, "the history ends early"),
 		result("ownership", check.NotExercised, 0, "there was no other controller's pod"))
 	v := open(t, 1280, 1600, r)
 	sections := ask[[]string](v, `[...document.querySelectorAll('main > section')].slice(0, 4).map(s => s.getAttribute('aria-label'))`)
@@ -64,13 +64,13 @@ func TestPageLayout(t *testing.T) {
 		t.Errorf("sections %q; want %q", sections, want)
 	}
 	summary := ask[string](v, `document.querySelector('.run').innerText`)
-	for _, want := range []string{"one create too many", "Expected", "none", "record 10", "quiet unknown", "gauntlet run lagging --subject=ours --seed=42"} {
+	for _, want := range []string{"one create too many", "Expected", "none", "record 10", "no-writes-when-settled unknown", "gauntlet run lagging --subject=ours --seed=42"} {
 		if !strings.Contains(summary, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, summary)
 		}
 	}
 	rows := ask[[]string](v, `[...document.querySelectorAll('.checks tbody tr')].map(r => r.id + ' ' + r.querySelector('details').open)`)
-	if want := []string{"check-expectations true", "check-quiet true", "check-burst-limit false", "check-ownership false"}; !slices.Equal(rows, want) {
+	if want := []string{"check-expectations true", "check-no-writes-when-settled true", "check-burst-limit false", "check-ownership false"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q; want %q", rows, want)
 	}
 	ask[bool](v, `(location.hash = '#check-burst-limit', true)`)

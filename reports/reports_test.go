@@ -67,9 +67,9 @@ func notKept(scenario, subject string) Run {
 func knownUpstreamRun() Run {
 	r := run("stuck-scaling", check.KnownUpstream, "rollout-complete: as upstream is known to",
 		check.Result{
-			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "60s after the healing, it asks for 3 of 5 replicas; known upstream issue stuck-scaling",
+			Check: "rollout-complete", Verdict: check.KnownUpstream, Reason: "spec.replicas is 3 and the Deployment has 5, 60s after all faults were healed; known upstream issue stuck-scaling",
 			Exercised: 1, Violations: 1,
-			Evidence: []check.Evidence{{Summary: "it asks for 3 of 5 replicas", Expected: "so within 60s", At: time.Minute, Records: []int64{900}, KnownIssue: "stuck-scaling"}},
+			Evidence: []check.Evidence{{Summary: "spec.replicas of the ReplicaSet is 3; the Deployment has 5", Expected: "5 within 60s after all faults were healed", At: time.Minute, Records: []int64{900}, KnownIssue: "stuck-scaling"}},
 		},
 		result("burst-limit", check.Pass, 3, "never more than 3 creates outstanding"),
 	)
@@ -107,7 +107,7 @@ func failed(scenario string) Run {
 		result("burst-limit", check.Pass, 40, "never more than 40 creates outstanding"),
 		broken,
 		result("ownership", check.NotExercised, 0, "there was no other controller's pod"),
-		result("quiet", check.Unknown, 0, "the history ends before the subject could be quiet"),
+		result("no-writes-when-settled", check.Unknown, 0, "the history ends before the subject settled"),
 	)
 	r.Subject = "exec:bin/mutant"
 	return r
@@ -311,7 +311,7 @@ func TestReadDirectoryRefuses(t *testing.T) {
 	}
 }
 
-// TestJUnitCounts demands that each case is counted once, with its result.
+// TestJUnitCounts checks that each case is counted once, with its result.
 func TestJUnitCounts(t *testing.T) {
 	for sample, want := range map[string]junitSuites{
 		"one-passed": {Tests: 4, Skipped: 1},
@@ -377,7 +377,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestWriteErrors demands that every renderer returns write errors.
+// TestWriteErrors checks that every renderer returns write errors.
 func TestWriteErrors(t *testing.T) {
 	full := errors.New("disk full")
 	for file, render := range renderers {

@@ -16,8 +16,8 @@ import (
 // maxWidth is the width of the terminal output in characters.
 const maxWidth = 100
 
-// Terminal writes the runs for a terminal: failures with evidence, a table of the verdicts,
-// and the directories of the runs. Color enables escape sequences for colors.
+// Terminal writes the runs for a terminal: failures with evidence, a table of verdicts, and
+// run directories. Color enables escape sequences for colors.
 func Terminal(w io.Writer, runs []Run, color bool) error {
 	p := palette(color)
 	var b strings.Builder

@@ -384,10 +384,10 @@ func TestDeliberate(t *testing.T) {
 	}
 }
 
-// TestKnownIssues checks that the effects of every known upstream issue are declared: the
-// verdict, and the end states of the affected objects and their dependents. For the check
-// status only the status is declared. Other objects, and evidence with another verdict, are
-// undeclared.
+// TestKnownIssues checks that the effects of every known upstream issue are declared. These
+// are the verdict, and the end states of the affected objects and their dependents. For the
+// check status only the status is declared. Other objects, and evidence with another
+// verdict, are undeclared.
 func TestKnownIssues(t *testing.T) {
 	const (
 		spec   = deployments + " web, spec.replicas"

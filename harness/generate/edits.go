@@ -14,8 +14,8 @@ import (
 type editor struct {
 	*rand.Rand
 	steps    []scenario.Step
-	existing []scenario.Target // that exist when the workload ends
-	edited   []scenario.Target // that other users already change
+	existing []scenario.Target // objects that exist when the workload ends
+	edited   []scenario.Target // objects that other users already change
 }
 
 func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
@@ -29,8 +29,8 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws an edit and its trigger, or nil. The object exists at a step, no other
-// edit changes it, and the workload does not delete it afterwards.
+// draw draws an edit and its trigger, or nil. The object exists when the edit happens. No
+// other edit changes the object, and the workload does not delete it afterwards.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
@@ -40,7 +40,7 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	return nil, nil
 }
 
-// editTriesMax is the number of draws for an edit that fits.
+// editTriesMax is the maximum number of draws until an edit is valid.
 const editTriesMax = 20
 
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
@@ -57,8 +57,8 @@ func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
 
-// deleted reports whether the workload deletes the object at a step or later, also if
-// it then creates another one with its name.
+// deleted reports whether the workload deletes the object at a given step or later. A later
+// create with the same name does not matter.
 func (e *editor) deleted(target scenario.Target, at int) bool {
 	return slices.ContainsFunc(e.steps[at:], func(step scenario.Step) bool {
 		del, ok := step.Operation.(*scenario.Delete)
@@ -77,7 +77,7 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the object after a step, and whether that step has created it.
+// objectAt returns the object after a step, and reports whether that step created it.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -122,7 +122,7 @@ func (e *editor) changes(o *object, left bool) []scenario.Step {
 
 // change is a change of an object by another user.
 type change struct {
-	needsUnused bool // later steps of the workload might fail on the object
+	needsUnused bool // later steps of the workload might fail, so none may use the object
 	do          func(*editor, *object) []scenario.Step
 }
 
@@ -190,7 +190,7 @@ func (e *editor) newSelector(o *object) []scenario.Step {
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove deletes an object, but not the last owner.
+// remove deletes an object, unless it is the last owner.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of the duration of a fault. The next retry after the fault may take as long
-// again because of the back-off.
+// Bounds of the duration of a fault. Because of the back-off, the next retry after a fault
+// may take as long as the fault.
 const (
 	spanMin  = 500 * time.Millisecond
 	spanMax  = 3 * time.Second
@@ -23,10 +23,10 @@ const (
 	rejectionMax = time.Second
 )
 
-// faultsMax is the greatest number of faults of a scenario.
+// faultsMax is the maximum number of faults of a scenario.
 const faultsMax = 100
 
-// triesMax is the number of draws for a fault that fits.
+// triesMax is the maximum number of draws until a fault is valid.
 const triesMax = 200
 
 // addFaults draws the faults of a scenario. The first fault begins with the workload
@@ -60,10 +60,11 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is the number of draws from which the fault with the lowest count is taken.
+// preferTries is the number of faults that are drawn if there is a coverage. The one with
+// the lowest count is used.
 const preferTries = 6
 
-// drawFault draws a fault that fits. With a coverage it draws several, and returns the
+// drawFault draws a valid fault. With a coverage, it draws several faults and returns the
 // first one with the lowest count.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
@@ -91,13 +92,13 @@ func (o *Options) seen(fault scenario.Fault) int {
 	return o.PreferUncovered.Seen(fault.Name, fault.Params.Text("verb"), resource)
 }
 
-// drawFitting draws a fault that the provider supports, and that triggers no known
-// upstream issue together with the scenario.
+// drawFitting draws a fault that the provider supports. Together with the scenario, the
+// fault must not trigger a known upstream issue.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	editor := newEditor(r, s)
 	for range triesMax {
 		kind := faults.Pick(r, o.Kinds...)
-		var when *scenario.Trigger // only edits have one
+		var when *scenario.Trigger // only edits have a trigger
 		on.Edit = func() (steps []scenario.Step) {
 			steps, when = editor.draw()
 			return steps
@@ -165,7 +166,8 @@ var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	},
 }
 
-// sampleInputOf returns the requests and watches that the workload causes, each once.
+// sampleInputOf returns the requests and watches that the workload causes, without
+// repetitions.
 func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	var all faults.SampleInput
 	for _, step := range steps {

@@ -1,11 +1,11 @@
-// Package generate generates scenarios from seeds: a workload and its faults. The
-// same seed, profile, duration, provider and preferred coverage give the same
-// scenario, byte for byte, on any machine. This holds for one version of the generator
-// and of the catalog of faults. The description of a scenario names all of them.
+// Package generate generates scenarios from seeds: a workload and its faults. The same
+// seed, profile, duration, provider and preferred coverage give the same scenario, byte for
+// byte, on any machine. This holds as long as the version of the generator and the catalog
+// of faults do not change. The description of a scenario names all of them.
 //
-// In a generated scenario, users act on objects that exist, faults act on requests
-// and objects of the workload, and all faults end soon after the workload. The
-// generator avoids known upstream issues (see upstream_issues.go), as the library does.
+// In a generated scenario, users act on objects that exist, faults act on requests and
+// objects of the workload, and all faults end soon after the workload. The generator avoids
+// known upstream issues (see upstream_issues.go).
 package generate
 
 import (
@@ -30,15 +30,15 @@ const Version = 4
 type Options struct {
 	Seed    uint64
 	Profile Profile
-	// Duration is the duration of the workload, DurationMin to DurationMax. 0 is the
+	// Duration is the duration of the workload, DurationMin to DurationMax. 0 means the
 	// duration of the profile.
 	Duration time.Duration
 	// Provider is the provider of the cluster, one of [faults.Providers].
 	Provider string
 	// Kinds are the types of faults to draw from; nil is the whole catalog.
 	Kinds []faults.Type
-	// PreferUncovered, if set, is the coverage of earlier runs. The generator prefers
-	// faults with low counts in it. The scenario depends on it as on the seed.
+	// PreferUncovered is the coverage of earlier runs; it may be nil. The generator prefers
+	// faults with low counts in it. Like the seed, it determines the scenario.
 	PreferUncovered *coverage.Table
 }
 
@@ -52,13 +52,13 @@ const (
 type Profile struct {
 	Name     string
 	duration time.Duration
-	owners   interval      // created at the beginning
-	pods     int           // the greatest sum of the replicas of all owners
-	gap      time.Duration // the greatest time from one step to the next
-	faults   interval      // in the duration of the profile
+	owners   interval      // number of owners that exist at the beginning
+	pods     int           // maximum sum of the replicas of all owners
+	gap      time.Duration // maximum time from one step to the next
+	faults   interval      // number of faults in the duration of the profile
 }
 
-// interval is a least and a greatest number.
+// interval is a minimum and a maximum.
 type interval struct{ least, most int }
 
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
@@ -73,7 +73,7 @@ var Profiles = []Profile{
 // DefaultProfile is the name of the default profile.
 const DefaultProfile = "steady"
 
-// ProfileNamed returns the profile of a name. Its error lists all profiles.
+// ProfileNamed returns the profile with a name. Its error lists all profiles.
 func ProfileNamed(name string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles {
@@ -98,14 +98,14 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		Subject:     scenario.DefaultSubject(),
 		Settle:      scenario.Settle{Within: time.Minute, Quiet: time.Second},
 	}
-	r := o.random("the stage") // part of the seed: other text gives other scenarios
+	r := o.random("the stage") // the text is part of the seed: another text gives other scenarios
 	if r.IntN(3) == 0 {
 		s.Cluster.PodStartDelay = faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond)
 	}
 	if r.IntN(4) == 0 {
 		s.Subject.Replicas = 2
 	}
-	s.Subject.LeaseDuration = 5 * time.Second // the next leader waits for it
+	s.Subject.LeaseDuration = 5 * time.Second // a new leader must wait until the lease expires
 	users := newUsers(o.random("users"), o.Profile.pods)
 	s.Workload = users.workload(o.Profile, o.Duration)
 	if err := o.addFaults(s, users); err != nil {
@@ -115,7 +115,7 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
-	return scenario.Parse(s.Name+".yaml", text) // as a replay of the file reads it
+	return scenario.Parse(s.Name+".yaml", text) // the result equals a scenario that is read from the file
 }
 
 // complete sets the defaults and checks the options.

@@ -44,8 +44,8 @@ func options(seed uint64) generate.Options {
 	}
 }
 
-// TestEveryScenario: generated scenarios are valid, their provider supports them, and
-// their files read back to them.
+// TestEveryScenario checks that generated scenarios are valid and that their provider
+// supports them. Parse must read their files back to equal scenarios.
 func TestEveryScenario(t *testing.T) {
 	const shares = 4
 	for share := range uint64(shares) {
@@ -77,8 +77,8 @@ func tryScenario(t *testing.T, o generate.Options) {
 	}
 }
 
-// TestVariety: many seeds together draw every type of fault, every operation and every
-// kind of object.
+// TestVariety checks that many seeds together give every fault type, every operation and
+// every kind of object.
 func TestVariety(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(300) {
@@ -101,8 +101,8 @@ func TestVariety(t *testing.T) {
 	}
 }
 
-// TestEdits: other users do all operations of the workload, at the same time, on
-// objects that exist.
+// TestEdits checks that other users do all operations on existing objects, at the same time
+// as the workload.
 func TestEdits(t *testing.T) {
 	var all strings.Builder
 	for seed := range uint64(100) {
@@ -129,8 +129,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestPreferUncovered: faults with low counts are drawn more often, and one coverage
-// always gives one scenario.
+// TestPreferUncovered checks that faults with low counts are drawn more often. The same
+// coverage must always give the same scenario.
 func TestPreferUncovered(t *testing.T) {
 	seen := func(text string) *coverage.Table {
 		t.Helper()
@@ -166,11 +166,11 @@ func TestPreferUncovered(t *testing.T) {
 	}
 }
 
-// TestSameBytes compares with the output of other machines and earlier versions. If a
-// seed gives another scenario, increase Version.
+// TestSameBytes compares generated scenarios with those of other machines and earlier
+// versions. If a seed gives another scenario, increase Version.
 func TestSameBytes(t *testing.T) {
-	// The types of the catalog when the first golden file was written: a larger catalog
-	// is not another version.
+	// These types were in the catalog when the first golden file was written. A larger
+	// catalog does not need a new version.
 	var kinds []faults.Type
 	for _, name := range []string{
 		"api-error", "request-reset", "request-slow", "request-hang", "response-lost", "watch-delay", "watch-stall",
@@ -196,8 +196,8 @@ func TestSameBytes(t *testing.T) {
 	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
 }
 
-// TestUserPods: if users create pods, no fault rejects pods, because it would end the
-// workload. Faults that reject requests last for a second at most, because a longer
+// TestUserPods checks that no fault rejects pods if users create pods, because it would end
+// the workload. Faults that reject requests last for at most a second, because a longer
 // back-off exceeds the settling time.
 func TestUserPods(t *testing.T) {
 	var kinds []faults.Type
@@ -234,7 +234,7 @@ func TestUserPods(t *testing.T) {
 	}
 }
 
-// TestDuration: a longer workload has more steps and faults, within the bounds.
+// TestDuration checks that a longer workload has more steps and faults, within the bounds.
 func TestDuration(t *testing.T) {
 	o := options(5)
 	short := generated(t, o)

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// userOperation is an operation that a user may do. It adds one or two steps, or none
-// if no object fits.
+// userOperation is an operation that a user may do. It adds one or two steps, or none if
+// there is no suitable object.
 type userOperation struct {
 	weight int
 	do     func(*users)
@@ -35,8 +35,8 @@ var userOperations = []userOperation{
 	{1, (*users).replace},
 }
 
-// addOwner creates a ReplicaSet, ReplicationController or Deployment with unique
-// labels. Two owners with one selector are not drawn.
+// addOwner creates a ReplicaSet, ReplicationController or Deployment with unique labels. No
+// two owners have the same selector.
 func (u *users) addOwner() {
 	room := u.room()
 	if len(u.free) == 0 || room < 2 {
@@ -49,7 +49,7 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws an owner whose replicas are within the room.
+// owner draws an owner. Its replicas do not exceed room.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -74,7 +74,7 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	return create
 }
 
-// bounds draws maxSurge and maxUnavailable, of which at least one is above 0.
+// bounds draws maxSurge and maxUnavailable. At least one of them is above 0.
 func (u *users) bounds(create *scenario.Create) {
 	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {
@@ -100,7 +100,7 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws another number of replicas, sometimes 0.
+// newReplicas draws a different number of replicas, sometimes 0.
 func (u *users) newReplicas(o *object) int {
 	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
@@ -111,8 +111,8 @@ func (u *users) newReplicas(o *object) int {
 	return u.IntN(max(1, (o.replicas+u.room())*2/3) + 1)
 }
 
-// rollOut changes a Deployment to a new version or to an earlier one, and sometimes
-// scales it by the same update.
+// rollOut changes a Deployment to a new or an earlier version. Sometimes the same update
+// also scales the Deployment.
 func (u *users) rollOut() {
 	o := u.pick(deployment)
 	if o == nil {
@@ -166,7 +166,7 @@ func (u *users) addService() {
 	})
 }
 
-// reselect changes the selector of a Service to another owner's pods.
+// reselect changes the selector of a Service to the pods of another owner.
 func (u *users) reselect() {
 	if s, o := u.pick(service), u.pick(owner); s != nil {
 		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
@@ -259,14 +259,14 @@ func (u *users) relabelPods() {
 	}
 }
 
-// touch changes a label that no selector has.
+// touch changes a label that no selector uses.
 func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
 func (u *users) enqueue(o *object) {
 	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }
 
-// remove deletes an object, but not the last owner.
+// remove deletes an object, unless it is the last owner.
 func (u *users) remove() {
 	last := len(u.existing(owner)) == 1
 	if o := u.pick(func(o *object) bool { return !pods(o) && !(owner(o) && last) }); o != nil {
@@ -274,8 +274,8 @@ func (u *users) remove() {
 	}
 }
 
-// replace deletes an owner and creates another one with its name. A new Deployment
-// may find the ReplicaSets of the deleted one.
+// replace deletes an owner and creates another one with the same name. A new Deployment may
+// adopt the ReplicaSets of the deleted one.
 func (u *users) replace() {
 	o := u.pick(owner)
 	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}

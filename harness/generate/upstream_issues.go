@@ -8,41 +8,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The generator avoids scenarios that trigger known upstream issues: a scenario that
-// fails with every controller does not distinguish them. harness/check lists the
-// issues by number.
+// The generator avoids scenarios that trigger known upstream issues. A scenario that fails
+// with every controller does not distinguish controllers. Package check has the issues by
+// slug.
 
 // scalesUpOnly reports whether users may only scale a Deployment up. A Deployment
 // without surge stops its rollouts if it is scaled down to the size of its only active
-// ReplicaSet (issue 1, kubernetes#102551).
+// ReplicaSet (stuck-scaling, kubernetes/kubernetes#102551).
 func scalesUpOnly(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
 
 // upstreamIssue is a known upstream issue that steps and faults may trigger together.
 type upstreamIssue struct {
-	number      int
+	slug        string
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
 }
 
 var upstreamIssues = []upstreamIssue{
 	// The strategy Recreate can wait for the deadline if old pods have failed (#128798).
-	{2, func(steps []scenario.Step, faults []scenario.Fault) bool {
+	{"recreate-failed-pods", func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, recreates) && slices.ContainsFunc(faults, failsPods)
 	}},
 	// The controller drops the error of a scale-down of old ReplicaSets if the status
 	// update fails too.
-	{3, func(_ []scenario.Step, faults []scenario.Fault) bool {
+	{"swallowed-error", func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, failsRequests("update", "replicasets.apps", "")) &&
 			slices.ContainsFunc(faults, failsRequests("update", "deployments.apps", "status"))
 	}},
-	// Proportional scaling that fails half way begins again with the sizes that it wrote.
-	// That is exact unless users scale again before the retry (#44734).
-	{6, func(steps []scenario.Step, faults []scenario.Fault) bool {
+	// After a partial failure, proportional scaling begins again with the sizes that it wrote.
+	// The result is exact unless users scale again before the retry (#44734).
+	{"repeated-proportional-scaling", func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", "replicasets.apps", ""))
 	}},
 	// The controller waits for a new pod that is deleted while its pod watch is down.
-	{40, func(_ []scenario.Step, faults []scenario.Fault) bool {
+	{"unobserved-create-and-delete", func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, deletesPods) && slices.ContainsFunc(faults, endsPodWatch)
 	}},
 }

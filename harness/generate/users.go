@@ -12,9 +12,9 @@ import (
 // users draws the steps of the workload, and tracks the objects that exist.
 type users struct {
 	*rand.Rand
-	podsMax int // the greatest sum of the replicas of all owners
+	podsMax int // maximum sum of the replicas of all owners
 	free    []string
-	objects []*object // that exist, in the order of their creation
+	objects []*object // existing objects, in the order of their creation
 	steps   []scenario.Step
 }
 
@@ -23,11 +23,11 @@ type object struct {
 	scenario.Target
 	create   *scenario.Create
 	replicas int
-	versions int // of its pod template so far
+	versions int // number of versions of its pod template so far
 	paused   bool
 }
 
-// The conditions on the object of an operation.
+// These functions are conditions on the object of an operation.
 
 func owner(o *object) bool      { return o.create.Replicas != nil }
 func deployment(o *object) bool { return o.Kind == scenario.Deployment }
@@ -43,8 +43,9 @@ func newUsers(r *rand.Rand, podsMax int) *users {
 	return u
 }
 
-// workload draws a workload of about the given duration. It begins with creates of
-// owners. Half of the workloads end with an event for each owner, whatever its back-off.
+// workload draws a workload of about the given duration. It begins with creates of owners.
+// Half of the workloads end with an event for each owner, which enqueues the owner in spite
+// of its back-off.
 func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	for range p.owners.draw(u.Rand) {
 		u.addOwner()
@@ -55,7 +56,7 @@ func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 			break
 		}
 		before := len(u.steps)
-		for len(u.steps) == before { // users can always scale
+		for len(u.steps) == before { // scaling is always possible
 			u.draw().do(u)
 		}
 		u.steps[before].After = gap
@@ -68,7 +69,7 @@ func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	return u.steps
 }
 
-// draw draws an operation by the weights.
+// draw draws an operation according to the weights.
 func (u *users) draw() userOperation {
 	sum := 0
 	for _, d := range userOperations {
@@ -82,7 +83,7 @@ func (u *users) draw() userOperation {
 	return userOperations[i]
 }
 
-// existing returns the objects that fit, in the order of their creation.
+// existing returns the objects for which fit returns true, in the order of their creation.
 func (u *users) existing(fit func(*object) bool) []*object {
 	var found []*object
 	for _, o := range u.objects {
@@ -93,7 +94,7 @@ func (u *users) existing(fit func(*object) bool) []*object {
 	return found
 }
 
-// pick draws an object that fits, or nil if there is none.
+// pick draws an object for which fit returns true, or returns nil if there is none.
 func (u *users) pick(fit func(*object) bool) *object {
 	found := u.existing(fit)
 	if len(found) == 0 {
@@ -102,7 +103,7 @@ func (u *users) pick(fit func(*object) bool) *object {
 	return faults.Pick(u.Rand, found...)
 }
 
-// room returns the number of replicas that owners may still get.
+// room returns the number of replicas that can be added to owners.
 func (u *users) room() int {
 	room := u.podsMax
 	for _, o := range u.objects {

@@ -47,7 +47,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	if m.Base == Upstream {
-		// That module builds its programs from a copy, because the go command does not
+		// The program of that module builds from a copy, because the go command does not
 		// overlay files of the module cache.
 		_, err = goCommand(ctx, filepath.Join(w.Tree, "harness", "upstream"), "run", ".", "-edited="+dir, "-output="+executable)
 	} else {

@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// Mutant is a modification of controllers that breaks them.
+// Mutant is a modification of the controllers that makes them incorrect.
 type Mutant struct {
 	// ID is the ID of a bug of these controllers (R1, D5, E3), with a suffix if the bug has
 	// several mutants (R2-replication). The ID of an invented bug begins with "own-".
@@ -33,17 +33,18 @@ type Mutant struct {
 	Base        Base
 	// Edits are applied in order. An unobservable mutant has none.
 	Edits []Edit
-	// Scenarios are the names of the scenarios that should detect the mutant, the most
-	// likely first.
+	// Scenarios are the names of the scenarios that should detect the mutant. The scenario
+	// that most likely detects it comes first.
 	Scenarios []string
 	// Texts are the texts of the scenarios, in the same order.
 	Texts []string
-	// Checks are the IDs of the checks of which at least one must fail.
+	// Checks are the IDs of the expected checks. At least one of them must fail.
 	Checks []string
-	// OpenReason is the reason why no check detects the mutant; empty if one does.
+	// OpenReason is the reason why no check detects the mutant. It is empty if a check
+	// does.
 	OpenReason string
-	// UnobservableReason is the reason why no check can detect the mutant. It then has
-	// neither edits nor scenarios.
+	// UnobservableReason is the reason why no check can detect the mutant. An unobservable
+	// mutant has neither edits nor scenarios.
 	UnobservableReason string
 }
 

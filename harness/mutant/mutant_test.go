@@ -51,8 +51,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// laboratory replaces the runs of trials. It has the result of an executable in a
-// scenario; an unknown pair passes.
+// laboratory replaces the runs of a trial. It has the result for an executable and a
+// scenario. If it has none, the run passes.
 type laboratory struct {
 	mu   sync.Mutex
 	says map[[2]string]reports.Run
@@ -86,7 +86,7 @@ func failing(at time.Duration, ids ...string) reports.Run {
 	return result
 }
 
-// try makes a trial, and returns what became of each mutant.
+// try makes a trial and returns the outcome of each mutant.
 func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
 	outcomes := map[string]Outcome{}
 	trial := Trial{
@@ -154,8 +154,8 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialOfRunsThatCannotBegin: a trial retries such a run once, and makes all other
-// runs.
+// TestTrialOfRunsThatCannotBegin checks that a trial retries a run once if it cannot begin,
+// and makes all other runs.
 func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 	l := &laboratory{absent: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
 	outcomes, err := l.try(t,
@@ -225,7 +225,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestBuild builds a mutant of this very tree, which does not change.
+// TestBuild builds a mutant of the source tree, and checks that the tree does not change.
 func TestBuild(t *testing.T) {
 	const file = "controllers/manager/manager.go"
 	tree := filepath.Join("..", "..")

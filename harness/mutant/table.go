@@ -9,8 +9,9 @@ import (
 // Count is the number of mutants in each state.
 type Count map[State]int
 
-// StateOf returns the state of a mutant by its last outcome. An outcome with another
-// fingerprint is stale. A mutant without expected checks counts as not detected.
+// StateOf returns the state of a mutant from its last outcome. If the outcome has another
+// fingerprint, the state is not run. A mutant without expected checks counts as not
+// detected.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":

@@ -19,17 +19,17 @@ import (
 // Outcome is the result of a trial of a mutant.
 type Outcome struct {
 	Mutant string `json:"mutant"` // its ID
-	// Of is the fingerprint of the mutant in the trial.
+	// Of is the fingerprint that the mutant had in the trial.
 	Of    string `json:"of"`
 	State State  `json:"state"`
-	// Scenario and Seed are those of the run that detected the mutant. Checks are the
-	// checks that failed in it, ordered by their first violation.
+	// Scenario and Seed identify the run that detected the mutant. Checks are the checks
+	// that failed in that run, ordered by their first violation.
 	Scenario string   `json:"scenario,omitempty"`
 	Seed     uint64   `json:"seed,omitempty"`
 	Checks   []string `json:"checks,omitempty"`
 	// After is the time of the first violation, from the beginning of the run.
 	After time.Duration `json:"after,omitempty"`
-	// Reason has the results of the scenarios if none detected the mutant.
+	// Reason has the results of the scenarios if none of them detected the mutant.
 	Reason string `json:"why,omitempty"`
 	// When is the time of the outcome.
 	When time.Time `json:"when,omitzero"`
@@ -40,12 +40,12 @@ type State string
 
 // The states.
 const (
-	// Detected: one of the mutant's checks failed, and the unmodified controllers pass it.
-	// For a mutant without expected checks, any check counts.
+	// Detected: one of the expected checks failed, and the unmodified controllers pass the
+	// scenario. For a mutant without expected checks, any failed check counts.
 	Detected State = "detected"
-	// NotDetected: none of the mutant's checks failed.
+	// NotDetected: none of the expected checks failed.
 	NotDetected State = "not detected"
-	// Void: the unmodified controllers pass none of its scenarios.
+	// Void: the unmodified controllers pass none of the mutant's scenarios.
 	Void State = "void"
 	// NotRun: there is no current outcome.
 	NotRun State = "not run"
@@ -78,7 +78,7 @@ type Trial struct {
 	Run func(ctx context.Context, label, executable, scenario string) (*reports.Run, error)
 	// Done receives each outcome, one at a time. It may block.
 	Done func(Outcome) error
-	// Now returns the time. With nil, outcomes have no time.
+	// Now returns the current time. If it is nil, outcomes have no time.
 	Now func() time.Time
 }
 
@@ -88,8 +88,8 @@ type baseRun struct {
 	scenario string
 }
 
-// Do runs the trial. Its error lists the runs that could not be made, and the scenarios
-// that the unmodified controllers did not pass. Do makes all other runs.
+// Do runs the trial. It makes all runs that it can make. Its error lists the other runs,
+// and the scenarios that the unmodified controllers did not pass.
 func (t *Trial) Do(ctx context.Context) error {
 	passes, err := t.unmodified(ctx)
 	failed := []error{err}
@@ -169,7 +169,7 @@ func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*r
 		result, err = t.Run(ctx, label, executable, scenario)
 	}
 	if result != nil && ctx.Err() == nil {
-		return result, nil // the verdict has the error
+		return result, nil // the verdict reports the error
 	}
 	return nil, errors.Join(err, ctx.Err())
 }

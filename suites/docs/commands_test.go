@@ -37,7 +37,7 @@ const runTimeout = 5 * time.Minute
 func (b *block) isCommands() bool { return b.language == "sh" || b.language == "console" }
 
 // commands returns the command lines of a block, by line number. A block of language
-// console shows output too: its commands begin with "$ ".
+// console also has output; its commands begin with "$ ".
 func (b *block) commands() map[int]string {
 	lines := map[int]string{}
 	joined, first := "", 0
@@ -67,8 +67,8 @@ func (b *block) commands() map[int]string {
 	return lines
 }
 
-// TestCommandsParse requires that every command of the documentation exists, with the
-// flags, the targets, the files and the scenarios that it names.
+// TestCommandsParse checks that every command in the documentation exists. Its flags,
+// targets, files and scenarios must exist too.
 func TestCommandsParse(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -99,8 +99,8 @@ func TestCommandsParse(t *testing.T) {
 	}
 }
 
-// splitCommands splits a line of shell into its commands, without what redirects their
-// output, and these into words. Quotes group words; the rest of a line after # is left out.
+// splitCommands splits a line of shell into commands, and each command into words. It omits
+// redirections and comments. Quotes group words.
 func splitCommands(line string) [][]string {
 	var all [][]string
 	var words []string
@@ -161,7 +161,8 @@ type parser struct {
 	seen     map[string]string // the help text of a command line of gauntlet
 }
 
-// external are programs that are not the project's, whose command lines are not parsed.
+// external are programs that do not belong to the project. Their command lines are not
+// parsed.
 var external = []string{
 	"apt-get", "cat", "cd", "cp", "docker", "echo", "export", "git", "gofmt", "grep", "head", "jq", "kind", "kubectl",
 	"ls", "mkdir", "sed", "sudo", "tail", "wc",
@@ -170,7 +171,7 @@ var external = []string{
 // assignment is a variable in front of a command, or an argument of make.
 var assignment = regexp.MustCompile(`^([A-Z_]+)=`)
 
-// problemOf returns why a command cannot be carried out, or "".
+// problemOf returns the reason why a command cannot run, or "".
 func (p *parser) problemOf(t *testing.T, words []string) string {
 	t.Helper()
 	for len(words) > 0 && assignment.MatchString(words[0]) {
@@ -201,8 +202,8 @@ func (p *parser) problemOf(t *testing.T, words []string) string {
 
 var usageLine = regexp.MustCompile(`(?m)^Usage:\n  gauntlet ?(.*)$`)
 
-// problemOfGauntlet asks gauntlet for help with the same flags: it refuses those that it
-// does not know.
+// problemOfGauntlet runs the help of gauntlet with the same flags, which fails if a flag
+// does not exist.
 func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	t.Helper()
 	key := strings.Join(arguments, "\x00")
@@ -244,7 +245,8 @@ func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	return problemOfArguments(strings.Join(path, " "), positional[len(path):])
 }
 
-// problemOfArguments checks the names of scenarios and mutants, and files.
+// problemOfArguments checks that the scenarios, mutants and files exist that arguments
+// name.
 func problemOfArguments(command string, arguments []string) string {
 	for _, argument := range arguments {
 		if isPlaceholder(argument) {
@@ -272,8 +274,9 @@ func problemOfArguments(command string, arguments []string) string {
 	return ""
 }
 
-// isPlaceholder reports whether an argument stands for the user's own, or for what an
-// earlier command has made: my-scenario.yaml, RUNDIR, out/RUN, /tmp/seen.json.
+// isPlaceholder reports whether an argument is a placeholder. It stands for a file of the user
+// or the output of an earlier command. Examples are my-scenario.yaml, RUNDIR, out/RUN and
+// /tmp/seen.json.
 func isPlaceholder(argument string) bool {
 	base := filepath.Base(argument)
 	return strings.HasPrefix(base, "my-") || strings.HasPrefix(argument, "out/") || strings.HasPrefix(argument, "bin/") ||
@@ -290,7 +293,8 @@ func problemOfFile(path string) string {
 	return ""
 }
 
-// problemOfMake has make plan the targets, and requires that the Makefile has the variables.
+// problemOfMake makes a dry run of the targets, and requires that the Makefile has the
+// variables.
 func (p *parser) problemOfMake(t *testing.T, arguments []string) string {
 	t.Helper()
 	var targets []string
@@ -316,7 +320,7 @@ func (p *parser) problemOfMake(t *testing.T, arguments []string) string {
 	return ""
 }
 
-// problemOfGo requires that the packages exist that a command names by their directories.
+// problemOfGo requires that the package directories exist that a command names.
 func problemOfGo(arguments []string) string {
 	for _, argument := range arguments {
 		if directory := strings.TrimSuffix(argument, "/..."); strings.HasPrefix(argument, "./") && directory != "." {
@@ -328,8 +332,8 @@ func problemOfGo(arguments []string) string {
 	return ""
 }
 
-// TestCommandsRun runs the blocks that are marked with run, those of one document in
-// their order in one directory. There, all but out/ is the project's.
+// TestCommandsRun runs the blocks that are marked with run. The blocks of one document run
+// in order, in one directory. That directory links to the project, except for out/.
 func TestCommandsRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs scenarios; expected no -short")
@@ -349,8 +353,8 @@ func TestCommandsRun(t *testing.T) {
 	}
 }
 
-// workingDirectory returns a directory of symbolic links to all that the top of the
-// project has, but for out/.
+// workingDirectory returns a directory with symbolic links to all files and directories of
+// the project except out/.
 func workingDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -372,11 +376,11 @@ func workingDirectory(t *testing.T) string {
 	return directory
 }
 
-// runBlock runs the commands of a block in their order. All but the last must end with
-// status 0, the last with the status that the block names.
+// runBlock runs the commands of a block in order. The last command must exit with the
+// status that the block names, and all others with status 0.
 func runBlock(t *testing.T, directory, path string, b *block, status string) {
 	t.Helper()
-	want, _ := strconv.Atoi(status) // "" is 0
+	want, _ := strconv.Atoi(status) // "" means 0
 	commands := b.commands()
 	var lines []int
 	for line := range commands {

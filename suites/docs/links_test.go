@@ -10,8 +10,8 @@ import (
 
 var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
 
-// TestLinks requires that every relative link and image names a file of the project, and
-// every fragment an anchor of that file.
+// TestLinks checks that every relative link and image names a file of the project. A
+// fragment must name an anchor of that file.
 func TestLinks(t *testing.T) {
 	documents := readDocuments(t)
 	byPath := map[string]*document{}
@@ -34,7 +34,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// problemOfLink returns why a link leads nowhere, or "".
+// problemOfLink returns the reason why a link is broken, or "".
 func problemOfLink(from *document, target string, byPath map[string]*document) string {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 		return ""

@@ -12,14 +12,14 @@ import (
 	"unicode"
 )
 
-// root is the top of the project.
+// root is the root directory of the project.
 var root = filepath.Join("..", "..")
 
 // document is one Markdown file.
 type document struct {
-	path   string // from root, with slashes
+	path   string // path from root, with slashes
 	blocks []block
-	// prose is the text with its code blanked out, line by line.
+	// prose has the lines of the text, with code replaced by spaces.
 	prose []string
 	// anchors are the fragments that links may name.
 	anchors map[string]bool
@@ -27,7 +27,7 @@ type document struct {
 
 // block is one fenced code block.
 type block struct {
-	line     int // of the opening fence, from 1
+	line     int // line of the opening fence, from 1
 	language string
 	info     string // the words after the language
 	lines    []string
@@ -41,8 +41,8 @@ var (
 	htmlID   = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 )
 
-// readDocuments returns every Markdown file of the project. What builds and runs leave
-// behind is no part of the project.
+// readDocuments returns every Markdown file of the project. It skips the output of builds
+// and runs.
 func readDocuments(t *testing.T) []*document {
 	t.Helper()
 	var all []*document
@@ -78,7 +78,7 @@ func readDocuments(t *testing.T) []*document {
 func parseDocument(path, text string) *document {
 	d := &document{path: path, anchors: map[string]bool{}}
 	var open *block
-	var indent, closing string // of the open block
+	var indent, closing string // indent and closing fence of the open block
 	for i, line := range strings.Split(text, "\n") {
 		match := fence.FindStringSubmatch(line)
 		switch {
@@ -113,7 +113,7 @@ func (d *document) addProse(line string) {
 	d.prose = append(d.prose, codeSpan.ReplaceAllString(line, "``"))
 }
 
-// slugOf returns the anchor that a Markdown renderer gives a heading.
+// slugOf returns the anchor that a Markdown renderer creates for a heading.
 func slugOf(title string) string {
 	title = linkText.ReplaceAllString(title, "$1")
 	var slug strings.Builder

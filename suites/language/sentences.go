@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// firstSentenceWordsMax bounds the first sentence of a doc comment.
+	// firstSentenceWordsMax is the maximum number of words of the first sentence of a doc
+	// comment.
 	firstSentenceWordsMax = 20
-	// sentenceWordsMax bounds every other sentence of a comment.
+	// sentenceWordsMax is the maximum number of words of every other sentence of a comment.
 	sentenceWordsMax = 30
 )
 
@@ -27,10 +28,11 @@ func docSentences(group *ast.CommentGroup) []string {
 }
 
 var (
-	// sentenceEnd is a period, colon or similar before white space and a capital letter, or
+	// sentenceEnd matches a period, exclamation mark or question mark before white space or
 	// at the end of the text.
 	sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*(\s+|$)`)
-	// abbreviation ends with a period that ends no sentence.
+	// abbreviation matches text that ends with an abbreviation, whose period ends no
+	// sentence.
 	abbreviation = regexp.MustCompile(`(?i)(\b(e\.g|i\.e|etc|vs|cf|no|approx)\.|…)$`)
 )
 

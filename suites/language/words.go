@@ -51,8 +51,8 @@ var replacedIdentifiers = map[string]string{
 	"world":    "object set",
 }
 
-// american maps the British spelling of frequent words to the American one, for
-// files that the misspell linter does not read.
+// american maps the British spelling of frequent words to the American one. It is for files
+// that the misspell linter does not read.
 var american = map[string]string{
 	"behaviour": "behavior", "cancelled": "canceled", "catalogue": "catalog", "colour": "color", "favour": "favor",
 	"honour": "honor", "initialise": "initialize", "judgement": "judgment", "labelled": "labeled", "licence": "license",

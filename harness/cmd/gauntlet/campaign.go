@@ -22,8 +22,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// campaignFlags are the flags of commands that make many runs and keep those that did
-// not pass.
+// campaignFlags are the flags of commands that make many runs. These commands keep the
+// directories of runs that did not pass.
 type campaignFlags struct {
 	runs     runFlags
 	subjects []string
@@ -35,8 +35,8 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 }
 
 // attemptsOf returns the runs of scenarios with a seed, on each subject in turn. Seed 0
-// keeps the seed of the scenario. It calls load once for each subject, because each
-// run writes its seed into its scenario.
+// means the seed of the scenario. It calls load once for each subject, because each run
+// writes its seed into its scenario.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
@@ -75,7 +75,8 @@ func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFla
 	}, seed)
 }
 
-// attempt returns an attempt that makes a run and prints its start and its verdict.
+// attempt returns an attempt that makes a run and prints when the run starts and its
+// verdict.
 func attempt(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
@@ -87,9 +88,9 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// retryUnknown returns an attempt that repeats a run, up to times times, while its
-// verdict is unknown. Whether a trigger fires, or a fault finds an object to act on, is
-// partly chance. It does not repeat a failed run.
+// retryUnknown returns an attempt that repeats a run while its verdict is unknown, at most
+// times times. Chance partly decides whether a trigger matches, or whether a fault finds an
+// object to act on. The attempt does not repeat a failed run.
 func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
 	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {
@@ -105,7 +106,7 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 	}
 }
 
-// seriesOf returns the series of some attempts.
+// seriesOf returns an iterator over attempts.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {
@@ -134,8 +135,8 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 	}
 }
 
-// runCampaign makes the runs, reports the failures in a directory whose name begins with
-// name, and returns the exit code of the verdicts.
+// runCampaign makes the runs and returns the exit code of the verdicts. It reports the
+// failures in a directory whose name begins with name.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}

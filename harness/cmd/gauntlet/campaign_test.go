@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestUntilKnown has runs come to one verdict after another; empty is a run that
-// could not begin.
+// TestUntilKnown repeats runs with the given verdicts. An empty verdict means that the run
+// could not start.
 func TestUntilKnown(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -37,13 +37,13 @@ func TestUntilKnown(t *testing.T) {
 				}
 				return &reports.Run{Verdict: verdict}, nil
 			}, test.times, func(string) {})
-			judged, _ := again(t.Context())
+			checked, _ := again(t.Context())
 			if runs != test.runs {
 				t.Fatalf("%d runs, want %d", runs, test.runs)
 			}
 			var verdict check.Verdict
-			if judged != nil {
-				verdict = judged.Verdict
+			if checked != nil {
+				verdict = checked.Verdict
 			}
 			if want := test.verdicts[runs-1]; verdict != want {
 				t.Errorf("it came to %q, want %q", verdict, want)

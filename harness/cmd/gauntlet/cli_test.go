@@ -35,8 +35,8 @@ func commandOutput(t *testing.T, args ...string) (out, errOut string, err error)
 	return stdout.String(), stderr.String(), err
 }
 
-// TestRenamedFlags uses each old flag name. It must act as the new name and print one
-// warning that names the new one.
+// TestRenamedFlags uses each old flag name. The old name must have the same effect as the
+// new name, and print one warning that names the new one.
 func TestRenamedFlags(t *testing.T) {
 	for old, current := range renamedFlags {
 		_, errOut, err := commandOutput(t, "nightly", "nothing", "--"+old+"=x", "--"+old+"=y")
@@ -47,7 +47,7 @@ func TestRenamedFlags(t *testing.T) {
 	}
 }
 
-// Every one of these is refused before anything is started.
+// TestBadUsage checks that wrong command lines are rejected before anything starts.
 func TestBadUsage(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("name: x\nworkload: []\nfalts: []\n"), 0o644); err != nil {
@@ -200,7 +200,7 @@ func TestExitCode(t *testing.T) {
 		{exitUnknown, nil, exitUnknown},
 		{exitPass, broken, exitUnknown},
 		{exitUnknown, broken, exitUnknown},
-		{exitFail, broken, exitFail}, // a failure stays one, whatever broke off beside it
+		{exitFail, broken, exitFail}, // a failed check remains a failure, even if another run was aborted
 		{exitPass, errors.New("unknown flag"), exitUsage},
 	} {
 		if got := exitCode(test.verdicts, test.err); got != test.want {

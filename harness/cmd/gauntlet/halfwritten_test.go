@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Files of a run directory, as far as a run wrote them that was killed.
+// These are the files of a run directory that a killed run has written so far.
 const (
 	wroteScenario    = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	wroteEnvironment = `{"scenario": "x", "seed": 7, "subject": "ours", "provider": "embedded", "command": ["gauntlet", "run"]}`
@@ -15,14 +15,13 @@ const (
 	wroteFault       = `{"seq":2,"at":2,"fault":{"index":0,"name":"restart","event":"fired"}}` + "\n"
 )
 
-// TestHalfWritten: a run directory that was not written to its end gets one clear
-// error from each command, and a history that was cut is read up to its last whole
-// line.
+// TestHalfWritten checks that each command reports one clear error for an incomplete run
+// directory. A truncated history is read up to its last complete line.
 func TestHalfWritten(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
-		want  map[string]string // of each command what it prints or its error says
+		want  map[string]string // expected in the output or error of each command
 	}{
 		{"nothing", nil, map[string]string{
 			"check": "no run directory: reading the scenario: ", "shrink": "no run directory: reading the scenario: ",
@@ -48,7 +47,7 @@ func TestHalfWritten(t *testing.T) {
 		{"a night in which all passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
 			"report": "1 run: 1 pass", "coverage": ": found no history; expected run directories",
 		}},
-		// The first of these judges the run, and the others find its verdicts.
+		// The first command checks the run. The other commands find its verdicts.
 		{"history cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
 		}, map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/deploy"
 )
 
-// `make image` makes what the manifest names.
+// TestImage checks that `make image` builds the image that the manifest names.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "image.tar")
@@ -47,8 +47,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// An archive that cannot be written does not replace the one before it, and
-// leaves nothing else.
+// TestImageThatFails checks that a failed write leaves the previous archive unchanged. It
+// must leave no other file.
 func TestImageThatFails(t *testing.T) {
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "image.tar")

@@ -12,11 +12,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// The live tests run commands on control planes, against controllers that are broken
-// on purpose.
+// The live tests run commands on control planes. The controllers in these tests contain a
+// deliberate bug.
 
-// mortal returns, as --subject takes it, controllers that do not survive a restart:
-// ours, but once started they do not start again.
+// mortal returns a value of --subject: our controllers with a bug. Once started, they do
+// not start again.
 func mortal(t *testing.T) string {
 	t.Helper()
 	ours, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "workload-controller-manager"))
@@ -41,7 +41,7 @@ exec %s "$@"
 	return "exec:" + path
 }
 
-// file writes a scenario.
+// file writes a scenario to a file and returns its path.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
@@ -51,8 +51,8 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// failedIn demands that one run is left in a directory of runs, and that a check
-// failed in it, and returns where it is.
+// failedIn returns the only run directory in a directory. It requires that the check with
+// the given ID failed in that run.
 func failedIn(t *testing.T, out, id string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(out, "*", "scenario.yaml"))
@@ -73,8 +73,8 @@ func failedIn(t *testing.T, out, id string) string {
 	return ""
 }
 
-// TestSweepCrashLive: a workload that all is well with is broken by a crash at a
-// write, and not by a lost answer; the run that failed is kept, and no other.
+// TestSweepCrashLive checks that a crash at a write makes a passing workload fail, and that
+// a lost response does not. Only the failed run is kept.
 func TestSweepCrashLive(t *testing.T) {
 	out := t.TempDir()
 	small := file(t, `name: small
@@ -94,8 +94,8 @@ settle: {within: 30s}
 	failedIn(t, out, "process-alive")
 }
 
-// TestShrinkLive: of a failure with much around it what it needs is left, and that
-// fails the same check in a run of its own.
+// TestShrinkLive checks that shrinking removes the parts that a failure does not need. The
+// result must fail the same check in a new run.
 func TestShrinkLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")

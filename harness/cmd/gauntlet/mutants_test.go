@@ -13,7 +13,7 @@ func TestReadOutcomes(t *testing.T) {
 	of := func(id, of string, second int64, state mutant.State) mutant.Outcome {
 		return mutant.Outcome{Mutant: id, Of: of, When: time.Unix(second, 0), State: state}
 	}
-	is := all[0].Fingerprint() // of all: they differ in nothing else
+	is := all[0].Fingerprint() // of all mutants; they differ only in the fingerprint
 	dir := t.TempDir()
 	write := func(name string, found ...mutant.Outcome) string {
 		outcomes := map[string]mutant.Outcome{}

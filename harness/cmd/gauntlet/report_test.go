@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestReport merges a run and a night that has it too, and annotates.
+// TestReport checks that a run is reported once if both its directory and its campaign's
+// are given. It also checks the annotations.
 func TestReport(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	top := t.TempDir()
@@ -31,7 +32,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, said, "2 runs: 1 unknown, 1 pass")
-	want(t, said, "::warning title=burst on ours::100%25 broken (in 1 run)%0Aagain: ")
+	want(t, said, "::warning title=burst on ours::100%25 broken (in 1 run)%0Areproduce: ")
 	want(t, said, "report: "+filepath.Join(out, "report.html"))
 	if merged, err := reports.ReadDirectory(out); err != nil || len(merged) != 2 {
 		t.Errorf("%d runs in the merged report, %v; want 2", len(merged), err)

@@ -39,8 +39,8 @@ type runFlags struct {
 
 	// terminal prints the progress of all runs of a command; nil creates one.
 	terminal *terminal
-	// label follows the scenario name in progress lines, where several runs share a
-	// scenario.
+	// label follows the scenario name in progress lines. It is set if several runs have the
+	// same scenario.
 	label string
 }
 
@@ -300,14 +300,14 @@ func (f *runFlags) parallelRuns() (int, error) {
 // parallelMax bounds --parallel: each run needs ports of its own.
 const parallelMax = 64
 
-// errCannotStart stops a series of runs. A run that cannot start has a cause that
-// affects the other runs too.
+// errCannotStart stops a series of runs. The reason why a run cannot start usually affects
+// the other runs too.
 var errCannotStart = errors.New("a run could not start")
 
-// runAll makes the runs, up to parallel at the same time, and prints the verdicts. It
-// repeats a run with an unknown verdict until it has made it times times. If there are
-// several runs, it skips one that needs more room than the cluster has. An interrupt
-// ends the series; the failure of a single run does not.
+// runAll makes the runs, up to parallel at the same time, and prints the verdicts. If a
+// verdict is unknown, it makes the run again, at most times times in total. If there are
+// several runs, it skips a run that needs more room than the cluster has. An interrupt ends
+// the series; the failure of a single run does not.
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
 	left := len(all) // runs that have not ended
@@ -320,7 +320,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		results[place] = run
 		name := all[place].Scenario.Name
 		switch {
-		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // the others may need less
+		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // other scenarios may need fewer pods or nodes
 			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", name, err)
 			return nil
 		case err != nil:

@@ -215,8 +215,8 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns the hidden command that "gauntlet up" runs in the background
-// to host an embedded control plane; see package standing.
+// newStandingHost returns a hidden command that hosts an embedded control plane. "gauntlet
+// up" runs it in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{
 		Use:    standing.HostCommand + " DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",

@@ -86,8 +86,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan makes a run without faults to learn the writes of a subject, and returns an
-// attempt for each write and fault.
+// plan returns an attempt for each write and disturbance. It makes a run without faults to
+// record the writes of the subject.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}

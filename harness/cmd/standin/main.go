@@ -1,5 +1,5 @@
-// Command standin is the program that workload pods run on real kubelets.
-// See package harness/standin.
+// Command standin is the program in the containers of workload pods on real kubelets. See
+// package harness/standin.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package library has the mutants of gauntlet, and scenarios that only serve to detect
-// them. The edits apply to source files that change. Therefore a test applies all of
-// them to the tree.
+// Package library has the mutants of gauntlet, and scenarios whose only purpose is to
+// detect them. A test applies all edits to the tree, because the edited source files may
+// change.
 package library
 
 import (
@@ -27,9 +27,9 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 	return mutants
 })
 
-// text returns the YAML of a scenario without its description, so that the fingerprint
-// of a mutant does not depend on prose. It returns "" for an unknown scenario, which a
-// test reports.
+// text returns the YAML of a scenario without its description. The fingerprint of a mutant
+// must not depend on the description. It returns "" for an unknown scenario, which a test
+// reports.
 func text(name string) string {
 	s, err := Scenario(name)
 	if err != nil {
@@ -55,8 +55,8 @@ func IDs() []string {
 //go:embed scenarios/*.yaml
 var own embed.FS
 
-// Scenario returns the scenario of a name, of the scenario library or of this package.
-// The caller may change it.
+// Scenario returns the scenario with a name, from the scenario library or from this
+// package. The caller may change it.
 func Scenario(name string) (*scenario.Scenario, error) {
 	if s, ok := scenarios.Find(name); ok {
 		return s, nil

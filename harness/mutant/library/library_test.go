@@ -115,7 +115,7 @@ func TestScenariosAreUsed(t *testing.T) {
 	}
 }
 
-// TestTableIsOfAll: TABLE.md has the current mutants and outcomes.
+// TestTableIsOfAll checks that TABLE.md has the current mutants and outcomes.
 func TestTableIsOfAll(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "outcomes.json"))
 	if err != nil {
@@ -134,8 +134,8 @@ func TestTableIsOfAll(t *testing.T) {
 	}
 }
 
-// TestEditsOfOurs: every edit fits the tree, and its result is gofmt-clean and
-// compiles.
+// TestEditsOfOurs checks that every edit fits the tree. The result must be gofmt-clean and
+// compile.
 func TestEditsOfOurs(t *testing.T) {
 	compiler := newCompiler(t)
 	for _, m := range All() {
@@ -164,8 +164,8 @@ func TestEditsOfOurs(t *testing.T) {
 	}
 }
 
-// TestEditsOfUpstream: every edit fits the module that harness/upstream pins, if the
-// module cache has it.
+// TestEditsOfUpstream checks that every edit fits the module that harness/upstream pins. It
+// skips the check if the module is not in the module cache.
 func TestEditsOfUpstream(t *testing.T) {
 	source, err := mutant.UpstreamSource(t.Context(), tree)
 	if err != nil {
