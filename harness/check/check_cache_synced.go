@@ -80,8 +80,8 @@ func (c *call) requiredResources() []string {
 	return []string{o.Resource, objects.PodResource}
 }
 
-// neverSynced reports whether the process has listed or watched all objects of a resource,
-// but its cache of this resource has not synced.
+// neverSynced reports whether the cache of a resource has not synced. It returns false
+// if the process has not listed or watched all objects of the resource.
 func (v *view) neverSynced(resource string) bool {
 	return v.requestedAll[resource] && v.reachedVersion[resource] == 0
 }

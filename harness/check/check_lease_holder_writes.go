@@ -37,8 +37,9 @@ type leaseHolderWritesChecker struct {
 	resumingUntil time.Duration              // end of the grace period after a stall
 }
 
-// resumeMax is the maximum time after a stall in which a process may not yet have noticed
-// that its lease has expired. The grace period is also no longer than the stall.
+// resumeMax is the maximum grace period after a stall. The process may notice only
+// within this time that its lease has expired. The grace period is also no longer than
+// the stall.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {

@@ -185,7 +185,7 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	current := ownerScaleDowns.current
 	ownerScaleDowns.current = nil
 	if current == nil || len(current.sent) < current.excess {
-		return // more deletes may follow, or may not have reached the proxy yet
+		return // more deletes may follow, or may not have reached the proxy yet yet
 	}
 	victim, left, reason := current.findMistake(state.owner())
 	if current.hasAlternatives() {
@@ -381,8 +381,8 @@ func compareClass(p, other *objects.Pod) int {
 	)
 }
 
-// classBefore returns the reason why the class of pod p is deleted before the class of the
-// other pod, or "".
+// classBefore returns the reason why the class of pod p comes before the class of the
+// other pod. It returns "" if it does not come before.
 func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
@@ -402,8 +402,8 @@ func classBefore(p, other *objects.Pod, order int) string {
 // differ a little.
 const ageRatio = 2.5
 
-// younger returns the reason why time a is in a younger age class than time b, or "" if
-// this is not certain.
+// younger returns the reason why time a is in a younger age class than time b. It
+// returns "" if this is not certain.
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""

@@ -55,7 +55,7 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 }
 
 // explains reports whether the key of an owner still waits for its next retry in some
-// process, according to the back-off of upstream.
+// process. It calculates the retries from the back-off of upstream.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {

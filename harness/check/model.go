@@ -34,7 +34,7 @@ import (
 //     justify it.
 //   - serviceState: the same for one Service and its Endpoints.
 //   - leaseHolder: whether a process holds the leader-election lease, and until when.
-//   - pausedTime: by how much the clock of a paused process is late.
+//   - pausedTime: how long a process was paused, so how far its clock is behind.
 //
 // At each record, a checker may ask what the record means: Model.sent, answered,
 // changedOwners, events, endedIdle and died. For a call it may ask which versions of an

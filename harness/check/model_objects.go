@@ -92,7 +92,8 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is an object that an objectSet may contain.
+// objectWithRef is a decoded object that has a reference. All objects in an objectSet have
+// one.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// replicaSetsOf returns the ReplicaSets that a Deployment controls and selects, sorted by
-// name.
+// replicaSetsOf returns the ReplicaSets of a Deployment, sorted by name. The Deployment
+// must control and select them, and they must not be terminating.
 func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	var sets []*objects.Owner
 	for _, set := range state.replicaSets[d.UID] {
@@ -43,8 +43,8 @@ func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owne
 	return orphans
 }
 
-// firstPod returns the first pod by name that belongs to one of the ReplicaSets, meets a
-// condition, and has not ended. It returns nil if there is no such pod.
+// firstPod returns the first pod of the ReplicaSets, by name. The pod must meet a
+// condition and must not have ended. firstPod returns nil if there is no such pod.
 func (state *objectSet) firstPod(sets []*objects.Owner, matches func(*objects.Pod) bool) (first *objects.Pod) {
 	for _, set := range sets {
 		for _, p := range state.controlled[set.UID] {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// burstLimit is the maximum number of unobserved creates, or deletes, for one owner
-	// (contract ReplicaSet 8, 9).
+	// burstLimit is the maximum number of outstanding creates, or of outstanding deletes, for
+	// one owner (contract ReplicaSet 8, 9).
 	burstLimit = 500
 	// expectationsTimeout is the time after which a controller may stop waiting for its own
-	// creates and deletes (contract ReplicaSet 2). The controller counts from its
-	// decision, which may be some seconds before the first call. So the value is below 5
-	// minutes.
+	// creates and deletes (contract ReplicaSet 2). The controller measures the time from its
+	// decision, which may be some seconds before the first call. The value is therefore below
+	// 5 minutes.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
 	// unlimited is the deleteBound of an owner whose pods must not be deleted.
 	unlimited = math.MaxInt32
@@ -67,7 +67,7 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept counts the same calls, except for the given one.
+// outstandingExcept counts the outstanding calls, except for the given one.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
@@ -92,7 +92,7 @@ func (state *ownerState) owner() *objects.Owner { return state.process.view.owne
 // everCached reports whether the owner was ever in the process's cache.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
-// name returns the owner as evidence names it.
+// name returns the name of the owner for evidence.
 func (state *ownerState) name() string {
 	if o := state.owner(); o != nil {
 		return o.String()
@@ -100,7 +100,7 @@ func (state *ownerState) name() string {
 	return "owner " + string(state.uid)
 }
 
-// ref returns the object that evidence refers to.
+// ref returns the reference of the owner for evidence.
 func (state *ownerState) ref() *history.Ref {
 	if o := state.owner(); o != nil {
 		return &o.Ref
@@ -125,20 +125,20 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns how many unobserved creates the process may have stopped
-// waiting for. It may have taken other pods for its own.
+// noLongerAwaited returns the number of unobserved creates for which the process may no
+// longer wait. The process may have taken other pods for its own.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns how many cached pods the process may have left out of its
-// decision. It may have satisfied its expectations with other pods, before these pods
-// were delivered.
+// possiblyUncounted returns the number of cached pods that the process may not have counted
+// in its decision. Other pods may have satisfied its expectations before these pods were
+// delivered.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
 
-// update recomputes the state from the process's caches, after a change of the owner or
+// update recomputes the state from the caches of the process after a change of the owner or
 // of its pods.
 func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
@@ -176,11 +176,11 @@ func (state *ownerState) trackSelector(o *objects.Owner) {
 	}
 }
 
-// templatesMax bounds how many templates of an owner are kept. It is more than a cache
-// can be late by.
+// templatesMax is the maximum number of templates that the model stores for an owner. A
+// cache is never so late that it needs more.
 const templatesMax = 16
 
-// trackTemplate records the owner's template if it has changed.
+// trackTemplate stores the owner's template if it has changed.
 func (state *ownerState) trackTemplate(t *objects.Template) {
 	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
@@ -200,7 +200,7 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 			delete(state.creates.unobserved, uid)
 			if state.excessObserved == 0 {
 				own++
-			} else { // the process may have decided without this pod, so that one more addition is in excess
+			} else { // the process may have decided without this pod, so one more added pod is in excess
 				state.excessObservedAt = at
 			}
 			continue
@@ -217,8 +217,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 	return own
 }
 
-// observeDeletion records that a pod that the process deletes is no longer active in the
-// cache.
+// observeDeletion records that the cache no longer contains an active pod that the process
+// deletes.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {
@@ -235,9 +235,9 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	}
 }
 
-// forgetExcessObserved resets excessObserved once no expectation can have used it. A
-// controller sets expectations when a batch begins, maybe long before the first call.
-// They last while client-go waits to retry a call of the batch.
+// forgetExcessObserved resets excessObserved when it can no longer affect expectations. A
+// controller sets expectations when a batch begins, maybe long before the first call. The
+// expectations last while client-go waits to retry a call of the batch.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
@@ -305,9 +305,9 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 	}
 }
 
-// dropObservedCreates removes unobserved creates that are not newer than the cache. Such
-// a pod was created and deleted while the process was not watching. dropObservedCreates
-// reports whether it has removed any.
+// dropObservedCreates removes unobserved creates if the cache is at least as new as the
+// created pod. Such a pod was created and deleted while the process had no watch. The
+// function reports whether it has removed any.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -316,7 +316,7 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns the expired creates whose pods are newer than the cache of pods.
+// expiredCreates returns each expired create if its pod is newer than the cache of pods.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
 		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]
@@ -324,8 +324,8 @@ func (state *ownerState) expiredCreates() map[types.UID]*call {
 	return state.creates.expired
 }
 
-// becameIdle records that the process was idle until now. Bounds and counts from before
-// the recent window are dropped.
+// becameIdle records that the process was idle until now. It drops bounds and counts from
+// before the recent window.
 func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)
@@ -334,14 +334,15 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }
 
-// perOwnerState is the state that a checker keeps for each ownerState. It removes the
-// entries of closed ones when the number of entries has doubled.
+// perOwnerState is the state that a checker has for each ownerState. When the number of
+// entries has doubled, it removes the entries of closed ownerStates.
 type perOwnerState[T any] struct {
 	states  map[*ownerState]*T
 	sweepAt int
 }
 
-// of returns the state that the checker keeps for an ownerState, initially a zero value.
+// of returns the state that the checker has for an ownerState. The initial state is the
+// zero value.
 func (p *perOwnerState[T]) of(state *ownerState) *T {
 	if s := p.states[state]; s != nil {
 		return s

@@ -10,15 +10,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podVersions contains the versions of each pod in the recent window, the latest last. A
-// version without a pod means that the cache did not contain the pod.
+// podVersions contains the versions of each pod in the recent window, the latest last. If a
+// version has no pod, the cache did not contain the pod at that time.
 type podVersions struct {
 	byPod   map[types.UID][]cachedVersion[podVersion]
 	removed []cachedVersion[types.UID] // pods that were removed from the cache, oldest first
 }
 
-// podVersion is one version of a pod, with its addresses, as the Endpoints controller
-// reads it.
+// podVersion is one version of a pod, with its addresses. It has only the fields that the
+// Endpoints controller reads.
 type podVersion struct {
 	*objects.Pod
 	*objects.PodAddress

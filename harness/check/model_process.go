@@ -17,8 +17,7 @@ type liveRead struct {
 	version     history.Version
 }
 
-// clientRetryMax is the maximum time that client-go is assumed to wait before it retries
-// a failed call.
+// clientRetryMax is the assumed maximum time before client-go retries a failed call.
 const clientRetryMax = time.Minute
 
 func newProcess(name string, d *objects.Decoder, settings Settings) *process {
@@ -40,7 +39,8 @@ func newProcess(name string, d *objects.Decoder, settings Settings) *process {
 	}
 }
 
-// ownerState returns the state of an owner, and adds it if it does not exist.
+// ownerState returns the state of the process for an owner, and creates it if it does not
+// exist.
 func (p *process) ownerState(owner types.UID) *ownerState {
 	state := p.ownerStates[owner]
 	if state == nil {
@@ -100,8 +100,8 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity moves the last activity of the process later by a duration that must not
-// count as idle time.
+// extendActivity adds a duration to the time of the last activity of the process. This
+// duration does not count as idle time.
 func (p *process) extendActivity(duration, at time.Duration) {
 	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
 	postpone(&p.lastActivity)

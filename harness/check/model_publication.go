@@ -9,16 +9,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence is whether the cache has an object of some name, and of what kind. It also
-// contains when each former state ended.
+// presence records whether the cache contains an object with a certain name, and of which
+// kind. It also records when each former state ended.
 type presence struct {
 	now   presenceKind
 	since time.Duration
 	until [presenceKinds]time.Duration
 }
 
-// presenceKind is the state of an object with some name in the cache, as far as it
-// matters to Endpoints.
+// presenceKind is the state of an object name in the cache. It distinguishes only
+// states that matter for writes of Endpoints.
 type presenceKind int
 
 const (
@@ -39,7 +39,7 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object has had one of the given states at or after a time.
+// was reports whether the object was in one of the given states at or after a time.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -76,12 +76,14 @@ func (state *serviceState) update(v *view, at time.Duration) {
 	}
 }
 
-// earliestDecision returns the earliest time from which a write of the Endpoints may
-// date. from is the resourceVersion that the write is based on.
+// earliestDecision returns the earliest time at which the process may have decided on a
+// write of the Endpoints. The parameter from is the resourceVersion on which the write is
+// based.
 //
 // Only one worker at a time processes a Service, so the decision follows the response to
-// the previous write. It also follows the delivery of version from, unless the process may
-// have read that version from the API server. lag is subtracted from both times.
+// the previous write. It also follows the delivery of the version on which the write is
+// based, unless the process may have read that version from the API server. lag is
+// subtracted from both times.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {
@@ -98,7 +100,7 @@ func (state *serviceState) recordWrite(p *process, at time.Duration) {
 }
 
 // recordAnswer records the response to a write. If client-go retries the write by itself,
-// the retry is no new decision.
+// the process makes no new decision.
 func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	state.callAnswered(at)
 	if !isRetriedByClient(r) {
@@ -106,7 +108,7 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether the Endpoints with this name may belong to someone other
+// mayBeForeign reports whether the Endpoints with this name may belong to another client
 // than the controller.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
@@ -119,7 +121,8 @@ func (state *serviceState) canForget(at time.Duration) bool {
 	return state.callsInFlight == 0 && at-state.lastActivity > decisionWindowMax && gone(&state.service) && gone(&state.endpoints)
 }
 
-// serviceState returns the state of a Service name, and adds it if it does not exist.
+// serviceState returns the state of the process for a Service name, and creates it if it
+// does not exist.
 func (p *process) serviceState(service objectName) *serviceState {
 	state := p.serviceStates[service]
 	if state == nil {

@@ -9,14 +9,14 @@ import (
 // it. A value that was current within lag counts as a value that the controller may have
 // used.
 //
-// It is generous. A healthy controller takes milliseconds, and a controller without CPU
-// time and with thousands of unread events takes less than this.
+// The value is generous. A healthy controller takes milliseconds. A controller with little
+// CPU time and thousands of unread events still takes less than lag.
 const lag = time.Second
 
-// valueRange is the lowest and the highest of some values.
+// valueRange is the range between the lowest and the highest of some values.
 type valueRange struct {
 	low, high int
-	valid     bool // whether there was a value at all
+	valid     bool // false if there were no values
 }
 
 func (r *valueRange) include(v int) { r.union(valueRange{low: v, high: v, valid: true}) }
@@ -31,9 +31,9 @@ func (r *valueRange) union(other valueRange) {
 	}
 }
 
-// recentWindow tracks the bounds of a value over a time between lag and twice lag. It has
-// two buckets of one lag each, so its size and cost do not depend on the number of
-// changes.
+// recentWindow tracks the lowest and the highest value within a recent time, which is
+// between lag and twice lag. It has two buckets of length lag, so its size and cost do not
+// depend on the number of changes.
 type recentWindow struct {
 	since    time.Duration // when the current bucket began
 	current  valueRange
@@ -73,8 +73,9 @@ func (window *recentWindow) advance(at time.Duration) {
 	window.current = window.value
 }
 
-// rangeSinceIdle tracks the bounds of a value since the process was last idle, and for
-// lag before. Every value on which the process may still act is within these bounds.
+// rangeSinceIdle tracks the lowest and the highest value since the process was last idle,
+// and for lag before. Every value on which the process may still act is within these
+// bounds.
 type rangeSinceIdle struct {
 	recent    recentWindow
 	sinceIdle valueRange
@@ -103,7 +104,8 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.sinceIdle += n
 }
 
-// total is never negative, although an event may be revoked after it has left the window.
+// total returns the number of events. It is never negative, although a caller may subtract
+// an event that is no longer in the window.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 func (c *countSinceIdle) becameIdle(at time.Duration) {
@@ -129,8 +131,8 @@ type cachedVersion[T any] struct {
 	value T
 }
 
-// keepSince removes the versions that were replaced by the given time. The version at
-// that time remains.
+// keepSince removes the versions that a newer version had replaced at the given time. The
+// version at that time remains.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {
@@ -139,19 +141,21 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 	return all[old:]
 }
 
-// decisionWindow is the recent window of one object: the time from which decisions about
-// it may date. It begins when the process was last idle about the object, less batchTime.
+// decisionWindow is the recent window of one object: the time from which decisions for the
+// object may date. It begins when the process last had nothing to do for the object, less
+// batchTime.
 type decisionWindow struct {
 	callsInFlight int
 	lastActivity  time.Duration
 	from          time.Duration
 }
 
-// decisionWindowMax bounds the window. A request that takes longer has timed out.
+// decisionWindowMax is the maximum length of the window. A request that takes longer has
+// timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent moves the start of the window forward if the process was idle about the
-// object.
+// callSent moves the start of the window forward if the process was idle for the object
+// until this call.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime

@@ -12,25 +12,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// writeOrigin is the version that a write was based on, and when its response arrived.
+// writeOrigin is the version on which a write was based, and the time when the response to
+// the write arrived.
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration
 }
 
-// replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. cached contains
-// the versions in the cache. In withOwnWrites, newer versions from responses to the
-// process's own writes replace them. The controller may act on either.
+// replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. The field
+// cached contains the versions in the cache. In withOwnWrites, newer versions replace them
+// if the process received these in responses to its own writes. The controller may act on
+// either field.
 type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
 func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// ownershipClear reports whether no ReplicaSet had unclear ownership since the given time,
-// and for lag before it. An orphan that matches counts only after its adoption, whose
-// event may be late. A terminating ReplicaSet does not count here, but the controller may
-// still count it.
+// ownershipClear reports whether it is certain which ReplicaSets belong to the
+// Deployment. This covers the time since the given time and lag before it. A matching
+// orphan belongs to the Deployment only after its adoption, and the event of the
+// adoption may be late. A terminating ReplicaSet no longer belongs to the Deployment
+// here, but the controller may still count it.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -75,8 +78,8 @@ func (s replicaSetsState) equal(other replicaSetsState) bool {
 	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
 }
 
-// withOwnWrites returns the ReplicaSets with the newer versions from the process's own
-// writes.
+// withOwnWrites returns the cached ReplicaSets, but with newer versions from the process's
+// own writes.
 func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owner) []*objects.Owner {
 	byName := map[string]*objects.Owner{}
 	for _, set := range sets {
@@ -103,29 +106,28 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write is based on a version of the Deployment. Only one worker
-// at a time processes a Deployment. So every later request is based on that version or a
-// newer one.
+// hasSeen records that a write is based on a version of the Deployment. Only one worker at
+// a time processes a Deployment. Every later request is therefore based on this version or
+// a newer one.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
 	}
 }
 
-// recordStatusWrite records a successful status write. One sync writes the status once,
-// or twice if the Deployment was paused or resumed. So every later request comes from a
-// sync that began after the previous status write.
+// recordStatusWrite records a successful status write. One sync writes the status once, or
+// twice if the Deployment was paused or resumed. Every later request therefore comes from a
+// sync that began after the status write before this one.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
-// conflictsMax is how many conflicts in a row do not count as a delay. The work queue
-// retries after milliseconds at first.
+// conflictsMax is the number of consecutive conflicts that do not count as a delay. The
+// first retries of the work queue follow after milliseconds.
 const conflictsMax = 4
 
-// recordOutcome records the response to a call for the Deployment, and when the call was
-// sent.
+// recordOutcome records whether a call for the Deployment failed or took longer than lag.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at
@@ -157,7 +159,8 @@ func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	r.update(at)
 }
 
-// rollout returns the state of a Deployment, and adds it if it does not exist.
+// rollout returns the state of the process for a Deployment, and creates it if it does not
+// exist.
 func (p *process) rollout(deployment types.UID) *rolloutState {
 	r := p.rollouts[deployment]
 	if r == nil {

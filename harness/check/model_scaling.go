@@ -15,18 +15,19 @@ type scaling struct {
 	name    string
 	creates bool
 	to      int
-	// template is the ReplicaSet's; nil if the ReplicaSet is not in the cache.
+	// template is the pod template of the ReplicaSet. It is nil if the ReplicaSet is not in
+	// the cache.
 	template *objects.Template
 	// deployments and replicaSetStates are the cached versions that may justify the call.
 	deployments      []*objects.Deployment
 	replicaSetStates [][]*objects.Owner
-	// stale: no state contains the version that the call is based on. The API server
-	// returns a conflict, unless the request has no resourceVersion.
+	// stale is true if no state contains the version on which the call is based. The API
+	// server then returns a conflict, unless the request has no resourceVersion.
 	stale bool
 }
 
-// newScaling returns the scaling of a create, or of a write that is based on version
-// from.
+// newScaling describes a call that sets spec.replicas of a ReplicaSet. The call is a create
+// if from is 0, and otherwise a write that is based on version from.
 func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
@@ -76,8 +77,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether a version of a ReplicaSet is the given one. It also does so
-// if the process wrote the given version by one or more writes based on set.
+// derivesFrom reports whether set is the given version of a ReplicaSet. It also returns
+// true if the process produced the given version by one or more writes that began with set.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -92,18 +93,19 @@ func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool 
 	return false
 }
 
-// hasCachedState reports whether the cache contained a Deployment and its ReplicaSets, so
-// that the call can be checked.
+// hasCachedState reports whether the cache contained the Deployment and its ReplicaSets.
+// Otherwise the call cannot be checked.
 func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
-// scalesUp reports whether the call adds replicas, whichever state it is based on.
+// scalesUp reports whether the call adds replicas in every state on which it may be based.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
-// replicasBefore returns the ReplicaSet's spec.replicas in a state, 0 if it is not there.
+// replicasBefore returns the spec.replicas of the ReplicaSet in a state, or 0 if the state
+// does not contain it.
 func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	if set := findByName(sets, s.name); set != nil {
 		return set.Replicas
@@ -111,15 +113,17 @@ func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	return 0
 }
 
-// mayBePending reports whether a scaling event may have been pending.
+// mayBePending reports whether a scaling event may have been pending in some cached state.
+// A scaling event is pending if the Deployment is paused or its ReplicaSets must still be
+// scaled to spec.replicas.
 func (s *scaling) mayBePending() bool {
 	return !every(s.deployments, func(d *objects.Deployment) bool {
 		return !d.Paused && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return !scalingPending(d, sets) })
 	})
 }
 
-// evidence returns the evidence of a violation by this call. action says what the process
-// did.
+// evidence returns the evidence of a violation by this call. action describes the call of
+// the process.
 func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var cached []string
@@ -135,8 +139,8 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	}
 }
 
-// checkableScaling returns the scaling that the current record sends. It returns nil if
-// there is none, or no cached state to check it against.
+// checkableScaling returns the scaling that the current record sends. It returns nil if the
+// record sends none, or if there is no cached state with which to compare it.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil

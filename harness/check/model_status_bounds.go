@@ -10,8 +10,8 @@ import (
 
 // statusBounds are the bounds of the values that a process may report in the status of an
 // owner. They cover the time since the process received the version that the status write
-// is based on, and lag before. A sync that writes from a version cannot have begun
-// before, however long its requests take.
+// is based on, and lag before. A sync cannot use a version that the process had not
+// received when the sync began, however long its requests take.
 type statusBounds struct {
 	version             history.Version // the highest resourceVersion of the owner that was delivered
 	since               time.Duration   // when that version was first delivered
@@ -28,21 +28,22 @@ type statusBounds struct {
 	becameUnready   countSinceIdle
 	failures        countSinceIdle
 	deletesNotFound countSinceIdle
-	// unreportedFailure: a call for the owner's pods has failed since the last status
-	// write, and the status does not have the condition ReplicaFailure yet.
+	// unreportedFailure is true if a call for the owner's pods has failed since the last
+	// status write, and the status does not have the condition ReplicaFailure yet.
 	unreportedFailure bool
 }
 
-// update records the current state of the owner, nil if it is gone, and of its pods.
+// update records the current state of the owner and of its pods. The owner is nil if it no
+// longer exists.
 func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
 		bounds.startAtVersion(at)
 	}
-	if replaced { // while a cache applies a list, it may contain some of the old and some of the new pods
+	if replaced { // a cache that applies a list may contain some of the old and some of the new pods
 		bounds.record(podCounts{}, at)
 		bounds.record(before.plus(now), at)
-		bounds.becameUnready.add(at, min(before.ready, now.ready)) // the ready pods may be others than before
+		bounds.becameUnready.add(at, min(before.ready, now.ready)) // the ready pods may be other pods than before
 	}
 	bounds.record(now, at)
 	bounds.becameUnready.add(at, max(0, before.ready-now.ready))
@@ -66,8 +67,8 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.orphans.record(at, counts.orphans)
 }
 
-// recordCallResult records the result of a create or delete. certain says whether the
-// call was certainly for this owner.
+// recordCallResult records the result of a create or delete. certain is true if the call
+// was certainly for this owner.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
@@ -92,7 +93,7 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	bounds.deletesNotFound.becameIdle(at)
 }
 
-// plus adds up the counts of two sets of pods that the status reports.
+// plus returns the sums of the counts that a status reports.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled

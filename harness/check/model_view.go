@@ -14,7 +14,7 @@ import (
 // cachedPodState is a pod as it was cached for some time.
 type cachedPodState struct {
 	pod   *objects.Pod
-	since int64         // the record of the list or delivery
+	since int64         // sequence number of the record of the list or delivery
 	until time.Duration // when another state was delivered; 0 while it is current
 }
 
@@ -22,9 +22,10 @@ type cachedPodState struct {
 type watchScope struct {
 	resource  string
 	namespace string // empty: all namespaces
-	// selective: it has a selector, so that the absence of an object says nothing.
+	// selective is true if the request has a selector. An object that the response does not
+	// contain may then still exist.
 	selective bool
-	// initial: it is a watch with sendInitialEvents.
+	// initial is true for a watch with sendInitialEvents.
 	initial bool
 }
 
@@ -62,8 +63,8 @@ func newView(d *objects.Decoder) *view {
 type watchStream struct {
 	process *process
 	scope   watchScope
-	// initial holds the initial events until the last of them. An informer that lists by
-	// watching changes its cache only then. It is nil afterwards.
+	// initial collects the initial events of a watch until the last of them has arrived. An
+	// informer that lists by watching changes its cache only then. Afterwards initial is nil.
 	initial map[types.UID]history.Object
 }
 
@@ -123,8 +124,8 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects in a scope with those of a complete list, be they
-// older or newer. If the list was selective, it removes no object.
+// replace replaces the cached objects in a scope with those of a complete list, whether
+// these are older or newer. If the list was selective, replace removes no object.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
@@ -214,8 +215,8 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	return seen
 }
 
-// atMostOneOwner reports whether the pod had at most one owner in the recent window.
-// Otherwise it is unclear for which owner the process deleted the pod.
+// atMostOneOwner reports whether the pod had at most one owner in the recent window. If it
+// had several, it is unclear for which owner the process deleted the pod.
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {

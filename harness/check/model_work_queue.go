@@ -11,7 +11,7 @@ func (key workQueueKey) objectGone() bool {
 	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil
 }
 
-// String returns the object of the key as evidence names it.
+// String returns the name of the key's object for evidence.
 func (key workQueueKey) String() string {
 	switch {
 	case key.service != objectName{}:
@@ -24,7 +24,7 @@ func (key workQueueKey) String() string {
 	return "owner " + string(key.uid)
 }
 
-// ref returns the object that evidence refers to.
+// ref returns the reference of the key's object for evidence.
 func (key workQueueKey) ref() *history.Ref {
 	switch {
 	case key.service != objectName{}:

@@ -6,24 +6,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Verdict is the conclusion of a check about a history.
+// Verdict is the conclusion that a check draws from a history.
 type Verdict string
 
 // The verdicts, worst first.
 const (
-	// Fail: the guarantee was violated; the evidence shows where.
+	// Fail means that the subject violated the guarantee. The evidence shows where.
 	Fail Verdict = "fail"
-	// Unknown: the history does not allow a conclusion, because records are missing or the
-	// run did not exercise the guarantee.
+	// Unknown means that the history does not allow a conclusion. Either records are missing,
+	// or the run did not exercise a check that its scenario must exercise.
 	Unknown Verdict = "unknown"
-	// KnownUpstream: upstream's controllers violated the guarantee, and a known upstream
-	// issue (KnownIssues) explains every violation.
+	// KnownUpstream means that the controllers of Kubernetes itself violated the guarantee,
+	// and a known upstream issue (KnownIssues) explains every violation.
 	KnownUpstream Verdict = "known-upstream"
-	// Pass: the run exercised the guarantee, and it held.
+	// Pass means that the run exercised the guarantee, and the subject did not violate it.
 	Pass Verdict = "pass"
-	// NotExercised: nothing in this history could have violated the guarantee. The
-	// scenario does not declare that it exercises the check. The verdict is no evidence
-	// for the subject.
+	// NotExercised means that nothing in this history could have violated the guarantee, and
+	// the scenario need not exercise the check. The verdict is no evidence for or against the
+	// subject.
 	NotExercised Verdict = "not-exercised"
 )
 
@@ -42,24 +42,24 @@ func Worst(a, b Verdict) Verdict {
 type Result struct {
 	Check   string  `json:"check"` // the check's ID
 	Verdict Verdict `json:"verdict"`
-	// Reason says in one sentence why the check has this verdict.
+	// Reason is one sentence that explains the verdict.
 	Reason string `json:"reason"`
-	// Exercised counts the calls or objects that could have violated the guarantee.
+	// Exercised is the number of calls or objects that could have violated the guarantee.
 	Exercised int `json:"exercised"`
-	// Violations counts the violations; Evidence shows the first few.
+	// Violations is the number of violations. Evidence shows the first few of them.
 	Violations int        `json:"violations,omitempty"`
 	Evidence   []Evidence `json:"evidence,omitempty"`
 }
 
 // Evidence is one violation, or one pending item of a liveness check.
 type Evidence struct {
-	// Summary says in one line what the check found, with names and numbers.
+	// Summary describes in one line the behavior that the check found, with names and numbers.
 	Summary string `json:"summary"`
 	// Expected is a noun phrase for the expected behavior.
 	Expected string        `json:"expected,omitempty"`
 	Object   *history.Ref  `json:"object,omitempty"`
 	At       time.Duration `json:"at"` // nanoseconds since the start of the history
-	// Records lists the Seq of the records that show it, oldest first.
+	// Records lists the Seq of the records that show the violation, oldest first.
 	Records []int64 `json:"records,omitempty"`
 	// KnownIssue is the slug of the known upstream issue that this violation matches;
 	// empty if it matches none.

@@ -7,10 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// failedAttempts counts the failed attempts of some calls, by work queue key and call.
+// failedAttempts counts the failed attempts of calls, for each work queue key and each
+// call.
 type failedAttempts struct {
 	follows func(*call) bool // selects the calls
-	max     int              // consecutive failures after which the controller drops the key and the count restarts; 0 is no limit
+	max     int              // consecutive failures after which the controller drops the key and the count restarts; 0 means no limit
 	byKey   map[workQueueKey]map[string]*callAttempts
 	sweepAt int
 }
@@ -20,16 +21,17 @@ type failedAttempts struct {
 // The results of other calls of the same key do not matter.
 type callAttempts struct {
 	count         int
-	latestSent    int64         // the record of the latest attempt
-	latestFailed  int64         // the record with the failure of the latest attempt
+	latestSent    int64         // sequence number of the record with the latest attempt
+	latestFailed  int64         // sequence number of the record with the failure of the latest attempt
 	failedAt      time.Duration // the time of that record, by the clock of the process
-	clientRetries int           // how often client-go has resent the latest attempt by itself
-	latestEvent   int64         // the latest event that enqueues the key
+	clientRetries int           // number of times that client-go has resent the latest attempt by itself
+	latestEvent   int64         // sequence number of the record with the latest event that enqueues the key
 }
 
-// clientRetriesMax is how often client-go resends a call before it returns an error.
+// clientRetriesMax is the number of times that client-go resends a call before it returns
+// an error.
 //
-// It is maxRetries of client-go's requests (client-retries).
+// The value is that of maxRetries in client-go (allowed behavior client-retries).
 const clientRetriesMax = 10
 
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
@@ -51,8 +53,9 @@ func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	}
 }
 
-// fail counts a failed attempt. A call that was sent before the failure of another was
-// answered belongs to the same attempt, as does a call that client-go resends by itself.
+// fail counts a failed attempt. Two failed calls belong to the same attempt if the process
+// sent the second before it received the failure of the first. A call that client-go
+// resends by itself also belongs to the same attempt.
 func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt := attempts.attemptsOf(m, answered)
 	if answered.seq > attempt.latestFailed {
@@ -73,9 +76,9 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 
 // attemptsOf returns the attempts of a call.
 //
-// It also removes entries that can no longer count. Those are other calls of the same key
-// after their last retry. When the number of keys has doubled, it removes the keys of
-// deleted objects.
+// It also removes other calls of the same key if their last failure was longer than
+// lastRetry ago. When the number of keys has doubled, it removes the keys of deleted
+// objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {
@@ -94,8 +97,8 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 	return calls[key]
 }
 
-// callOf returns what identifies a call within a key. A sync writes the Endpoints of a
-// Service once, so all writes of Endpoints count as one call.
+// callOf returns the identifier of a call within a work queue key. A sync writes the
+// Endpoints of a Service once, so all writes of Endpoints count as one call.
 func callOf(answered *answeredCall) string {
 	if answered.serviceState != nil {
 		return ""
@@ -103,8 +106,8 @@ func callOf(answered *answeredCall) string {
 	return answered.key
 }
 
-// recordEvent notes that an event enqueued a key, so the controller retries its failed
-// calls at once.
+// recordEvent records that an event enqueued a key. The controller then retries the failed
+// calls of this key at once.
 func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
 	for _, attempt := range attempts.byKey[key] {
 		attempt.latestEvent = m.seq

@@ -26,8 +26,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		if err != nil {
 			return nil, activity, err
 		}
-		if record.Gap != nil { // later records may be incomplete, so they are no evidence
-			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the next lines are the end of a log
+		if record.Gap != nil { // records after the gap are not evidence, because some may be missing
+			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the other lines of the detail are the end of a log
 			activity.Incomplete = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
 			break
 		}
@@ -51,8 +51,8 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	return results, activity, nil
 }
 
-// excuseKnownUpstream downgrades unknown to not-exercised when a known upstream issue
-// prevented the check.
+// excuseKnownUpstream changes the verdict unknown to not-exercised if a known upstream
+// issue prevented the check.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return
@@ -65,7 +65,7 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	}
 }
 
-// runnerEntry runs one checker. After a panic it does not call the checker again.
+// runnerEntry runs one checker. If the checker panics, the entry does not call it again.
 type runnerEntry struct {
 	check   Check
 	checker Checker

@@ -12,7 +12,7 @@ import (
 )
 
 // Settled determines from the committed state whether a run has converged. Observe and
-// Pending may be called concurrently.
+// Pending are safe for concurrent use.
 type Settled struct {
 	mu        sync.Mutex
 	decoder   *objects.Decoder
@@ -20,7 +20,8 @@ type Settled struct {
 	start     history.Start
 	at        time.Duration
 	err       error
-	// convergedServices caches the Services without differences since their last change.
+	// convergedServices contains the Services that had no differences when they were last
+	// compared and have not changed since then.
 	convergedServices map[types.UID]bool
 }
 
@@ -29,8 +30,8 @@ func NewSettled() *Settled {
 	return &Settled{decoder: objects.NewDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
 }
 
-// Observe processes the next record. It retains only bodies of pods and Endpoints, which
-// are immutable.
+// Observe processes the next record. It retains no part of the record except the bodies of
+// pods and Endpoints, which are immutable.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +51,8 @@ func (s *Settled) Observe(r *history.Record) {
 }
 
 // Pending returns one line for each difference from the converged state, sorted by name.
-// It includes those that the subject can only wait for, such as pods that are not ready.
-// Otherwise a run would expect an end of all writes too early.
+// The result includes differences that the subject cannot resolve itself, such as pods that
+// are not ready. Without them, a run would expect the end of all writes too early.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,9 +66,9 @@ func (s *Settled) Pending() []string {
 	return lines
 }
 
-// allPending returns the differences of a namespace. It compares Services only once all
-// pods have converged, and only once after each change. These comparisons are expensive,
-// and a run calls Pending after every record.
+// allPending returns the differences of all objects in a namespace. It compares Services
+// only after all pods have converged, and only once after each change. These comparisons
+// are expensive, and a run calls Pending after every record.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	state := s.committed
 	for _, uid := range sortedByName(state.owners, namespace) {

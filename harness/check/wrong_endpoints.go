@@ -8,16 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// WrongEndpoints measures how long at least one Service had wrong Endpoints. It compares
-// the committed states by the same rules as the check endpoints-exact, but during the
-// whole run, and whatever the cause. A Service without Endpoints counts; Endpoints
-// without a Service do not.
+// WrongEndpoints measures how long at least one Service had wrong Endpoints. It applies the
+// rules of the check endpoints-exact to each committed state of the run, and ignores why
+// the Endpoints are wrong. A Service that must have Endpoints but has none counts.
+// Endpoints without a Service do not count.
 type WrongEndpoints struct {
 	decoder   *objects.Decoder
 	committed *objectSet
 	namespace string
 	wrong     map[objectName]bool // the Services whose Endpoints are wrong now
-	at        time.Duration       // of the previous record
+	at        time.Duration       // time of the previous record
 	total     time.Duration
 	ended     bool
 }
@@ -63,6 +63,6 @@ func (e *WrongEndpoints) checkChangedServices() {
 	e.committed.clearChanges()
 }
 
-// Total returns how long at least one Service had wrong Endpoints. It counts up to the end
-// of the run or the last record.
+// Total returns how long at least one Service had wrong Endpoints. The time ends with
+// the run or with the last record.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }

@@ -1,6 +1,7 @@
 // Package bench compares the cost of our controllers with that of kube-controller-
 // manager on the embedded control plane. Times, CPU and memory depend on the machine.
-// Only ratios of alternating runs are meaningful. Nothing here passes or fails.
+// Only ratios of alternating runs are meaningful. The benchmarks of this package
+// neither pass nor fail.
 package bench
 
 import (
@@ -61,8 +62,8 @@ var measuredSteps = map[int]string{
 }
 
 // BenchmarkControllers prints the cost ratios of our controllers to upstream's for
-// loadScenario. It makes PAIRS pairs of runs, by default 5, without the fault proxy,
-// and alternates which subject runs first. One more pair uses the proxy to count
+// loadScenario. It makes PAIRS pairs of runs, by default 5, without the fault proxy.
+// The two subjects take turns in running first. One more pair uses the proxy to count
 // requests.
 func BenchmarkControllers(b *testing.B) {
 	pairs := 5
@@ -134,8 +135,8 @@ func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	return keepMeasuredSteps(b, c)
 }
 
-// keepMeasuredSteps removes all steps that are not in measuredSteps, and names the
-// others.
+// keepMeasuredSteps removes all steps that are not in measuredSteps, and gives the
+// remaining steps their names.
 func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	b.Helper()
 	var kept []compare.Step

@@ -23,9 +23,9 @@ import (
 )
 
 // BenchmarkScenarios prints the number of default-size scenarios per minute on this
-// machine, and the median duration. A duration is from the start of the control plane
-// to the verdict. It runs SEEDS scenarios, by default 20, in parallel. The goal is 20
-// in less than 3 minutes.
+// machine, and the median duration. Each duration is measured from the start of the
+// control plane to the verdict. The benchmark runs SEEDS scenarios, by default 20, in
+// parallel. The goal is 20 scenarios in less than 3 minutes.
 func BenchmarkScenarios(b *testing.B) {
 	seeds := uint64(20)
 	if value := os.Getenv("SEEDS"); value != "" {
@@ -82,13 +82,14 @@ func runOptions(seed uint64, out string) (run.Options, error) {
 	}, err
 }
 
-// runTimes are the durations of runs.
+// runTimes collects the durations of runs.
 type runTimes struct {
 	mu  sync.Mutex
 	all []time.Duration
 }
 
-// timed returns an attempt that runs a scenario and records the duration.
+// timed returns a campaign attempt that runs a scenario and records the duration of the
+// run.
 func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		start := time.Now()

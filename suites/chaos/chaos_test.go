@@ -6,8 +6,8 @@
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
 //	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
-// The labels of a spec are its subject, its provider, its scenario, the kinds of its
-// faults and its speed: fast, slow or slower.
+// The labels of a spec name its subject, its provider, its scenario, the kinds of its
+// faults, and its speed: fast, slow or slower.
 package chaos
 
 import (
@@ -81,13 +81,13 @@ func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo
 // slowOnKubelets reports whether a fault takes long on real kubelets. Such a fault
 // restarts parts of the cluster or waits for a trigger.
 func slowOnKubelets(fault scenario.Fault) bool {
-	kind, _ := catalog.Find(fault.Name) // a test of the library checks that every fault exists
+	kind, _ := catalog.Find(fault.Name) // a test of the scenario library checks that every fault exists
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// expectPass runs a scenario and expects it to pass. Upstream may also fail because of
-// a known upstream issue: timing decides whether a scenario shows one. The scenarios
-// in suites/regression show each issue reliably.
+// expectPass runs a scenario and expects it to pass. For upstream, the verdict may also
+// be known-upstream. Whether such an issue occurs in a scenario depends on timing. The
+// scenarios in suites/regression show each issue reliably.
 func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario) {
 	if target == subject.Upstream {
 		expectVerdict(ctx, provider, target, s, check.Pass, check.KnownUpstream)
@@ -117,7 +117,7 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 	options.Versions, err = run.Versions(provider, "", options.Existing)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	if err := run.Supported(s, provider); err != nil {
-		if provider == faults.Simulated { // the provider of the audit of permissions
+		if provider == faults.Simulated { // the check for unused permissions uses only this provider
 			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
 		}
 		ginkgo.Skip(err.Error())

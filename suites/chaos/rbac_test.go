@@ -72,7 +72,7 @@ func requestedPermissions(directory string) rbacaudit.Requested {
 var _ = ginkgo.ReportAfterSuite("unused permissions of our controllers", func(report ginkgo.Report) {
 	used, complete := permissionsUsedIn(report)
 	if !complete {
-		return // a part of the runs does not use all permissions
+		return // if only some of the scenarios ran, some permissions remain unused
 	}
 	expectNoUnusedPermissions(used)
 })
@@ -86,9 +86,9 @@ func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(allowedUnused)))).To(gomega.BeEmpty(), "permissions granted by rbac.yaml that no run used")
 }
 
-// TestRBACInRuns checks the permissions in saved runs of our controllers. After make
-// chaos, the specs need not run again for this. It requires a run of every scenario
-// and uses the last one of each.
+// TestRBACInRuns checks the permissions in saved runs of our controllers. It uses the
+// runs that make chaos saved, so the specs need not run again. It requires a run of
+// every scenario and uses the last run of each.
 func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
 		t.Skip("needs saved runs: run make rbac")
@@ -125,8 +125,8 @@ func lastRunDirectory(name string) string {
 	return last
 }
 
-// permissionsUsedIn returns the permissions that the runs of our controllers
-// requested. Complete is true if all supported scenarios ran and passed.
+// permissionsUsedIn returns the permissions that the runs of our controllers requested.
+// The result complete is true if all supported scenarios ran and passed.
 func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, complete bool) {
 	ours := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
 	ours = slices.DeleteFunc(ours, func(spec types.SpecReport) bool { return !slices.Contains(spec.Labels(), subject.Ours.String()) })

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// regressionDir has a scenario for each known upstream issue. Upstream shows the issue
-// in it, and our controllers do not.
+// regressionDir is the directory with a scenario for each known upstream issue. The
+// issue occurs in this scenario with upstream's controllers, but not with ours.
 var regressionDir = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {

@@ -15,8 +15,8 @@ import (
 // runEntry is the name of the report entry with the result of a run.
 const runEntry = "run"
 
-// unsupportedEntry is the name of the report entry that says why the provider cannot
-// run a scenario.
+// unsupportedEntry is the name of the report entry with the reason why the provider
+// cannot run a scenario.
 const unsupportedEntry = "unsupported"
 
 // The combined reports of all runs go to the directory of the flag -reports.
@@ -33,8 +33,8 @@ var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	gomega.Expect(reports.WriteFiles(dir, runs...)).To(gomega.Succeed())
 })
 
-// entries returns the values that a spec reported under a name. Values from another
-// process arrive as plain JSON.
+// entries returns the values of the report entries of a spec that have the given name.
+// Values from another process arrive as plain JSON.
 func entries[T any](spec types.SpecReport, name string) []T {
 	ginkgo.GinkgoHelper()
 	var all []T

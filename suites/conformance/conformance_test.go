@@ -1,13 +1,13 @@
-// Package conformance has a spec for every test that Kubernetes has of the four
-// controllers. It also has a spec for every statement of controllers/CONTRACT.md that
-// these tests do not cover. Package rows lists the tests and statements, and a test
-// requires that specs and list agree.
+// Package conformance has a spec for each Kubernetes test of the four controllers. It
+// also has a spec for every statement of controllers/CONTRACT.md that these tests do
+// not cover. Package rows lists the tests and statements, and a test requires that
+// specs and list agree.
 //
 //	make conformance SUBJECTS=ours,upstream
 //	go test ./suites/conformance -args -subject=exec:/path/to/my-kcm -ginkgo.label-filter=Deployment
 //
-// A spec lives in a namespace of its own. It therefore runs alone, in any order and in
-// parallel with other specs. Package testenv explains how specs state their
+// Each spec has a namespace of its own. It can therefore run alone, in any order, and
+// in parallel with other specs. Package testenv explains how specs state their
 // guarantees. With a fault profile, the same specs run while faults are active:
 //
 //	make conformance PROFILE=steady
@@ -57,11 +57,11 @@ func TestConformance(t *testing.T) {
 	ginkgo.RunSpecs(t, "conformance")
 }
 
-// environments are the environments of this process, by subject. The first spec of a
+// environments has the environment of each subject in this process. The first spec of a
 // subject starts its environment.
 var environments = map[string]*testenv.Env{}
 
-// startTimeout bounds the start of an environment.
+// startTimeout limits how long the start of an environment may take.
 const startTimeout = 3 * time.Minute
 
 func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
@@ -89,7 +89,7 @@ func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	return env
 }
 
-// The environments stop after the namespaces of all specs are gone.
+// The environments stop after the namespaces of all specs are deleted.
 var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	for _, env := range environments {
 		gone := env.WaitNamespacesGone(ctx)
@@ -98,7 +98,7 @@ var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	}
 }, ginkgo.NodeTimeout(2*time.Minute))
 
-// specTimeout bounds a spec without the start of its environment.
+// specTimeout limits how long a spec may take, without the start of its environment.
 const specTimeout = 3 * time.Minute
 
 // rowLabel is the prefix of the label that names the row of a spec.
@@ -107,8 +107,8 @@ const rowLabel = "row:"
 // specBody is the body of a spec.
 type specBody func(ginkgo.SpecContext, *testenv.Namespace)
 
-// spec adds a spec of a row for every subject. Options are decorators of Ginkgo and
-// withoutProfile.
+// spec adds one spec for each subject, with the label of a row. The options are Ginkgo
+// decorators or withoutProfile.
 func spec(row, text string, body specBody, options ...any) {
 	labels := ginkgo.Labels{label(rowLabel + row)}
 	if known, ok := rows.Find(row); ok {
@@ -137,7 +137,7 @@ func spec(row, text string, body specBody, options ...any) {
 	}
 }
 
-// label replaces characters that have a meaning in label filters.
+// label replaces the characters that have a special meaning in label filters.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("&|!,()/", r) {
@@ -147,6 +147,6 @@ func label(text string) string {
 	}, text)
 }
 
-// withoutProfile is an option of spec: the spec runs without the fault profile. Its
-// text says why.
+// withoutProfile is an option of spec. The spec then runs without the fault profile.
+// The text of the option is the reason.
 type withoutProfile string

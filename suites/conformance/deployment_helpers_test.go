@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// isComplete matches a Deployment whose pods all have the latest template and are
+// isComplete matches a Deployment if all its pods have the latest template and are
 // available.
 func isComplete() types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool { return d != nil && d.Complete() }, "a complete Deployment, and a status for the latest generation")
@@ -80,9 +80,9 @@ func updateTemplate(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	n.Patch(ctx, ref, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, versionKey, version)
 }
 
-// stuckRollout creates a Deployment with available pods and starts a rollout whose new
-// pods never become ready. It waits until the old and the new ReplicaSet have the
-// given spec.replicas, with which the rollout stops.
+// stuckRollout creates a Deployment with available pods and starts a rollout. The new
+// pods never become ready, so the rollout stops. stuckRollout waits until the old and
+// the new ReplicaSet have the given spec.replicas.
 func stuckRollout(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deployment, old, latest int32) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	testenv.Unschedulable(&d.Spec.Template)
@@ -111,8 +111,8 @@ func onlyReplicaSet(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return n.Eventually(ctx, testenv.GetReplicaSets(ref), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 1 }, "one ReplicaSet")).(testenv.ReplicaSets)[0]
 }
 
-// desiredAtMost returns the invariant that the sum of spec.replicas of a Deployment's
-// ReplicaSets has an upper bound.
+// desiredAtMost returns the invariant that the ReplicaSets of a Deployment have at most
+// the given sum of spec.replicas.
 func desiredAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().ControlledBy(ref); sets.Desired() > count {

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// Other fields of a Deployment, and ownership of ReplicaSets.
+// These specs cover the other fields of a Deployment, and the ownership of ReplicaSets.
 var _ = ginkgo.Describe("deployment", func() {
 	spec("Deployment/TestDeploymentSelectorImmutability", "the API server rejects a change of a Deployment's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {

@@ -55,7 +55,7 @@ func withExternalName(s *corev1.Service) {
 	s.Spec.Type, s.Spec.ExternalName, s.Spec.Selector = corev1.ServiceTypeExternalName, "example.org", webLabels
 }
 
-// Addresses and metadata of Endpoints.
+// These specs cover the addresses and the metadata of Endpoints.
 var _ = ginkgo.Describe("endpoints", func() {
 	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its ready pods under the port that each resolves",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -333,7 +333,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			heal := n.Inject(ctx, "watch-stall", `{resource: endpoints}`)
 			setReady(ctx, n, "one", true)
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
-			setReady(ctx, n, "one", false) // as in the stale cache
+			setReady(ctx, n, "one", false) // the same readiness as in the stale cache
 			waitDelivered(ctx, n, pod)
 			n.BarrierOf(ctx, testenv.DeploymentKind)
 			heal(ctx)

@@ -27,16 +27,16 @@ func forEachReplicaOwner(specs func(kind string)) {
 	}
 }
 
-// scaledTo matches a replica owner whose spec and status have the given number of pods,
-// according to a current status.
+// scaledTo matches a replica owner if its spec and its status have the given number of
+// pods. The status must be for the current generation.
 func scaledTo(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Desired == count && s.Replicas == count
 	}, "spec.replicas and status.replicas of %d, and a status for the latest generation", count)
 }
 
-// allReady matches a replica owner whose pods all exist and are ready, according to a
-// current status.
+// allReady matches a replica owner if its status reports the given number of pods, all
+// ready. The status must be for the current generation.
 func allReady(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Replicas == count && s.Ready == count
@@ -72,7 +72,7 @@ func ownerCondition(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// eventWithPrefix matches events of which one has the prefix, such as "Normal
+// eventWithPrefix matches events if one of them has the prefix, such as "Normal
 // SuccessfulCreate (replicaset-controller)".
 func eventWithPrefix(beginning string) types.GomegaMatcher {
 	return testenv.Satisfy(func(events []string) bool {
@@ -81,8 +81,8 @@ func eventWithPrefix(beginning string) types.GomegaMatcher {
 }
 
 // waitActivePods waits until an object has the given number of active pods and its
-// status agrees, and returns the pods. A create whose response is lost may add a
-// surplus pod. A controller whose status agrees has no surplus pod to delete.
+// status agrees, and returns the pods. A create with a lost response may add a surplus
+// pod. If the status agrees, the controller has no surplus pod to delete.
 func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	found := n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(ref), testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
@@ -111,8 +111,8 @@ func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time,
 	}
 }
 
-// setPodRunning gives an unschedulable pod the status of a running pod. The time is
-// that of the last change of readiness, in whole seconds.
+// setPodRunning gives an unschedulable pod the status of a running pod. since is the
+// time when the readiness last changed, in whole seconds.
 func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, ready bool, since time.Time, restarts int) {
 	ginkgo.GinkgoHelper()
 	status := "False"
@@ -182,7 +182,8 @@ func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.Gome
 	}, terminatingText, replicas, want)
 }
 
-// deploymentTerminatingCount is terminatingCount for a Deployment.
+// deploymentTerminatingCount is the same matcher as terminatingCount, but for a
+// Deployment.
 func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(d testenv.WithPods[*testenv.Deployment]) bool {
 		return d.Object != nil && d.Object.Status.Replicas == replicas && countsTerminating(n, d.Object.Status.TerminatingReplicas, d.Pods, want)
@@ -192,14 +193,14 @@ func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) 
 const terminatingText = "%d replicas, and a separate count of all terminating pods, which are %d or, with faults, more"
 
 // countsTerminating reports whether a status counts all terminating pods that have not
-// failed or succeeded. With a fault profile, there may be more of them than given.
+// failed or succeeded. With a fault profile, more pods than want may be terminating.
 func countsTerminating(n *testenv.Namespace, counted *int32, pods testenv.Pods, want int) bool {
 	terminating := len(pods.Filter(func(p testenv.Pod) bool { return p.Terminating() && !p.Terminal() }))
 	return counted != nil && int(*counted) == terminating && (terminating == want || n.HasProfile() && terminating > want)
 }
 
 // createQuota limits a resource in the namespace, and waits until the limit is
-// enforced. The example is an object of the resource.
+// enforced. example is an object of this resource, for a dry-run create.
 func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.ResourceName, count int64, example testenv.Object) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	ref := n.Create(ctx, &corev1.ResourceQuota{
@@ -216,8 +217,8 @@ func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.R
 		}, "a quota that allows %d", count)
 	}
 	n.Eventually(ctx, testenv.GetQuota(ref.Name), allowed(0))
-	// The admission plugin has its own watch of quotas, which may lag. A rejected dry run
-	// shows that it knows the quota. If it learns late of a higher limit, this does no harm.
+	// The admission plugin has its own watch of quotas, which may lag. If it rejects a dry
+	// run, its cache contains the quota. A lagging cache of a higher limit does no harm.
 	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, example) }).WithTimeout(time.Minute).
 		Should(gomega.MatchError(apierrors.IsForbidden, "a rejection by the quota"))
 	n.Patch(ctx, ref, `{"spec":{"hard":{%q:"%d"}}}`, resource, count)

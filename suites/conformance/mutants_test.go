@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// mutantRows are mutants of our controllers and the row that each must fail. A row
-// that a mutant passes tests nothing.
+// mutantRows lists mutants of our controllers and the row in which each mutant must
+// fail. If the mutant passes, the row does not test the behavior.
 var mutantRows = []struct{ mutant, row string }{
 	{"R10", "ReplicaSet/statement 5"},
 	{"R11", "ReplicaSet/TestAdoption"},
@@ -56,7 +56,7 @@ var mutantRows = []struct{ mutant, row string }{
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
-// mutantTimeout bounds the build of a mutant and the run of its row.
+// mutantTimeout limits how long the build of a mutant and the run of its row may take.
 const mutantTimeout = 10 * time.Minute
 
 // TestBrokenSubjectsFailTheirRow runs the row of each mutant in a process of its own.
@@ -108,7 +108,7 @@ func runRow(ctx context.Context, executable, row, dir string) (table.Run, error)
 		"-subject=exec:"+executable, "-reports="+dir,
 		"-ginkgo.label-filter="+label(rowLabel+row), "-ginkgo.fail-on-empty")
 	// An interrupt stops the environment of the process. The kernel sends Pdeathsig when
-	// the thread that forked exits, so the thread must stay.
+	// the thread that forked exits. This goroutine therefore stays locked to its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}

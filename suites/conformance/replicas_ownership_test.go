@@ -18,7 +18,8 @@ var _ = ginkgo.Describe("ownership", func() {
 	forEachReplicaOwner(func(kind string) {
 		for _, test := range []struct {
 			text string
-			// owners returns the ownerReferences of the matching pod from those of both owners.
+			// owners returns the ownerReferences for the matching pod. Its parameters are an
+			// owner reference to the object itself and one to another object.
 			owners  func(set, other string) string
 			adopted bool
 		}{
@@ -35,7 +36,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 					set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1, Pods: testenv.Unschedulable}.Build())
 					own := waitActivePods(ctx, n, set, 1).Names()[0]
-					// A scale-down keeps the ready pod and deletes the other.
+					// A scale-down deletes the pod that is not ready first.
 					orphan := n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "other"}, testenv.Unschedulable))
 					setPodsReady(ctx, n, time.Now().Add(-time.Hour), orphan.Name)
 					other := testenv.Ref{Kind: "ServiceAccount", Name: "default"}
@@ -83,7 +84,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.Eventually(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
 					return len(pods) == 1 && pods[0].Name != pod
 				}, "a replacement of pod %s", pod))
-				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that it is not a surplus pod
+				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that the scale-down does not delete the pod
 				n.Patch(ctx, podRef(pod), `{"metadata":{"labels":{"app":"web"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
@@ -95,7 +96,7 @@ var _ = ginkgo.Describe("ownership", func() {
 		}
 		spec(kind+release[kind], "a "+kind+" releases a pod that no longer matches, does not delete it, and creates another",
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
-				if kind == testenv.ReplicaSetKind { // one row covers both for a ReplicaSet
+				if kind == testenv.ReplicaSetKind { // for a ReplicaSet, one row covers both cases
 					waitDelivered(ctx, n, n.Create(ctx, testenv.NewPod("orphan", map[string]string{"app": "web"})))
 				}
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
@@ -129,7 +130,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1)[0].Name
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // the status is final
-				waitDelivered(ctx, n, set)                                             // including its own last update
+				waitDelivered(ctx, n, set)                                             // the delivery includes the last update by the controller itself
 				heal := n.Inject(ctx, "watch-stall", fmt.Sprintf(`{resource: %s}`, testenv.ResourceOf(kind)))
 				n.Delete(ctx, set, metav1.DeletePropagationOrphan)
 				n.Eventually(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
@@ -258,7 +259,7 @@ func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, version, ref.Kind, ref.Name, uid)
 }
 
-// asController makes an owner reference a controller reference.
+// asController adds controller: true to an owner reference.
 func asController(owner string) string {
 	return strings.TrimSuffix(owner, "}") + `,"controller":true,"blockOwnerDeletion":true}`
 }

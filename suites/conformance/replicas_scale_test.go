@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// Number of pods, and status.
+// These specs cover the number of pods and the status.
 var _ = ginkgo.Describe("replicas", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/TestSpecReplicasChange", "a "+kind+" follows spec.replicas up, down and to zero, and keeps its pods when its template changes",
@@ -26,7 +26,7 @@ var _ = ginkgo.Describe("replicas", func() {
 
 				before := waitActivePods(ctx, n, set, 2).Names()
 				n.Patch(ctx, set, `{"spec":{"template":{"metadata":{"annotations":{"version":"2"}}}}}`)
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2)) // the status is for the new generation
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), scaledTo(2)) // the status reports the new generation
 				n.Eventually(ctx, testenv.GetActivePods(set), podNames(before...))
 
 				n.Patch(ctx, set, `{"spec":{"replicas":0}}`)
@@ -113,7 +113,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), fullyLabeled(3, 3))
 				n.Patch(ctx, podRef(names[0]), `{"metadata":{"labels":{"tier":"back"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), fullyLabeled(3, 2))
-				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...)) // a missing template label releases no pod
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...)) // the controller does not release a pod because a label of the template is missing
 			})
 
 		spec(kind+"/surface a failure condition on a common issue like exceeded quota", "a "+kind+" reports ReplicaFailure when the quota is exceeded, and removes the condition when it needs no more pods",
@@ -133,7 +133,7 @@ var _ = ginkgo.Describe("replicas", func() {
 			names := waitActivePods(ctx, n, set, 3).Names()
 			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 0))
 			n.Delete(ctx, podRef(names[0]), "")
-			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 1)) // replaced, but not gone
+			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 1)) // the controller has replaced the pod, but the pod still exists
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 1, 3))
 			removeFinalizer(ctx, n, podRef(names[0]))

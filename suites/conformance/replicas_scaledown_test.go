@@ -10,16 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// scaleDownCase is two pods of an object that scales down by one, and the pod that it
-// must delete.
+// scaleDownCase describes the states of two pods. The controller scales their owner
+// down by one, and must delete the given pod.
 type scaleDownCase struct {
 	text          string
 	kept, deleted podState
 }
 
-// podState gives an unschedulable pod the state that distinguishes it from the other
-// pod. Both pods use the same time: if their ready times differ by a second, upstream
-// may delete either.
+// podState writes a state to an unschedulable pod. This state distinguishes it from the
+// other pod. Both pods must get the same time as now: if their ready times differ by a
+// second, upstream may delete either.
 type podState func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time)
 
 // longReady is the state of a pod that has been ready for an hour.
@@ -27,8 +27,8 @@ func longReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now tim
 	withReadiness(true, time.Hour, 0)(ctx, n, pod, now)
 }
 
-// withDeletionCost returns the state of a pod that is long ready and has a deletion
-// cost.
+// withDeletionCost returns the state of a pod that has been ready for an hour and has a
+// pod-deletion-cost.
 func withDeletionCost(cost string) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -37,8 +37,8 @@ func withDeletionCost(cost string) podState {
 	}
 }
 
-// withReadiness returns the state of a running pod: its readiness, the time since its
-// last change, and the restarts.
+// withReadiness returns the state of a running pod. since is the time since the
+// readiness last changed.
 func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -46,7 +46,7 @@ func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	}
 }
 
-// unchanged is the state of a pod as created: pending.
+// unchanged leaves a pod in the state after its creation: Pending.
 func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
 
 // Order in which a scale-down deletes pods.
@@ -83,7 +83,7 @@ var _ = ginkgo.Describe("scaling down", func() {
 				n.Create(ctx, testenv.NewPod("assigned", labels))
 				n.Eventually(ctx, testenv.GetPod("assigned"), testenv.Satisfy(testenv.Pod.Ready, "a running pod"))
 				n.Create(ctx, testenv.NewPod("unassigned", labels, testenv.Unschedulable))
-				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned") // which has a lower priority
+				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned") // readiness matters less than the assignment to a node
 				waitDelivered(ctx, n, podRef("assigned"), podRef("unassigned"))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, testenv.GetActivePods(set), podNames("assigned", "unassigned"))
@@ -93,9 +93,10 @@ var _ = ginkgo.Describe("scaling down", func() {
 	})
 })
 
-// run scales an object down. First it removes a label from both pods. A status without
-// fully labeled pods shows that the controller has the current state of both pods in
-// its cache. The names of the pods have no effect.
+// run scales the owner down and checks which pod is deleted. First it removes a label
+// of the pod template from both pods. When the status has no fully labeled pods, the
+// controller has the current state of both pods in its cache. The names of the pods
+// have no effect.
 func (c scaleDownCase) run(ctx ginkgo.SpecContext, n *testenv.Namespace, kind string) {
 	ginkgo.GinkgoHelper()
 	set := n.Create(ctx, testenv.ReplicaOwnerSpec{

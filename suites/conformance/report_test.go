@@ -19,7 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// The table of results goes to the terminal and to the directory of the flag -reports.
+// After the suite, Ginkgo writes the table of results to the terminal and to the
+// directory of the flag -reports.
 var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if report.SuiteConfig.DryRun {
 		return
@@ -81,7 +82,8 @@ func stateOf(spec types.SpecReport) table.State {
 	}
 }
 
-// TABLE.md has one line for every spec and is about the pinned version of Kubernetes.
+// TestTableMatchesSpecs checks that TABLE.md has one line for every spec, and names the
+// pinned version of Kubernetes.
 func TestTableMatchesSpecs(t *testing.T) {
 	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {
@@ -130,7 +132,7 @@ const (
 	tableEnd   = "<!-- end of conformance table -->\n"
 )
 
-// docs/conformance.md has the summary table of TABLE.md.
+// TestDocumentation checks that docs/conformance.md has the summary table of TABLE.md.
 func TestDocumentation(t *testing.T) {
 	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {

@@ -16,15 +16,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// Each row has as many specs as cases, or says why it has none. Each spec belongs to a
-// row.
+// TestEveryRowHasItsSpecs requires one spec for each case of a row, or a reason why the
+// row has none. Each spec must belong to a row.
 func TestEveryRowHasItsSpecs(t *testing.T) {
 	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
 		t.Error(problem)
 	}
 }
 
-// specsByRow returns the texts of the first subject's specs by the label of their row.
+// specsByRow returns the texts of the specs of the first subject, grouped by the label
+// of their row.
 func specsByRow(report types.Report, subjects string) map[string][]string {
 	first, _, _ := strings.Cut(subjects, ",")
 	found := map[string][]string{}
@@ -68,7 +69,7 @@ func mismatches(all []rows.Row, specs map[string][]string) []string {
 	return problems
 }
 
-// mismatches finds every kind of difference.
+// TestMismatches requires that mismatches finds every kind of difference.
 func TestMismatches(t *testing.T) {
 	has := rows.Row{Controller: rows.ReplicaSet, Name: "has", Cases: 1}
 	lacks := rows.Row{Controller: rows.ReplicaSet, Name: "lacks", Cases: 2}
@@ -88,8 +89,8 @@ func TestMismatches(t *testing.T) {
 	}
 }
 
-// Every numbered statement of the contract has a row, and rows refer only to existing
-// statements.
+// TestEveryStatementHasARow requires a row for every numbered statement of the
+// contract. Rows must refer only to existing statements.
 func TestEveryStatementHasARow(t *testing.T) {
 	inContract := statementsOf(t, filepath.Join(root, "controllers", "CONTRACT.md"))
 	covered := map[string]bool{}

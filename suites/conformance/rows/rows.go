@@ -2,7 +2,7 @@
 // for every test that Kubernetes has of the four controllers. It also has a row for
 // every statement of controllers/CONTRACT.md that none of these tests covers.
 //
-// Each row has at least one spec, or says why it has none. The tests of the suite
+// Each row has at least one spec, or a reason why it has none. The tests of the suite
 // check this.
 package rows
 
@@ -16,7 +16,7 @@ type Row struct {
 	Controller Controller
 	// Name is the name of the Kubernetes test, or "statement N".
 	Name string
-	// Level is the kind of test in Kubernetes.
+	// Level is the kind of test that Kubernetes has for this behavior.
 	Level Level
 	// Cases is the number of specs. It is above 1 if the Kubernetes test is table-
 	// driven.
@@ -24,14 +24,16 @@ type Row struct {
 	// Statements are the numbers of the statements that the row covers. Rows of
 	// ReplicationController use the statements of ReplicaSet.
 	Statements []int
-	// Pending says why the row has no spec. It is empty if it has one.
+	// Pending is the reason why the row has no spec. It is empty if the row has a spec.
 	Pending string
 }
 
-// Controller is the controller of a row, named like the headings of the contract.
+// Controller is the name of the controller of a row. The headings of the contract have
+// the same names.
 type Controller string
 
-// The controllers, in the order of the contract. Restart concerns all of them.
+// The controllers, in the order of the contract. Rows of Restart concern all
+// controllers.
 const (
 	ReplicaSet            Controller = "ReplicaSet"
 	ReplicationController Controller = "ReplicationController"

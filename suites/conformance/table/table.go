@@ -1,6 +1,6 @@
 // Package table renders the results of a run of the conformance suite. It shows the
-// result of each row and each statement of the contract, by subject. It does no I/O
-// except writing.
+// result of each row and each statement of the contract for each subject. The package
+// only writes to the given writers, and does no other I/O.
 package table
 
 import (
@@ -31,8 +31,8 @@ const (
 
 // Result is the result of one spec for one subject.
 type Result struct {
-	Row      string        `json:"row"`  // its ID
-	Spec     string        `json:"spec"` // its text
+	Row      string        `json:"row"`  // ID of the row
+	Spec     string        `json:"spec"` // text of the spec
 	Subject  string        `json:"subject"`
 	State    State         `json:"state"`
 	Reason   string        `json:"why,omitempty"` // why the spec failed or was skipped
@@ -41,9 +41,9 @@ type Result struct {
 
 // Run is the result of one run of the suite.
 type Run struct {
-	Kubernetes string   `json:"kubernetes"` // upstream's version
+	Kubernetes string   `json:"kubernetes"` // the version of upstream's controllers
 	Provider   string   `json:"provider"`
-	Profile    string   `json:"profile,omitempty"` // of faults
+	Profile    string   `json:"profile,omitempty"` // the fault profile
 	Subjects   []string `json:"subjects"`
 	Results    []Result `json:"results"`
 }
@@ -94,7 +94,8 @@ func failedAndSkipped(run Run) string {
 	return b.String()
 }
 
-// statementIDs returns the statements of all rows, sorted by heading and number.
+// statementIDs returns the IDs of the statements of all rows, sorted by heading and
+// number.
 func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
@@ -135,7 +136,7 @@ func (run Run) resultsOfRow(row rows.Row) []Result {
 	return some
 }
 
-// specTexts returns the distinct specs of the results.
+// specTexts returns the distinct spec texts of the results.
 func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
@@ -177,7 +178,7 @@ func summary(results []Result, subject string) string {
 // SummaryHead is the beginning of the summary table in the Markdown page.
 const SummaryHead = "| Kubernetes "
 
-// writeSummary writes the summary table: the results of each controller.
+// writeSummary writes the summary table with the results of each controller.
 func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
 	if run.Profile != "" {

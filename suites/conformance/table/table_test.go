@@ -20,7 +20,8 @@ var run = Run{
 	},
 }
 
-// The result of a statement is the worst result of its specs, for all controllers.
+// TestTerminal checks that the result of a statement is the worst result of its specs,
+// for all controllers.
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
 	if err := Terminal(&out, run); err != nil {

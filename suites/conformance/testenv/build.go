@@ -93,7 +93,8 @@ func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemp
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
-// PodTemplate returns a template for pods that only pause and have the label app=NAME.
+// PodTemplate returns a template for pods that run the pause image and have the label
+// app=NAME.
 func PodTemplate(name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},

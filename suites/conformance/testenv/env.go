@@ -9,7 +9,7 @@
 //	Eventually               a condition that becomes true while faults are active
 //	EventuallyWithoutFaults  a condition that becomes true after all faults are healed
 //
-// Waits do not sleep or poll: they evaluate their query after every watch event. The
+// Waits do not sleep or poll. They evaluate their query after every watch event. The
 // error of a failed wait has the last states of the queried value and the last events
 // of the namespace.
 package testenv
@@ -65,14 +65,15 @@ type Env struct {
 	// simulatedNodes is true if KWOK simulates the nodes, so that no containers run.
 	simulatedNodes bool
 	recorder       *subjectRecorder
-	// stops stop the components, in the order of their start.
+	// stops contains the functions that stop the components, in the order of the start of
+	// the components.
 	stops run.Teardowns
 }
 
 // nodeCount is the number of nodes for pods.
 const nodeCount = 2
 
-// stopTimeout bounds Stop.
+// stopTimeout limits how long Stop may take.
 const stopTimeout = 30 * time.Second
 
 // Start starts a control plane and a subject, and waits until the subject holds its
@@ -104,7 +105,7 @@ func (e *Env) start(ctx context.Context) error {
 	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
 		return err
 	}
-	if e.options.Provider != faults.Kubelets { // there the subject runs in pods, without a proxy
+	if e.options.Provider != faults.Kubelets { // on real kubelets, the subject runs in pods, without a proxy
 		if e.proxy, err = run.StartProxy(ctx, e.cluster, e.recorder, clock.RealClock{}); err != nil {
 			return err
 		}
@@ -123,8 +124,8 @@ func (e *Env) start(ctx context.Context) error {
 	return nil
 }
 
-// hasSimulatedNodes reports whether a cluster has KWOK nodes. The provider alone does
-// not tell: an existing cluster may have simulated nodes.
+// hasSimulatedNodes reports whether a cluster has KWOK nodes. The provider is not
+// enough to decide this, because an existing cluster may have simulated nodes.
 func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, error) {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "type=kwok"})
 	if err != nil {
@@ -133,7 +134,8 @@ func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, e
 	return len(nodes.Items) > 0, nil
 }
 
-// makeDirectories creates the log directory and a state directory, which Stop removes.
+// makeDirectories creates the log directory and a state directory. Stop removes the
+// state directory.
 func (e *Env) makeDirectories() (string, error) {
 	dir, err := os.MkdirTemp("", "gauntlet-conformance-")
 	if err != nil {

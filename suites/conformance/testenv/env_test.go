@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// fakeCluster is a control plane that does nothing. It has failed once its channel is
-// closed.
+// fakeCluster is a control plane that does nothing. A test closes its channel to make
+// it fail.
 type fakeCluster struct {
 	cluster.Cluster
 	failed chan struct{}
@@ -54,7 +54,7 @@ func (n *Namespace) feed(t *testing.T, change func(feed) error) {
 	}
 }
 
-// A wait ends when its condition becomes true.
+// TestAwait checks that a wait ends when its condition becomes true.
 func TestAwait(t *testing.T) {
 	n := unwatchedNamespace()
 	go func() {
@@ -67,8 +67,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// The error of a wait says what was expected, and has the last three states and the
-// events.
+// TestAwaitTimeout checks that the error of a wait has the expected value, the last
+// three states and the events.
 func TestAwaitTimeout(t *testing.T) {
 	n := unwatchedNamespace()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -98,7 +98,7 @@ func TestAwaitTimeout(t *testing.T) {
 	}
 }
 
-// A failed control plane ends a wait at once.
+// TestAwaitFailedControlPlane checks that a failed control plane ends a wait at once.
 func TestAwaitFailedControlPlane(t *testing.T) {
 	n := unwatchedNamespace()
 	close(n.env.cluster.(fakeCluster).failed)
@@ -108,8 +108,8 @@ func TestAwaitFailedControlPlane(t *testing.T) {
 	}
 }
 
-// An invariant is checked after every change until it is cleared. A violation fails a
-// later wait, even if it is over.
+// TestAlways checks that an invariant is evaluated after every change until it is
+// cleared. A violation makes the next wait fail, even if the invariant holds again.
 func TestAlways(t *testing.T) {
 	n := unwatchedNamespace()
 	n.Always("one pod at most", func(v *View) error {
@@ -151,7 +151,8 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// AlwaysWithoutProfile adds no invariant if a fault profile is active.
+// TestAlwaysWithoutProfile checks that AlwaysWithoutProfile adds no invariant if a
+// fault profile is active.
 func TestAlwaysWithoutProfile(t *testing.T) {
 	for _, profile := range []*Profile{nil, &Profiles[0]} {
 		n := unwatchedNamespace()
@@ -163,8 +164,8 @@ func TestAlwaysWithoutProfile(t *testing.T) {
 	}
 }
 
-// The store records up to which version it has all changes. A relist removes objects
-// that it does not contain.
+// TestStore checks that the store records the version up to which it has all changes. A
+// relist must remove each object that it does not contain.
 func TestStore(t *testing.T) {
 	n := unwatchedNamespace()
 	n.feed(t, func(f feed) error { return f.Replace([]any{pod("one", "3", ""), pod("two", "4", "")}, "7") })
@@ -179,7 +180,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// The recorder keeps the records of one spec, and the delivered versions.
+// TestSubjectRecorder checks that the recorder has the records of only one spec, and
+// the delivered versions.
 func TestSubjectRecorder(t *testing.T) {
 	r := newSubjectRecorder()
 	r.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
@@ -200,8 +202,8 @@ func TestSubjectRecorder(t *testing.T) {
 	}
 }
 
-// A failure message has the subject's last watch events and writes in the namespace,
-// with their responses.
+// TestRecentTraffic checks the description of the subject's last watch events, writes
+// and responses in a namespace.
 func TestRecentTraffic(t *testing.T) {
 	r := newSubjectRecorder()
 	r.reset(func() {})
@@ -240,7 +242,8 @@ func TestRecentTraffic(t *testing.T) {
 	}
 }
 
-// retryServerErrors retries after status 500, but not after a rejection.
+// TestRetryServerErrors checks that retryServerErrors retries after status 500, but not
+// after a rejection.
 func TestRetryServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -261,7 +264,8 @@ func TestRetryServerErrors(t *testing.T) {
 	}
 }
 
-// The profiles have only faults of the catalog, with valid parameters.
+// TestProfiles checks that the profiles contain only faults of the catalog, with valid
+// parameters.
 func TestProfiles(t *testing.T) {
 	for _, p := range Profiles {
 		found, err := FindProfile(p.Name)

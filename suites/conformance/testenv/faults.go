@@ -17,7 +17,7 @@ import (
 // Profile is a set of faults that are active while specs run.
 type Profile struct {
 	Name string
-	// Description says what the faults do.
+	// Description describes the effects of the faults.
 	Description string
 	Faults      []FaultSpec
 }
@@ -25,12 +25,12 @@ type Profile struct {
 // FaultSpec is a fault of the catalog and its parameters, as in a scenario.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles are all profiles. They avoid combinations of faults that make upstream fail
-// because of a known upstream issue. docs/known-upstream-issues.md describes these
-// issues, and suites/regression has a scenario for each. One such combination is a
-// lagging watch and lost responses to updates of Endpoints. Another is failing status
-// updates and rejected updates of ReplicaSets; a rejected update during a scale also
-// changes its proportions.
+// Profiles contains all profiles. A profile must not combine faults that make upstream
+// fail because of a known upstream issue. docs/known-upstream-issues.md describes these
+// issues, and suites/regression has a scenario for each. Two combinations are known.
+// The first is a lagging watch with lost responses to updates of Endpoints. The second
+// is failing status updates with rejected updates of ReplicaSets. A rejected update
+// during proportional scaling also changes the proportions.
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",
@@ -71,7 +71,7 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// healTimeout bounds the healing of a fault.
+// healTimeout limits how long the healing of a fault may take.
 const healTimeout = 30 * time.Second
 
 // inject injects a fault. The index of the fault in its spec is part of its random

@@ -41,7 +41,7 @@ const (
 	resourceQuotaKind         = "ResourceQuota"
 )
 
-// kind describes how to reach the objects of one kind.
+// kind describes the API resource of one kind of object.
 type kind struct {
 	name, resource string
 	// qualified is the resource with its API group, as in histories: "replicasets.apps".
@@ -53,7 +53,8 @@ type kind struct {
 var kinds = kindsOf(&corev1.Pod{}, &appsv1.ReplicaSet{}, &corev1.ReplicationController{}, &appsv1.Deployment{},
 	&corev1.Service{}, &rawEndpoints{}, &corev1.Event{}, &corev1.ServiceAccount{}, &corev1.ResourceQuota{})
 
-// kindsOf returns the kinds of the objects. The scheme of client-go has their names.
+// kindsOf returns the kinds of the example objects. It takes the names of the kinds
+// from the scheme of client-go.
 func kindsOf(examples ...Object) []kind {
 	var found []kind
 	for _, example := range examples {

@@ -34,7 +34,7 @@ type Namespace struct {
 	Name  string
 	env   *Env
 	store *store
-	// heals heal the active faults, in the order of their injection.
+	// heals contains the functions that heal the active faults, in the order of injection.
 	heals        run.Teardowns
 	injected     int // number of injected faults
 	barrierCount int
@@ -73,11 +73,12 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 // specLabel marks the namespaces of specs.
 const specLabel = "gauntlet/spec"
 
-// cleanupTimeout bounds Cleanup, which does not wait until the namespace is gone.
+// cleanupTimeout limits how long Cleanup may take. Cleanup does not wait until the
+// namespace is deleted.
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup heals all faults and deletes the namespace. Its error contains a violation
-// of an invariant that no wait has reported.
+// Cleanup heals all faults and deletes the namespace. If an invariant was violated and
+// no wait has reported this, the error of Cleanup does.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -179,7 +180,8 @@ func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 	return RefOf(o)
 }
 
-// TryCreate is Create, but returns an error.
+// TryCreate creates an object like Create, but returns an error instead of failing the
+// spec.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	tried := 0
@@ -221,7 +223,8 @@ func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...an
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
 }
 
-// TryPatch is Patch, but returns an error.
+// TryPatch sends a JSON merge patch like Patch, but returns an error instead of failing
+// the spec.
 func (n *Namespace) TryPatch(ctx context.Context, ref Ref, merge string, args ...any) error {
 	return n.patch(ctx, ref, "", fmt.Sprintf(merge, args...))
 }
@@ -249,8 +252,8 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 }
 
 // retryServerErrors retries a write while the API server responds with a status of 500
-// or more. On a slow machine etcd may be too slow, which is not what specs test. An
-// earlier attempt may have succeeded.
+// or more. A slow machine may cause such a response, and specs do not test that. The
+// function write must expect that an earlier attempt has succeeded.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
 	var last error
@@ -264,8 +267,8 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// waitObserved waits until the store has the version of a response. Afterwards, no
-// query returns an older state.
+// waitObserved waits until the store has the version in a response. After that, no
+// query uses an older state.
 func (n *Namespace) waitObserved(ctx context.Context, k kind, response runtime.Object) error {
 	written, err := meta.Accessor(response)
 	if err != nil {
@@ -426,12 +429,13 @@ func (n *Namespace) LatestDelivered(ref Ref) Query {
 	}}
 }
 
-// FaultsFired returns a query for an int: how often the faults of a kind have fired.
+// FaultsFired returns a query for an int: the number of times that the faults of a kind
+// have fired.
 func (n *Namespace) FaultsFired(kind string) Query {
 	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }
 
-// WaitNamespacesGone waits until the namespaces of all specs are gone. It removes
+// WaitNamespacesGone waits until the namespaces of all specs are deleted. It removes
 // finalizers repeatedly, because a create may have been in flight during Cleanup.
 func (e *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond

@@ -40,7 +40,7 @@ func controllerOf(o metav1.Object) Ref {
 	return Ref{}
 }
 
-// String returns the name, phase, owner and labels.
+// String returns the name, phase, owner and labels of the pod.
 func (p Pod) String() string {
 	if p.Pod == nil {
 		return "none"
@@ -91,15 +91,15 @@ func (p Pods) Names() []string {
 
 func (p Pods) String() string { return joinLines(p) }
 
-// WithPods is an object and pods, as their watches last delivered them. Specs compare
-// a status with the existing pods, because a create whose response is lost may add a
-// pod.
+// WithPods contains an object and pods, as the watches last delivered them. Specs
+// compare a status with the pods that exist, because a create with a lost response may
+// add a pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods
 }
 
-// String returns both as text.
+// String returns the object and its pods as text.
 func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
 
 // joinLines returns one line for each value, or "none".
@@ -240,8 +240,8 @@ func (d *Deployment) Condition(kind string) Condition {
 	return Condition{}
 }
 
-// Complete reports whether every pod has the latest template and is available,
-// according to a status for the latest generation.
+// Complete reports whether the status is for the latest generation, and all pods have
+// the latest template and are available.
 func (d *Deployment) Complete() bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	return d.Status.ObservedGeneration >= d.Generation &&

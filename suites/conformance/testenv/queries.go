@@ -91,16 +91,17 @@ func Exists(ref Ref) Query {
 	return Query{"whether " + ref.String() + " exists", func(v *View) any { return v.Has(ref) }}
 }
 
-// Barrier creates an object for each controller and waits until the subject has
-// handled all of them. The subject has then started to handle all events that it
-// received earlier. Specs use it before they state that something did not happen.
+// Barrier creates an object for each controller and waits until the subject has handled
+// all these objects. After that, the subject has at least started to handle each event
+// that it received earlier. Specs call Barrier before they check that a controller did
+// not act.
 func (n *Namespace) Barrier(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
 }
 
-// BarrierOf is Barrier for the controllers of the given kinds. Its objects have no
-// pods.
+// BarrierOf does the work of Barrier for the controllers of the given kinds. The
+// objects that it creates have no pods.
 func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	ginkgo.GinkgoHelper()
 	n.barrierCount++
@@ -122,7 +123,8 @@ func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	}
 }
 
-// barrierObjects create the object that the controller of a kind must handle.
+// barrierObjects has, for each kind, a function that returns the object that the
+// controller must handle.
 var barrierObjects = map[string]func(name string) Object{
 	ReplicaSetKind:            func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicaSetKind, Name: name}.Build() },
 	ReplicationControllerKind: func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicationControllerKind, Name: name}.Build() },

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// subjectRecorder records the requests, responses, watch events and faults of one spec
-// at a time. The fault proxy and the faults write to it.
+// subjectRecorder records the requests, responses, watch events and faults of the
+// current spec. The fault proxy and the faults write to it.
 type subjectRecorder struct {
 	mu       sync.Mutex
 	records  []history.Record
@@ -34,8 +34,8 @@ func (r *subjectRecorder) Append(record history.Record) {
 	}
 }
 
-// reset discards all records and calls onRecord after each later record. If onRecord
-// is nil, the recorder ignores later records.
+// reset discards all records and sets the function that the recorder calls after each
+// later record. If the function is nil, the recorder ignores later records.
 func (r *subjectRecorder) reset(onRecord func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +68,7 @@ func (r *subjectRecorder) delivered(resource, namespace, name string) history.Ve
 	return 0
 }
 
-// faultsFired returns how often the faults of a kind have fired.
+// faultsFired returns the number of times that the faults of a kind have fired.
 func (r *subjectRecorder) faultsFired(kind string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// store holds the objects of a namespace, as its watches delivered them, and the
-// invariants of the spec.
+// store holds the invariants of a spec and the objects of its namespace, as the watches
+// delivered them.
 type store struct {
 	mu      sync.Mutex
 	objects map[Ref]Object
@@ -23,12 +23,12 @@ type store struct {
 	// timestamps are too coarse: they have whole seconds.
 	firstSeen map[types.UID]int
 	synced    map[string]bool // kinds whose initial list is complete
-	// seen is, by kind, the version up to which the store has all changes.
+	// seen has, for each kind, the resourceVersion up to which the store has all changes.
 	seen       map[string]history.Version
 	changed    chan struct{} // closed and replaced at every change
 	invariants []invariant
-	// violation describes the first violation of an invariant. A spec fails once
-	// because of it.
+	// violation describes the first violation of an invariant. The spec reports it only
+	// once.
 	violation string
 	reported  bool
 }
@@ -44,7 +44,7 @@ func newStore() *store {
 	return &store{objects: map[Ref]Object{}, firstSeen: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
 }
 
-// watch starts a reflector for each kind. They fill the store until ctx ends.
+// watch starts a reflector for each kind. The reflectors fill the store until ctx ends.
 func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespace string, group *sync.WaitGroup) {
 	for _, k := range kinds {
 		source := cache.NewListWatchFromClient(k.client(client), k.resource, namespace, fields.Everything())
@@ -80,7 +80,8 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// notify makes waiting queries evaluate again after a change that is not in the store.
+// notify makes the waiting queries evaluate again. Callers use it after a change of
+// something that is not in the store.
 func (s *store) notify() { s.change(func() {}) }
 
 // check records the first violation of an invariant. The caller holds s.mu.
@@ -96,8 +97,8 @@ func (s *store) check() {
 	}
 }
 
-// evaluate returns the violation of the invariant, or nil. It recovers from a panic,
-// which would otherwise end all specs: it runs in the goroutine of a reflector.
+// evaluate returns the violation of the invariant, or nil. It recovers from a panic.
+// Without this, a panic in the goroutine of a reflector would end all specs.
 func (i invariant) evaluate(view *View) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,7 +108,8 @@ func (i invariant) evaluate(view *View) (err error) {
 	return i.holds(view)
 }
 
-// feed is the store as the reflector of one kind sees it.
+// feed puts the objects of one kind into the store. It is the store of the kind's
+// reflector.
 type feed struct {
 	*store
 	kind string

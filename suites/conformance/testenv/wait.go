@@ -15,19 +15,20 @@ import (
 type Query struct {
 	// Text describes the value, such as "the pods of ReplicaSet/web".
 	Text string
-	// Evaluate computes the value. It must not keep the view.
+	// Evaluate computes the value. It must not use the view after it has returned.
 	Evaluate func(*View) any
 }
 
-// waitTimeout bounds every wait. Most conditions become true within milliseconds, or
-// seconds with faults. The rest is for slow machines.
+// waitTimeout limits how long every wait may take. Most conditions become true within
+// milliseconds, or within seconds if faults are active. The remaining time is for slow
+// machines.
 const waitTimeout = 60 * time.Second
 
-// statesMax is the number of last states that a failure message contains.
+// statesMax is the number of latest states that a failure message contains.
 const statesMax = 3
 
-// Eventually waits until the value of a query matches, and returns the value. Active
-// faults stay active.
+// Eventually waits until the value of a query matches, and returns the value. It does
+// not heal active faults.
 func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	answer, err := n.await(ctx, q, matcher)
@@ -61,8 +62,8 @@ func (n *Namespace) ClearInvariants() {
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile is Always if no fault profile is active. Otherwise it does
-// nothing, because a lost response may violate the invariant for a time.
+// AlwaysWithoutProfile calls Always if no fault profile is active. Otherwise it does
+// nothing, because a lost response may cause a temporary violation of the invariant.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
@@ -72,8 +73,8 @@ func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 // HasProfile reports whether the specs run with a fault profile.
 func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
-// await waits until the value of a query matches. Its error says what was expected and
-// found, and contains the last events.
+// await waits until the value of a query matches. Its error contains the expected and
+// the found value, and the last events.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("timed out after %s", waitTimeout))
 	defer cancel()
@@ -95,7 +96,7 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 	}
 }
 
-// evaluate evaluates a query once. The channel changed closes at the next change.
+// evaluate evaluates a query once. The returned channel is closed at the next change.
 func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()
@@ -108,7 +109,7 @@ func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states)
 	seen.add(format(answer))
 	matched, err = matcher.Match(answer)
 	if err != nil {
-		// The object of the matcher may not exist yet.
+		// The matcher returns an error if the object does not exist yet.
 		matched, err = false, nil
 	}
 	return answer, matched, s.changed, err
@@ -135,7 +136,7 @@ func (n *Namespace) failureContext(v *View) string {
 	return text
 }
 
-// states are the last distinct states that a wait saw.
+// states contains the last distinct states that a wait observed.
 type states struct {
 	began time.Time
 	last  []state
