@@ -58,7 +58,7 @@ type keyFailures struct {
 type failureStreak struct {
 	failed   int64 // the record with the failure of the latest attempt
 	failures slidingSum
-	records  []int64 // the latest few failures failures
+	records  []int64 // the latest few failures
 }
 
 func newBackOffChecker(s Settings) Checker {

@@ -185,7 +185,7 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	current := ownerScaleDowns.current
 	ownerScaleDowns.current = nil
 	if current == nil || len(current.sent) < current.excess {
-		return // more deletes may follow, or may not have reached the proxy yet yet
+		return // more deletes may follow, or may not have reached the proxy yet
 	}
 	victim, left, reason := current.findMistake(state.owner())
 	if current.hasAlternatives() {

@@ -46,7 +46,7 @@ type rejections struct {
 	count   int
 	allowed int
 	pods    bool
-	records []int64 // the latest few rejections rejections
+	records []int64 // the latest few rejections
 }
 
 func newTerminatingNamespaceChecker(Settings) Checker {

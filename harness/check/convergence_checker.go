@@ -42,7 +42,7 @@ type recordTime struct {
 	seq int64
 }
 
-// convergingKind describes the kind of object that this checker covers.
+// convergingKind describes one kind of object to a convergenceChecker.
 type convergingKind struct {
 	// noneReason is the reason for the verdict not-exercised if no object of the kind exists.
 	noneReason string
