@@ -173,7 +173,7 @@ func (t *Tracker) update`),
 		Checks:    []string{"endpoints-exact"},
 	},
 	{
-		ID: "own-headless-unlabelled", Base: mutant.Ours,
+		ID: "own-headless-unlabeled", Base: mutant.Ours,
 		Description: "The controller does not set the headless label on the Endpoints of a headless Service.",
 		Edits:       []mutant.Edit{edit(endpointsPlan, "		labels[corev1.IsHeadlessService] = \"\"\n", "		delete(labels, corev1.IsHeadlessService)\n")},
 		Scenarios:   []string{"endpoints"},
