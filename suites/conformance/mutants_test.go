@@ -52,7 +52,7 @@ var mutantRows = []struct{ mutant, row string }{
 	{"own-not-ready-served", "Endpoints/TestEndpointWithMultiplePodUpdates"},
 	{"own-no-truncation", "Endpoints/TestEndpointTruncate"},
 	{"own-port-zero", "Endpoints/statement 6"},
-	{"own-headless-unlabelled", "Endpoints/TestEndpointsHeadlessLabel"},
+	{"own-headless-unlabeled", "Endpoints/TestEndpointsHeadlessLabel"},
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
