@@ -11,7 +11,7 @@ import (
 // It skips an owner that was never in the cache.
 var notBelowDesiredCheck = Check{
 	ID:               "not-below-desired",
-	Guarantee:        "A controller never deletes a pod that brings the active pods of an owner below spec.replicas. The count includes the pods in its cache, without its own deletes that it has not yet observed. It deletes no pods of an owner that is terminating or deleted.",
+	Guarantee:        "A controller never deletes a pod if fewer than spec.replicas active pods of the owner would remain. The remaining pods are the active pods in its cache, minus those that it has already deleted but not yet observed as deleted. It deletes no pods of an owner that is terminating or deleted.",
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "external-disruptions", "expired-expectations", "delete-without-precondition", "overlapping-selectors"},

@@ -112,7 +112,7 @@ var UnrecognizedIssues = []KnownIssue{
 	{
 		Slug:        "recreate-failed-pods",
 		Description: "A Recreate Deployment with failed old pods waits for the progress deadline before its next step.",
-		Reproduce:   "Not seen on v1.36. The status of a ReplicaSet changes with each deleted pod (terminatingReplicas), which enqueues the Deployment.",
+		Reproduce:   "Not seen on v1.36, because each deleted pod changes terminatingReplicas in the status of its ReplicaSet. This change enqueues the Deployment, so it does not wait.",
 		Issue:       "kubernetes/kubernetes#128798",
 	},
 	{

@@ -92,7 +92,7 @@ func (src *source) renameFields(fields mapping, of reflect.Type) error {
 			continue
 		}
 		if fields.field(name) != nil {
-			return src.errorAt(field.position, "", "found %q beside %q, its new name; expected one of them", field.name, name)
+			return src.errorAt(field.position, "", "found both %q and its new name %q; expected only one of them", field.name, name)
 		}
 		src.warnRenamed(field.position, field.name, name)
 		fields[i].name = name

@@ -68,7 +68,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of the built-in scenarios admission, api-errors`},
 		{[]string{"run", bad}, bad + ":3:1: "},
 		{[]string{"run", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm`},
-		{[]string{"run", "--seed=7", "--duration=1h"}, "duration 1h0m0s: expected 1s to 2m0s"},
+		{[]string{"run", "--seed=7", "--duration=1h"}, "found duration 1h0m0s; expected 1s to 2m0s"},
 		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration and --prefer-uncovered apply to generated scenarios: found them together with the scenario burst"},
 		{[]string{"run", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"compare", "--attempts=0"}, "--attempts=0: expected at least 1"},

@@ -25,7 +25,7 @@ func TestHalfWritten(t *testing.T) {
 	}{
 		{"nothing", nil, map[string]string{
 			"check": "no run directory: reading the scenario: ", "shrink": "no run directory: reading the scenario: ",
-			"report": "expected a directory of runs, as run, check or nightly leave it: ", "coverage": "expected a directory of runs",
+			"report": "expected a directory of runs that run, check or nightly wrote: ", "coverage": "expected a directory of runs",
 		}},
 		{"scenario cut", map[string]string{"scenario.yaml": wroteScenario[:27]}, map[string]string{
 			"check": "scenario.yaml:3:1: ", "shrink": "scenario.yaml:3:1: ",
@@ -37,14 +37,14 @@ func TestHalfWritten(t *testing.T) {
 			"check": "environment.json: expected a run's environment: ", "shrink": "environment.json: expected a run's environment: ",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
-			"check": "cannot check the history: reading the history: ", "shrink": "the history cannot be judged: reading the history: ",
+			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",
 		}},
-		{"not judged", map[string]string{
+		{"not checked", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault,
 		}, map[string]string{
-			"report": ": found a run without verdicts; gauntlet check judges it", "coverage": "restart",
+			"report": ": found a run without verdicts.json; run gauntlet check to write it", "coverage": "restart",
 		}},
-		{"a night in which all passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
+		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
 			"report": "1 run: 1 pass", "coverage": ": found no history; expected run directories",
 		}},
 		// The first command checks the run. The other commands find its verdicts.
@@ -57,7 +57,7 @@ func TestHalfWritten(t *testing.T) {
 		{"verdicts cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,
 		}, map[string]string{
-			"report": "verdicts.json: expected verdicts: ", "coverage": "no fault has done anything",
+			"report": "verdicts.json: expected verdicts: ", "coverage": "no fault has fired",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
