@@ -31,7 +31,7 @@ const (
 	presenceKinds
 )
 
-// record sets the current state.
+// record sets the current state, and records when the former state ended.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -39,7 +39,7 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at or after a time.
+// was reports whether the object was in one of the given states at any time since from.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -92,8 +92,9 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records a write that was sent. The process has executed or dropped every
-// decision that it made before it was last idle.
+// recordWrite records that the process sent a write. It drops versions that the write
+// cannot be based on. The process has executed or dropped every decision that it made
+// before it was last idle.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
