@@ -30,8 +30,8 @@ var adoptAndReleaseCheck = Check{
 //
 // A sync adopts and releases pods before it writes the status. An attempt counts even if it
 // failed. The checker allows for pods that changed just before the sync. A pod counts only
-// if its adoption or release had been due for lag when the process received the owner's
-// version in the status write.
+// if its adoption or release had been due for lag when the process received the owner
+// version that the write is based on.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // last attempt to adopt or release each pod
@@ -88,7 +88,7 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 }
 
 // notAttempted returns the pod that the process should have adopted or released, but did
-// not try to. The adoption or release must be due since the time since. If there are
+// not try to. The adoption or release must have been due at the given time. If there are
 // several such pods, the first by name is returned.
 //
 // It returns nil if there is no such pod.

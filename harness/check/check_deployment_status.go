@@ -349,8 +349,7 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 
 // cachedSince returns the time at which a version of the Deployment arrived in the cache.
 //
-// It returns 0 if that time is before the recent window, so that the model no longer has
-// it.
+// It returns 0 if the model has already removed that time.
 func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {

@@ -225,7 +225,7 @@ func (c *scaleDown) hasAlternatives() bool {
 // reason.
 //
 // For each order of pods, it compares only two pods: the remaining pod that comes first and
-// the deleted pod that comes last. If these two are in the right order, all others are too.
+// the deleted pod that comes last.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()

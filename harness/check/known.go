@@ -179,7 +179,8 @@ func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses deletes the work queue keys of processes that have ended from a map.
+// dropEndedProcesses removes each entry of a map whose work queue key belongs to an ended
+// process.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }

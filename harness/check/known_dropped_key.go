@@ -15,8 +15,8 @@ const maxRetries = 16
 // The next event for a key resets its count.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns droppedKeys that count only certain calls. The function of selects
-// these calls.
+// newDroppedKeys returns droppedKeys that count only the calls for which the given function
+// returns true.
 func newDroppedKeys(of func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, of)}
 }
@@ -35,8 +35,7 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 }
 
 // certainlyEnqueues reports whether a delivery certainly enqueues a Service or Deployment.
-// Events of ReplicaSets and pods are not certain, because some of them do not enqueue their
-// Deployment.
+// An event of a ReplicaSet or a pod is not certain to enqueue the Deployment.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)

@@ -39,7 +39,8 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at any time since from.
+// was reports whether the object was in one of the given states at any time after the given
+// time.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -92,8 +93,8 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records that the process sent a write. It drops versions that the write
-// cannot be based on. The process has executed or dropped every decision that it made
+// recordWrite records that the process sent a write. It moves the start of the decision
+// window forward, because the process has executed or dropped every decision that it made
 // before it was last idle.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)

@@ -30,7 +30,7 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 }
 
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment
-// recently. The period begins lag before the time since. A matching orphan belongs to the
+// recently. The period begins lag before the given time. A matching orphan belongs to the
 // Deployment only after its adoption, and the event of the adoption may be late. The model
 // does not count a terminating ReplicaSet as the Deployment's, but the controller may still
 // count it.

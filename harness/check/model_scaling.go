@@ -60,7 +60,7 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 }
 
 // firstStateWith returns the index of the first state that may contain the given version of
-// a ReplicaSet, or -1. It is called with the version on which a write is based. If the
+// a ReplicaSet, or -1. The caller passes the version on which a write is based. If the
 // process wrote that version itself, the controller may have read the other ReplicaSets in
 // an earlier state (allowed behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
@@ -77,8 +77,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether the version at is set itself, or follows from set by the
-// process's own writes.
+// derivesFrom reports whether a version of a ReplicaSet is based on set. This is true if
+// set is that version, or if the process's own writes led from set to that version.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {

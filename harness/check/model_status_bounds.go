@@ -9,9 +9,9 @@ import (
 )
 
 // statusBounds are the bounds of the values that a process may report in the status of an
-// owner. They begin lag before the process received the version that the status write is
-// based on. Earlier values do not matter, because a sync begins only after the process has
-// received that version.
+// owner. The bounds cover the time from lag before the process received the version that
+// the status write is based on. Earlier values do not matter, because a sync begins only
+// after the process has received that version.
 type statusBounds struct {
 	version             history.Version // the highest resourceVersion of the owner that was delivered
 	since               time.Duration   // when that version was first delivered

@@ -25,7 +25,8 @@ type watchScope struct {
 	// selective is true if the request has a selector. An object that the response does not
 	// contain may then still exist.
 	selective bool
-	// initial is true for a watch with sendInitialEvents, which replaces a list.
+	// initial is true for a watch with sendInitialEvents, whose initial events replace a
+	// list.
 	initial bool
 }
 
