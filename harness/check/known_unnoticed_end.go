@@ -39,8 +39,8 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod of the Service ended, but that the event of the pod did not
-// enqueue the Service.
+// add records that a pod of the Service ended, and that its event did not enqueue the
+// Service.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}

@@ -102,8 +102,8 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity adds a duration to the time of the last activity of the process, so that
-// this duration does not count as idle time.
+// extendActivity adds a duration to the time of the last activity of the process. As a
+// result, this duration does not count as idle time.
 func (p *process) extendActivity(duration, at time.Duration) {
 	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
 	postpone(&p.lastActivity)

@@ -83,8 +83,8 @@ func (state *serviceState) update(v *view, at time.Duration) {
 //
 // Only one worker at a time processes a Service, so the decision follows the response to
 // the previous write. It also follows the delivery of the version on which the write is
-// based, unless the process may have read that version from the API server. lag is
-// subtracted from both times.
+// based, unless the process may have read that version from the API server. The function
+// subtracts lag from both times.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {

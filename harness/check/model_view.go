@@ -125,9 +125,9 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects in a scope with the objects of a complete list, even
-// if the list is older. If the list was selective, replace removes no object, because an
-// object that is missing from the list may still exist.
+// replace replaces the cached objects in a scope with the objects of a complete list. It
+// does so even if the list is older than the cache. If the list was selective, replace
+// removes no object, because an object that is missing from the list may still exist.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
