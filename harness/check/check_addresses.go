@@ -14,7 +14,8 @@ import (
 // addressesCheck examines each create and update of Endpoints.
 //
 // It skips a process that has not listed Services and pods yet. It also skips Endpoints for
-// which the cache has no Service with a selector. The check orphan-endpoints covers these.
+// which the cache has no Service with a selector. The check orphan-endpoints covers such
+// Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
 	Guarantee:        "Endpoints list the addresses and ports of the Service's pods. The state of each pod is one that the controller had in its cache and may have acted on. Endpoints carry the labels of the Service, and at most 1000 addresses, ready addresses first.",
@@ -68,8 +69,8 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 }
 
 // mismatch describes how written Endpoints differ from the addresses that the Service
-// requires. It returns "" if they match some combination of the pod versions that were
-// cached since a time.
+// requires. It returns "" if they match some combination of the pod versions that the cache
+// contained since the given time.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, from the Service", want)
@@ -111,8 +112,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 	return wrong, expected
 }
 
-// readyInEach reports whether the Service has a ready address for the pod in each of these
-// versions.
+// readyInEach reports whether each of the pod's versions gives the Service a ready address.
 func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := objects.AddressSet{}
@@ -124,7 +124,7 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of the pod that the versions belong to.
+// podNameOf returns the name of a pod for evidence, from the pod's cached versions.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {
@@ -138,7 +138,7 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 // in the Endpoints of the Service.
 //
 // If part is true, Endpoints that list only some of the addresses match, too. If no version
-// matches, want has the addresses of the latest version.
+// matches, want contains the addresses that the latest version requires.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}
@@ -154,8 +154,8 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 	return want, false
 }
 
-// coversAddresses reports whether the set contains every pair of another one, with the same
-// readiness.
+// coversAddresses reports whether a set contains every address of another set, with the
+// same readiness.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

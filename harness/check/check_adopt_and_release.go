@@ -29,9 +29,9 @@ var adoptAndReleaseCheck = Check{
 // adoption or release that was due.
 //
 // A sync adopts and releases pods before it writes the status. An attempt counts even if it
-// failed. The status write is based on a version of the owner. A pod counts only if its
-// adoption or release was due for at least the constant lag when the process received that
-// version.
+// failed. The checker allows for pods that changed just before the sync. A pod counts only
+// if its adoption or release had been due for lag when the process received the owner
+// version that the write is based on.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // last attempt to adopt or release each pod
@@ -68,7 +68,7 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// missingAction describes the action that is due for a pod: adoption or release.
+// missingAction returns the action that is due for a pod: "adopt" or "release".
 func missingAction(p *objects.Pod) string {
 	if p.Orphan() {
 		return "adopt"
@@ -87,8 +87,9 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns the first pod by name whose adoption or release is due since a time,
-// without an attempt.
+// notAttempted returns the pod that the process should have adopted or released, but did
+// not try to. The adoption or release must have been due at the given time. If there are
+// several such pods, the first by name is returned.
 //
 // It returns nil if there is no such pod.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {

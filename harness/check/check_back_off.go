@@ -47,8 +47,9 @@ type backOffChecker struct {
 type keyFailures struct {
 	events  slidingSum
 	streaks map[string]*failureStreak // by the call's key
-	// All creates of one batch count as one attempt. The limit of failed creates therefore
-	// grows by the possible size of a batch at the last success.
+	// batchAllowance is the possible size of a batch of creates at the last success. The
+	// limit of failed creates grows by this number, because all creates of one batch count
+	// as one attempt.
 	created        int
 	lastCreated    time.Duration
 	batchAllowance int
@@ -65,8 +66,9 @@ func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}}
 }
 
-// of returns the failures of a key. When the number of keys has doubled, it removes the
-// keys whose failures and events no longer count.
+// of returns the failures of a work queue key, and creates an entry if there is none. When
+// the number of keys has doubled, it removes the keys whose failures and events no longer
+// count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s

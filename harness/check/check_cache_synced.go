@@ -10,8 +10,8 @@ import (
 // cacheSyncedCheck examines each write for an object until the caches for that kind of
 // object have synced.
 //
-// It skips a resource of which the process never lists or watches all objects: the process
-// may get that state elsewhere.
+// It skips a resource if the process never lists or watches all objects of it, because the
+// process may then get the state from elsewhere.
 var cacheSyncedCheck = Check{
 	ID:        "cache-synced",
 	Guarantee: "A controller writes nothing until its informer caches have synced.",
@@ -62,8 +62,8 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 
 // requiredResources returns the resources whose caches must have synced before a call.
 //
-// The first one is the resource of the object that the controller was reconciling.
-// requiredResources returns nil if that object is unknown.
+// The first element is the resource of the object that the controller was reconciling. The
+// result is nil if that object is unknown.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:

@@ -20,8 +20,8 @@ var convergedCheck = Check{
 	New:              newConvergedChecker,
 }
 
-// newConvergedChecker returns a checker for the convergence of ReplicaSets and
-// ReplicationControllers.
+// newConvergedChecker returns a checker that reports ReplicaSets and ReplicationControllers
+// that do not converge.
 func newConvergedChecker(s Settings) Checker {
 	backingOff := newBackingOffKeys()
 	return newConvergenceChecker(s, convergingKind{

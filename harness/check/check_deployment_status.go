@@ -68,8 +68,8 @@ type statusWrite struct {
 	now              time.Time
 	processNow       time.Time // now, by the clock of the process
 	earliestDecision time.Time // the earliest time of the decision to write it
-	// allStatesKnown is true if all cached states of the ReplicaSets since earliestDecision
-	// are known.
+	// allStatesKnown is true if the model has every state of the ReplicaSets that the
+	// process cached since earliestDecision.
 	allStatesKnown bool
 	mismatches     []mismatch
 }
@@ -77,7 +77,7 @@ type statusWrite struct {
 // mismatch describes a field of the written status that no cached version justifies.
 type mismatch struct{ found, expected string }
 
-// expect records a mismatch unless ok.
+// expect records a mismatch between the found and the expected value, unless ok is true.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
 		write.mismatches = append(write.mismatches, mismatch{found, expected})
@@ -110,8 +110,9 @@ func statusCounts(s *objects.DeploymentStatus) [5]int {
 
 // countBounds returns each count of the written status with its bounds.
 //
-// The bounds combine the recent states of each ReplicaSet independently. One sync writes
-// ReplicaSets one after another, and reads some of them again in between.
+// The bounds combine the recent states of each ReplicaSet independently. The states are
+// independent because one sync writes the ReplicaSets one after another, and reads some
+// ReplicaSets again in between.
 func (write *statusWrite) countBounds() []fieldBounds {
 	s := &write.written.Status
 	specs := write.rollout.sumRange(specReplicas)
@@ -280,8 +281,8 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 // couldHaveScaled reports whether the rolling update could have scaled a ReplicaSet, but
 // did not.
 //
-// This must hold in every state of the ReplicaSets that the cache contained within 2 * lag
-// before the write.
+// It returns true only if the rolling update could have scaled a ReplicaSet in every state
+// that the cache contained within 2 * lag before the write.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -312,8 +313,8 @@ const deadlineReportMax = 3 * lag
 // checkOverdue checks that the process has reported a missed deadline in time.
 //
 // It applies only if the process cached this version of the Deployment before the deadline,
-// and has written no status since. It skips a terminating Deployment, for which the
-// controller writes only counts.
+// and has not written the status since then. It skips a terminating Deployment, for which
+// the controller writes only counts.
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
@@ -348,7 +349,7 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 
 // cachedSince returns the time at which a version of the Deployment arrived in the cache.
 //
-// It returns 0 if the model no longer has that time.
+// It returns 0 if the model has already removed that time.
 func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {

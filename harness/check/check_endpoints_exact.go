@@ -22,8 +22,8 @@ var endpointsExactCheck = Check{
 	New:              newEndpointsExactChecker,
 }
 
-// newEndpointsExactChecker returns a checker of the Services whose Endpoints the
-// controller manages.
+// newEndpointsExactChecker returns a checker that reports managed Services whose Endpoints
+// do not converge.
 func newEndpointsExactChecker(s Settings) Checker {
 	lostWrites, unnoticed := lostEndpointsWrites{}, unnoticedEnds{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })

@@ -23,9 +23,9 @@ var expectationsCheck = Check{
 // expectationsChecker reports creates and deletes that no cached version justified.
 //
 // A process may decide on new calls only when it has observed all its earlier calls. At
-// such a time, the number of pods in the cache permits a number of creates or deletes. The
-// permits remain valid until the process has used them. They expire when the process is
-// idle and has observed all its calls. A call that fails returns its permit.
+// such a time, the number of pods in the cache permits a number of creates or deletes. A
+// permit remains valid until the process sends a call. It expires when the process is idle
+// and has observed all its calls. If a call fails, the process gets the permit back.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls]
@@ -36,9 +36,10 @@ type expectationsChecker struct {
 type permittedCalls struct {
 	creates int
 	deletes int
-	// active and controlledOrAdoptable are counts of cached pods in the recent window, at
-	// times when a decision was possible. active counts the pods that the owner certainly
-	// controls. controlledOrAdoptable also counts orphans that the owner may adopt.
+	// active and controlledOrAdoptable count cached pods in the recent window, at times
+	// when the process may have decided on calls. active counts the pods that the owner
+	// certainly controls. controlledOrAdoptable also counts orphans that the owner may
+	// adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -73,7 +74,8 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// countDiffers reports whether the number of cached pods differs from spec.replicas.
+// countDiffers reports whether the number of cached pods differs from spec.replicas, so
+// that calls are justified.
 func (state *ownerState) countDiffers() bool {
 	o := state.owner()
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas

@@ -29,17 +29,16 @@ var leaseHolderWritesCheck = Check{
 //
 // The first call after the lease has expired is allowed, because the machine may have
 // stalled with that call in flight. For a short time after such a stall, all calls are
-// allowed. Workers may continue before the leader elector notices that the lease is lost
-// (allowed behavior paused-process).
+// allowed, because workers may continue before the leader elector notices that the lease is
+// lost (allowed behavior paused-process).
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent      map[*process]time.Duration // when each process sent its latest call
 	resumingUntil time.Duration              // end of the grace period after a stall
 }
 
-// resumeMax is the maximum grace period after a stall. The process may notice only
-// within this time that its lease has expired. The grace period is also no longer than
-// the stall.
+// resumeMax is the maximum grace period after a stall. The process may need this time to
+// notice that its lease has expired. The grace period is also no longer than the stall.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {

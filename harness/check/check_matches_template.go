@@ -40,8 +40,8 @@ type createdObject struct {
 	object   *history.Object
 	decoder  *objects.Decoder
 	allowed  []desiredContent // one for each cached version of the owner, latest last
-	// compare describes how the object differs from the desired content. It returns "" if the
-	// object matches.
+	// compare describes how the object differs from the desired content, or returns "" if
+	// it does not.
 	compare func(*createdObject, desiredContent) string
 }
 
@@ -102,8 +102,9 @@ func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *
 
 // problem describes how the object differs from the desired content of its owner.
 //
-// It returns "" if the object matches some cached version of the owner. Otherwise it
-// describes the difference from the latest version.
+// It returns "" if the object matches any cached version of the owner, because the
+// controller may have acted on that version. Otherwise it describes the difference from the
+// latest version.
 func (created *createdObject) problem() string {
 	if problem := created.ownerMismatch(); problem != "" {
 		return problem

@@ -23,8 +23,8 @@ var maxSurgeCheck = Check{
 
 // maxSurgeChecker reports scale-ups that exceed replicas + maxSurge.
 //
-// Among all cached versions that the process may have acted on, it takes the lowest sum of
-// spec.replicas and the highest limit.
+// The process may have acted on any of several cached versions. Of these, the checker uses
+// the lowest sum of spec.replicas and the highest limit, in favor of the subject.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }

@@ -24,9 +24,10 @@ var maxUnavailableCheck = Check{
 // maxUnavailableChecker reports scale-downs that leave fewer than replicas -
 // maxUnavailable pods available.
 //
-// Among all cached versions that the process may have acted on, it takes the highest count
-// of available pods and the lowest limit. All available pods of a ReplicaSet count, even if
-// its spec.replicas is lower, because the controller reads only the status.
+// The process may have acted on any of several cached versions. Of these, the checker uses
+// the highest count of available pods and the lowest limit, in favor of the subject. All
+// available pods of a ReplicaSet count, even if its spec.replicas is lower, because the
+// controller uses only status.availableReplicas.
 type maxUnavailableChecker struct{ findings }
 
 func newMaxUnavailableChecker(Settings) Checker { return &maxUnavailableChecker{} }

@@ -25,23 +25,23 @@ var needlessWritesCheck = Check{
 // needlessMax is the number of updates that change nothing and that a process may send for
 // one object.
 //
-// There are two correct reasons for such an update. After a conflict, a controller sends
-// the status again without a comparison. And another client may write the same content
-// between the controller's read and its write.
+// There are two correct reasons for such an update. First, after a conflict, a controller
+// sends the status again without a comparison. Second, another client may write the same
+// content between the controller's read and its write.
 const needlessMax = 5
 
 // needlessWritesChecker reports repeated updates that change nothing.
 //
-// For Endpoints it compares the update with the cached version that the update was written
-// from. A new value of the annotation endpoints.kubernetes.io/last-change-trigger-time
+// For Endpoints it compares the update with the cached version on which the update is
+// based. A new value of the annotation endpoints.kubernetes.io/last-change-trigger-time
 // alone counts as no change. For other objects it compares resource versions: the API
 // server creates no new version for an update without a change. An update without a
 // resource version is compared with the version that etcd had when the process sent the
 // update.
 //
-// An update after a failed update of the same object does not count. Nor does an update of
-// a Deployment after a failed call for its ReplicaSets, because each failure is written
-// into the status.
+// An update after a failed update of the same object does not count. An update of a
+// Deployment after a failed call for its ReplicaSets does not count either, because the
+// controller writes each failure into the status.
 type needlessWritesChecker struct {
 	findings
 	byProcess map[*process]map[objectName]*needlessWrites

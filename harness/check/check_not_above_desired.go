@@ -24,9 +24,10 @@ var notAboveDesiredCheck = Check{
 //
 // At each create, the sum of the cached pods and the unobserved creates of the process must
 // not exceed a limit. The limit is the highest spec.replicas since the process was last
-// idle. Pods that the owner gained in that time in other ways do not count, because the
-// decision may be older than their events. Such pods are adopted pods, pods that a former
-// leader created, and pods of creates without a response.
+// idle. A pod that the owner gained since then for another reason than this process's calls
+// does not count. The process may have decided on the create before the event of that pod
+// arrived. Such pods are adopted pods, pods that a former leader created, and pods of
+// creates without a response.
 //
 // Successful creates count until the process observes them, however long its watch is
 // delayed. A ReplicaSet controller waits until it has observed its own writes (contract
@@ -63,8 +64,8 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired checks a create. It also counts earlier creates that were unobserved when
-// their expectations expired.
+// checkExpired checks a create against the limit. Unlike the regular comparison, it also
+// counts earlier creates that were unobserved when their expectations expired.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {

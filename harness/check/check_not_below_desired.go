@@ -21,9 +21,9 @@ var notBelowDesiredCheck = Check{
 // notBelowDesiredChecker reports deletes that leave fewer active pods than spec.replicas.
 //
 // At each delete, the number of remaining cached pods must not fall below a limit. The
-// limit is the lowest spec.replicas since the process was last idle. Pods that the owner
-// lost in that time in other ways still count, because the decision may be older than their
-// events.
+// limit is the lowest spec.replicas since the process was last idle. A pod that the owner
+// lost since then for another reason than this process's calls still counts. The process
+// may have decided on the delete before the event of that pod arrived.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }

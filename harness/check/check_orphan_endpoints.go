@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// orphanEndpointsCheck examines each write of Endpoints, and at Endpoints without a
-// Service after the faults are healed.
+// orphanEndpointsCheck examines each write of Endpoints. After the faults are healed, it
+// also examines Endpoints without a Service.
 //
 // It skips writes before the process has listed Services. It also skips Endpoints that were
 // created without a Service while the process was running (allowed behavior
@@ -38,7 +38,7 @@ type orphanEndpointsChecker struct {
 	findings // writes that no cached Service justifies
 	*convergenceChecker
 	createdAt map[types.UID]time.Duration // creation time of each Endpoints object
-	// serviceSince has the creation time of each existing Service, by name.
+	// serviceSince contains the creation time of each existing Service, by name.
 	serviceSince map[objectName]time.Duration
 }
 
@@ -68,7 +68,7 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 }
 
 // pending returns the reason why some process must delete the Endpoints. It returns no
-// reason if no process must.
+// reason if no process must delete them.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
@@ -129,7 +129,7 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 // inUse reports whether a process deletes the Endpoints of an existing Service that was
 // never in its cache.
 //
-// inUse reports this only if the Service has existed long enough that a live read before
+// The result is true only if the Service has existed for so long that a live read before
 // the decision would have found it.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipCheck examines each committed object, and at each delete, adoption and release
-// of a pod.
+// ownershipCheck examines each committed object, and each delete, adoption and release of a
+// pod.
 //
 // It skips a write to a pod that was never in the cache of the process.
 var ownershipCheck = Check{

@@ -74,8 +74,9 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 // olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0
 // before this one (contract Deployment 9).
 //
-// It returns nil if some cached version justifies the scale-down. The controller may first
-// remove pods that are not available, from a ReplicaSet of any age. The order of two
+// It returns nil if some cached version justifies the scale-down. A scale-down is
+// justified, for example, if it removes only pods that are not available, because the
+// controller may remove these first from a ReplicaSet of any age. The order of two
 // ReplicaSets is unknown if their creation timestamps are equal.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
@@ -179,12 +180,14 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size of one of several active ReplicaSets when the total is known.
+// exactSize returns the size that one of several active ReplicaSets must get, if the size
+// is certain.
 //
 // Each ReplicaSet gets its share in turn, until no replicas are left to distribute. The
 // first ReplicaSet also gets the remainder. The size is certain only if all ReplicaSets
 // have the max-replicas annotation, and either all scale up or all scale down. In addition,
-// the order must be strict, and the first must have enough replicas to lose.
+// the order must be strict, and the first ReplicaSet must have enough replicas for the
+// whole scale-down.
 func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
@@ -235,8 +238,8 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 	return ordered, true
 }
 
-// proportionalShare returns the size of a ReplicaSet that is proportional to the new total,
-// most, of all ReplicaSets.
+// proportionalShare returns the size of a ReplicaSet that is proportional to the new total
+// of all ReplicaSets. The parameter most is this total.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
 	if before <= 0 { // without the max-replicas annotation
@@ -250,8 +253,8 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 
 // sharesConflict reports whether some ReplicaSets have to scale up and others down.
 //
-// This happens if some were last scaled for a total above the new total, and others for a
-// total below it.
+// This happens if some ReplicaSets were last scaled for a higher total than the new one,
+// and others for a lower total.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {
 		return missing >= 0 && set.MaxReplicas <= d.MaxPods() || missing <= 0 && set.MaxReplicas >= d.MaxPods()

@@ -24,8 +24,8 @@ var recreateCheck = Check{
 // recreateChecker reports scale-ups of the new ReplicaSet while an old pod has not
 // terminated.
 //
-// A violation requires that the pod was in the cache before the earliest possible time of
-// the decision.
+// The checker reports a violation only if the pod was already in the cache at the earliest
+// possible time of the decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }

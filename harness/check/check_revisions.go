@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// revisionsCheck examines each create and update of a ReplicaSet of a Deployment, and at
-// each write of the Deployment.
+// revisionsCheck examines each create and update of a ReplicaSet of a Deployment, and each
+// write of the Deployment.
 //
 // It skips an update that is based on a version that the history does not contain.
 var revisionsCheck = Check{

@@ -89,7 +89,7 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 }
 
 // wrongRefusal returns the rollback that a process should have done. It returns "" if the
-// process was right to do none.
+// process was right not to roll back.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -103,7 +103,7 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.Revision)
 }
 
-// rollbackTargets returns the ReplicaSets that a Deployment may ask to be rolled back to.
+// rollbackTargets returns the ReplicaSets whose template a requested rollback may restore.
 //
 // The result has one entry for each cached state that the process may have acted on. An
 // entry is nil if the revision does not exist in that state.
@@ -128,7 +128,8 @@ func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Ow
 	return all
 }
 
-// lastRevision returns the second highest revision, 0 if there is none.
+// lastRevision returns the second highest revision, to which a rollback to the previous
+// revision goes. It returns 0 if there is no such revision.
 func lastRevision(sets []*objects.Owner) (second int64) {
 	first := int64(0)
 	for _, set := range sets {

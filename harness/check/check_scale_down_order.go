@@ -30,8 +30,9 @@ var scaleDownOrderCheck = Check{
 // scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod
 // that had to be deleted first.
 //
-// The other pod must come first in every combination of cached versions of the two pods
-// that the process may have acted on.
+// The process may have acted on any of several cached versions of the two pods. The checker
+// reports a violation only if the remaining pod comes first in every combination of these
+// versions.
 //
 // A scale-down ends when the process is idle. It also ends at the first delete after a
 // status write of the owner, which belongs to the next scale-down. A scale-down is
@@ -45,8 +46,8 @@ type scaleDownOrderChecker struct {
 
 // scaleDownState is the state of the checker for one owner.
 type scaleDownState struct {
-	// lastAnswered is the time of the last answer to a create or status write. A later
-	// scale-down was decided after it.
+	// lastAnswered is the time of the last answer to a create or status write. The process
+	// decided on the next scale-down after this time.
 	lastAnswered time.Duration
 	// created contains the pods that the process created. The process deletes no pod before it
 	// has observed all of them.
@@ -62,13 +63,14 @@ type scaleDown struct {
 	now                     time.Time     // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate
 	allPodsKnown            bool // every pod of the owner is a candidate
-	// excess is the highest possible number of pods to delete; sent has the deleted ones.
+	// excess is the highest possible number of pods to delete. sent contains the pods for
+	// which the process sent a delete.
 	excess int
 	sent   map[types.UID]bool
 }
 
-// candidate is a pod that the owner controlled during the whole time in which the decision
-// was possible.
+// candidate is a pod that the controller could certainly choose. The owner controlled it
+// during the whole time in which the process may have decided on the scale-down.
 type candidate struct {
 	states  []cachedVersion[*objects.Pod] // versions that the process may have acted on, oldest first
 	deleted bool
@@ -108,7 +110,8 @@ func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *
 	ownerScaleDowns.created[answered.response.Object.UID] = true
 }
 
-// recordDelete records a delete: the first one of a scale-down, or a further one.
+// recordDelete records a delete. The delete either begins a new scale-down or belongs to
+// the current one.
 func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 	ownerScaleDowns := checker.scaleDowns.of(c.ownerState)
 	switch observedAll := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
@@ -221,8 +224,8 @@ func (c *scaleDown) hasAlternatives() bool {
 // findMistake returns a deleted pod, a remaining pod that had to be deleted first, and the
 // reason.
 //
-// For each order, it compares only two pods: the remaining pod that comes first and the
-// deleted pod that comes last.
+// For each order of pods, it compares only two pods: the remaining pod that comes first and
+// the deleted pod that comes last.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -258,7 +261,8 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // extremes contains the last deleted pod and the first remaining pod in some order.
 type extremes struct{ victim, left *candidate }
 
-// include adds a candidate. It uses the cached version that favors the subject most.
+// include compares a candidate with the extremes, and replaces one of them if necessary. It
+// uses the cached version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -282,9 +286,9 @@ func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].val
 
 // ageOrder selects the ages that decide between pods of the same class.
 //
-// For the ReplicaSet of a Deployment, the checker compares no ages. The number of pods on
-// each node comes before the ages there, and counts the pods of all ReplicaSets of the
-// Deployment (allowed behavior coarse-ranking).
+// For the ReplicaSet of a Deployment, the checker compares no ages. Before the ages, the
+// controller compares how many pods each node has, across all ReplicaSets of the Deployment
+// (allowed behavior coarse-ranking).
 type ageOrder struct {
 	ready   bool // the time since the pods became ready
 	created bool // the container restarts, then the time since the creation of the pods
@@ -292,10 +296,10 @@ type ageOrder struct {
 
 // decidingAges returns the ages that decide between the candidates.
 //
-// If the pods became ready at different times, only the time since then decides. If they
-// became ready at the same time, the other ages decide, but only if all pods of the owner
-// are candidates. Otherwise the controller may also have sorted pods that the checker does
-// not know.
+// If the pods became ready at different times, only the time for which they have been ready
+// decides. If they became ready at the same time, the other ages decide, but only if all
+// pods of the owner are candidates. Otherwise the controller may also have sorted pods that
+// the checker does not know.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
@@ -330,7 +334,7 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 }
 
 // precedes returns the reason why one pod must be deleted before another, in every
-// combination of their cached versions. It returns "" if there is none.
+// combination of their cached versions. It returns "" if there is no such reason.
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	reason := ""
 	for _, a := range one.states {
@@ -361,7 +365,7 @@ func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	return ""
 }
 
-// class is the part of the scale-down order before the ages.
+// class contains the fields that scale-down compares before it compares the ages of pods.
 type class struct {
 	assigned bool
 	phase    int

@@ -25,8 +25,8 @@ var slowStartCheck = Check{
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 // The history does not show when a sync begins. The checker assumes that a new sync begins
 // after a failure, when the process has sent the rest of the failed batch. A new sync also
-// begins after an idle period, unless the last sync still had creates to send. A process
-// may get no CPU time in the middle of a sync.
+// begins after an idle period, unless the last sync still had creates to send. An idle
+// period in the middle of a sync is possible, because the process may get no CPU time.
 //
 // A rejected call that client-go resends by itself counts as in flight until client-go
 // sends it again. A call that is rejected because the namespace is terminating counts as a
@@ -117,7 +117,8 @@ func (s *slowStartState) answer(answered *answeredCall) {
 // fail ends the batch in flight.
 //
 // If n creates had succeeded before, the batch had at most n + 1 calls. The process may
-// still send the rest of these calls. Their successes do not count for the next sync.
+// still send the rest of these calls. Successes of these calls do not count for the next
+// sync.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

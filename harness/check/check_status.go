@@ -29,11 +29,11 @@ var statusCheck = Check{
 //
 // The API server rejects a status write that is not based on the latest version, so the
 // checker skips such a write. It also skips a write that is based on a live read, because
-// it repeats an older status after a conflict.
+// such a write repeats an older status after a conflict.
 //
-// A process may write a status to an owner that was never in its cache, but that it has
-// read from the API server. Such a status describes another owner with the same name (known
-// upstream issue namesake-status).
+// After a live read, a process may write a status to an owner that was never in its cache.
+// Such a status describes another owner with the same name (known upstream issue
+// namesake-status).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -86,8 +86,8 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// writesOtherOwner reports whether a status write changes another owner than the cached one
-// with that name. The process knows the other owner only from a live read.
+// writesOtherOwner reports whether a status write changes an owner that is not the cached
+// owner with that name. The process can have received that other owner only by a live read.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
@@ -97,8 +97,9 @@ func (c *call) writesOtherOwner(r *history.Request) bool {
 // mostAvailable returns the highest number of pods of the owner that the process may count
 // as available.
 //
-// These are the pods that have been ready for minReadySeconds, and the pods that became
-// unready during the time from which the status may date.
+// The number includes the pods that have been ready for minReadySeconds. It also includes
+// pods that became unready recently, because the process may have decided on the status
+// before that.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second
@@ -114,8 +115,8 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 	return min(ready, available)
 }
 
-// statusFieldBounds returns the fields of a status with the bounds that apply at the time
-// of the write.
+// statusFieldBounds returns each number in a status with the lowest and the highest value
+// that the process may write now.
 func (state *ownerState) statusFieldBounds(s *objects.OwnerStatus, now time.Time) []fieldBounds {
 	bounds := &state.statusBounds
 	adoptable := bounds.orphans.sinceIdle.high

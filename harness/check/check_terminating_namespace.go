@@ -31,9 +31,9 @@ const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports repeated creates in a terminating namespace.
 //
-// For pods, the limit is the number of pods that the owner wants. The controller waits for
-// these pods as if they existed (contract ReplicaSet 16). It may try to create a ReplicaSet
-// or Endpoints again at each new event.
+// For pods, the limit is the number of pods that the owner wants, because the controller
+// waits for rejected pods as if they existed (contract ReplicaSet 16). For a ReplicaSet or
+// Endpoints, the controller may try the create again at each new event.
 type terminatingNamespaceChecker struct {
 	findings
 	byKey map[workQueueKey]*rejections
@@ -91,8 +91,8 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of returns the rejections of a key. It first removes entries that are older than the
-// expectations timeout.
+// of returns the rejections of a work queue key. It first removes entries that are older
+// than the expectations timeout.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s

@@ -26,10 +26,10 @@ type convergenceChecker struct {
 
 	settling      bool
 	settlingSince time.Duration // start of the settle phase
-	// lastChange is the last change of an object of the kind.
+	// lastChange is the time of the last change of any object of the kind.
 	lastChange recordTime
 	// convergedAt is the last change before the run reported convergence. foundConverged is
-	// true if nothing was pending then.
+	// true if nothing was pending when the run reported it.
 	convergedAt    recordTime
 	foundConverged bool
 
@@ -60,8 +60,8 @@ type convergingKind struct {
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
 }
 
-// tolerance is the maximum difference between the clock of the run and the clock of the
-// history.
+// tolerance is the maximum difference between the clock of the run and the timestamps of
+// the history.
 const tolerance = 500 * time.Millisecond
 
 func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker {

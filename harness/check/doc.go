@@ -22,8 +22,8 @@
 // all findings.
 //
 // Two rules limit the delay of a subject. The constant lag is the maximum time between an
-// event and the reaction of the subject. And a subject that has sent nothing for a while,
-// with no call in flight, has no sync in progress (model_process.go).
+// event and the reaction of the subject. A subject that has sent nothing for a while, and
+// has no call in flight, has no sync in progress (model_process.go).
 //
 // A check that cannot decide returns unknown, never pass. This happens after a gap in the
 // records, if the end of the history is missing, and if the checker panicked.

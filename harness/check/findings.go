@@ -28,8 +28,8 @@ type findings struct {
 // violations are counted.
 const evidenceMax = 5
 
-// addViolation counts a violation. It calls describe only for the first evidenceMax
-// violations, because a description is expensive.
+// addViolation counts a violation. It calls the function describe only for the first
+// evidenceMax violations, because a description is expensive.
 func (f *findings) addViolation(describe func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
@@ -72,7 +72,7 @@ func (f *findings) Result() Result {
 	return result
 }
 
-// times formats a count as a number of times.
+// times formats a count for the reason of a verdict: "once", or for example "3 times".
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -80,7 +80,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// reason returns one line with the observed and the expected behavior.
+// reason returns one line with the observed and the expected behavior, for Result.Reason.
 func (e Evidence) reason() string {
 	if e.Expected == "" {
 		return e.Summary

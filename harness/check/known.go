@@ -18,7 +18,8 @@ import (
 // the verdict is fail. docs/known-upstream-issues.md is generated from KnownIssues and
 // UnrecognizedIssues.
 type KnownIssue struct {
-	// Slug identifies the issue, and names its scenario in suites/regression.
+	// Slug identifies the issue. The issue's scenario in suites/regression has the same
+	// name.
 	Slug string
 	// Description describes the wrong behavior of the controller.
 	Description string
@@ -178,13 +179,14 @@ func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses deletes the work queue keys of processes that have ended.
+// dropEndedProcesses removes each entry of a map whose work queue key belongs to an ended
+// process.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
 
-// activeKeys yields one key for each process that may reconcile the object of the given
-// key.
+// activeKeys yields the work queue keys of one object: one for each process that may
+// reconcile the object.
 func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {
@@ -219,8 +221,8 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 }
 
 // enqueuesService reports whether a delivery enqueues a Service (contract Endpoints 1). If
-// not, it also returns the pods that ended with this delivery. A pod of a list counts only
-// if it has changed.
+// the delivery does not enqueue the Service, the function also returns the pods that ended
+// with this delivery. A pod of a list counts only if it has changed.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {
@@ -245,7 +247,8 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 }
 
 // podEnqueuesService reports whether the current delivery of a pod enqueues its Services.
-// If not, ends reports whether the pod ended with this delivery.
+// If the delivery does not enqueue them, ends reports whether the pod ended with this
+// delivery.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)

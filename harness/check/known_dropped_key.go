@@ -15,8 +15,8 @@ const maxRetries = 16
 // The next event for a key resets its count.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns droppedKeys that counts only the calls that the function of
-// selects.
+// newDroppedKeys returns droppedKeys that count only the calls for which the given function
+// returns true.
 func newDroppedKeys(of func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, of)}
 }
@@ -35,7 +35,7 @@ func (keys droppedKeys) observe(m *Model, r *history.Record) {
 }
 
 // certainlyEnqueues reports whether a delivery certainly enqueues a Service or Deployment.
-// Some events of ReplicaSets and pods do not enqueue their Deployment.
+// An event of a ReplicaSet or a pod is not certain to enqueue the Deployment.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
@@ -45,8 +45,9 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a call for a key. If the last failed sync is too
-// long ago to have sent this call, some event must have enqueued the key.
+// recordWork records that a process sent a call for a work queue key. If the last failed
+// sync is too old to have sent this call, an event must have enqueued the key since then.
+// The count of failures then starts again.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -55,8 +56,8 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether some process dropped the key of an object, and no event has
-// enqueued it since.
+// explains reports whether a process dropped the key of an object, and no event has
+// enqueued the key since then.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

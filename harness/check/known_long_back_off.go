@@ -33,9 +33,9 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// enqueuesOwner reports whether a delivery enqueues an owner of pods. An orphan enqueues an
-// owner only if its labels, controllerRef or phase changed. A list does not enqueue an
-// owner if the pods of the owner are unchanged.
+// enqueuesOwner reports whether a delivery enqueues an owner of pods. The event of an
+// orphan enqueues an owner only if the orphan's labels, controllerRef or phase changed. A
+// list does not enqueue an owner if the pods of the owner are unchanged.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {
@@ -54,8 +54,8 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	return len(removed) > 0 && removed[len(removed)-1].since == m.processTime
 }
 
-// explains reports whether the key of an owner still waits for its next retry in some
-// process. It calculates the retries from the back-off of upstream.
+// explains reports whether the key of an owner still waits for its next retry in any
+// process. It calculates the time of the retry from the back-off of upstream.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {

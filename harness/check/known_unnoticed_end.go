@@ -10,9 +10,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds contains, for each Service, the pods that ended without an event that
-// enqueues the Service. The value is the time of the delivery. Nothing else about these
-// pods changed (contract Endpoints 1). The next event for the Service removes its entry.
+// unnoticedEnds contains, for each Service, the pods that ended without enqueuing the
+// Service. The controller does not enqueue a Service for such a pod, because nothing else
+// about the pod changed (contract Endpoints 1). The value is the time when the event of the
+// pod was delivered. The next event for the Service removes its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
@@ -38,7 +39,8 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod ended and that this event did not enqueue the Service.
+// add records that a pod of the Service ended, and that its event did not enqueue the
+// Service.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}
@@ -46,8 +48,9 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	ends[key][pod] = m.processTime
 }
 
-// explains reports whether only these pods prevent the convergence of a Service. In this
-// case, the Endpoints are correct for a controller that takes these pods for running pods.
+// explains reports whether only pods in unnoticedEnds prevent the convergence of a Service.
+// In this case, the Endpoints are correct for a controller that takes these pods for
+// running pods.
 func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]

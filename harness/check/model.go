@@ -57,9 +57,9 @@ import (
 //
 // All times are offsets from the start of the run, on the clock of the process concerned.
 
-// Model is the state of the run after some number of records. The runner updates it
-// before the checkers see a record. Its size depends on the live objects and the requests
-// in flight, not on the length of the history.
+// Model is the state of the run after some number of records. For each record, the runner
+// updates the Model before it calls the checkers. Its size depends on the live objects and
+// the requests in flight, not on the length of the history.
 type Model struct {
 	decoder   *objects.Decoder
 	settings  Settings
@@ -94,7 +94,7 @@ type answeredCall struct {
 	response *history.Response
 }
 
-// ownerChange says that an owner or its pods changed in the caches of a process.
+// ownerChange is a change of an owner or of its pods in the caches of a process.
 type ownerChange struct {
 	*ownerState
 	objectChanged bool // the owner itself changed, not only its pods
@@ -128,7 +128,7 @@ type process struct {
 	// and Endpoints had synced. It is nil until then.
 	startupOrphans map[types.UID]bool
 
-	// idleAfter is how long the process must send nothing to count as idle.
+	// idleAfter is the time after which a process that sends nothing counts as idle.
 	idleAfter time.Duration
 	// batchTime is how long the client's rate limit may delay the last request of a batch.
 	// A decision about an object is at most this old if no request for it is in flight.
@@ -146,9 +146,9 @@ type process struct {
 	// alone would not limit the number of pod states, because a process may never be idle.
 	prunedAt time.Duration
 
-	// deleting maps each pod that the process deletes to the state of the owner for which the
-	// process deletes it. An entry exists as long as the pod is active in the cache, even if
-	// the pod gets another owner in the cache.
+	// deleting maps each pod that the process deletes to the state of the owner for which
+	// the process deletes it. An entry exists as long as the pod is active in the cache,
+	// even if its cached controllerRef changes.
 	deleting map[types.UID]*ownerState
 	// adopted maps each pod to the owner for which the process adopted it. An entry exists
 	// from the response until the cache contains the new controllerRef.
@@ -156,8 +156,8 @@ type process struct {
 	// liveReads is the last successful live read of each owner, by UID of the owner.
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
-	// leaseLost is the time of the last failed request for a lease. It is also set when a
-	// leader ends that could not renew the lease in time because it got no response.
+	// leaseLost is the time of the last failed request for a lease. It is also the time
+	// when a leader exits because it got no response and could not renew the lease in time.
 	// leaseFailed is true if either has happened.
 	leaseLost   time.Duration
 	leaseFailed bool
@@ -263,19 +263,19 @@ type view struct {
 	reachedVersion map[string]history.Version
 	requestedAll   map[string]bool                 // resources of which the process listed or watched all objects
 	listPages      map[watchScope][]history.Object // pages of lists that are not complete yet
-	// podStateSince is the sequence number of the record since which each pod has had its
-	// current labels and controllerRef, and has been active or inactive. formerPods contains
-	// the former states in the recent window.
+	// podStateSince contains, for each pod, the record that last changed the pod's labels
+	// or controllerRef, or whether it is active. The value is the record's sequence number.
+	// formerPods contains the earlier states of pods in the recent window.
 	podStateSince map[types.UID]int64
 	formerPods    map[types.UID][]cachedPodState
 	// podVersionsSince contains the versions of each pod in the recent window. Two versions
 	// that are equal for the scale-down order count as one.
 	podVersionsSince map[types.UID][]cachedVersion[*objects.Pod]
-	// firstCachedAt is when each pod first appeared in the cache.
+	// firstCachedAt contains the time when each pod first appeared in the cache.
 	firstCachedAt map[types.UID]time.Duration
 	podVersions   podVersions
-	// relisted is true if the current change is a list. A cache applies the objects of a list
-	// one after another, so that a worker may read any mix of old and new objects.
+	// relisted is true if the current change is a list. A worker may then read any mix of
+	// old and new objects, because a cache applies the objects of a list one after another.
 	relisted bool
 }
 
@@ -290,9 +290,9 @@ type ownerState struct {
 	creates outstandingCalls
 	deletes outstandingCalls
 
-	// excessObserved counts pods of this owner that appeared in the cache and that no
-	// response named. A controller that counts additions takes them for its own creates
-	// (allowed behaviors lost-response, client-retries).
+	// excessObserved counts pods of this owner that appeared in the cache without a
+	// response that names them. A controller that counts additions takes these pods for its
+	// own creates (allowed behaviors lost-response, client-retries).
 	excessObserved   int
 	excessObservedAt time.Duration
 	// observedBeforeAnswer contains pods that appeared in the cache while creates were in
@@ -352,8 +352,8 @@ type rolloutState struct {
 	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version
 	// that the write was based on. Entries older than the recent window are removed.
 	writtenFrom map[objects.VersionKey]writeOrigin
-	// takenNames is when the process last got AlreadyExists for each name of a new
-	// ReplicaSet.
+	// takenNames contains, for each name of a new ReplicaSet, the time when the process
+	// last got AlreadyExists for it.
 	takenNames map[string]time.Duration
 	// delayedAt is when a call for the Deployment last failed or took longer than lag. Up to
 	// conflictsMax consecutive conflicts do not count as failures. failuresInARow counts
@@ -372,8 +372,8 @@ type serviceState struct {
 	name      objectName // of the Service
 	service   presence
 	endpoints presence
-	// services contains the versions of the Service in the recent window. nil means that the
-	// cache had none.
+	// services contains the versions of the Service in the recent window. nil means that
+	// the cache did not contain the Service.
 	services []cachedVersion[*objects.Service]
 	// version is the highest resourceVersion of the Endpoints that was ever in the cache, and
 	// when it first appeared there.

@@ -14,8 +14,9 @@ import (
 // compares single pairs of address and port, so that the order and the grouping into
 // subsets do not matter.
 
-// expectedAddresses returns the pairs that the Endpoints of a Service must contain. The
-// pods in running count as running although they have failed or succeeded.
+// expectedAddresses returns the pairs of address and port that the Endpoints of a Service
+// must contain. It treats the pods in the map running as running pods, although they have
+// failed or succeeded.
 func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.UID]time.Duration) (objects.AddressSet, error) {
 	all := objects.AddressSet{}
 	for uid, p := range state.pods {
@@ -33,7 +34,8 @@ func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.
 	return all, nil
 }
 
-// addAddresses adds the pairs that the Endpoints must contain for one pod.
+// addAddresses adds the pairs of address and port that the Endpoints must contain for one
+// pod.
 func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion) error {
 	publishAll := s.Spec.PublishNotReadyAddresses
 	if version.Ended || version.Terminating && !publishAll || version.Namespace != s.Namespace || !s.Selector.Matches(version.Labels) {
@@ -61,9 +63,9 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	return nil
 }
 
-// describeDifference describes how Endpoints differ from the expected addresses, "" if
-// they do not. If more addresses are expected than fit, the controller may choose which
-// to list.
+// describeDifference describes how Endpoints differ from the expected addresses, or returns
+// "" if they do not. If there are more addresses than fit, the controller may choose which
+// addresses to list.
 func describeDifference(got, want objects.AddressSet) string {
 	total, ready := want.Size()
 	fits := total <= objects.AddressesMax
@@ -99,7 +101,8 @@ func describeDifference(got, want objects.AddressSet) string {
 	return ""
 }
 
-// firstAndCount returns the first name and the number of the others.
+// firstAndCount returns the first name and the number of the other names, to shorten
+// evidence.
 func firstAndCount(names []string) string {
 	slices.Sort(names)
 	if len(names) == 1 {
@@ -108,7 +111,7 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// describeAddresses returns the set as evidence describes it.
+// describeAddresses describes a set of addresses for evidence.
 func describeAddresses(addresses objects.AddressSet) string {
 	if len(addresses) == 0 {
 		return "nothing"

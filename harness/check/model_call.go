@@ -180,8 +180,9 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordLiveRead records a ReplicaSet that the process read from the API server. The
-// Deployment controller reads a ReplicaSet after a create without a response.
+// recordLiveRead records a ReplicaSet that the process read from the API server. The model
+// records it because the Deployment controller reads a ReplicaSet after a create without a
+// response.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return
@@ -215,7 +216,7 @@ func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether the controller must handle the response as an error. For a
+// isFailure reports whether the controller must treat the response as an error. For a
 // delete, an adoption, a release or a write of Endpoints, a 404 response is no error. For
 // an adoption or a release, a 422 response is no error either.
 func isFailure(answered *answeredCall) bool {
@@ -273,8 +274,8 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 }
 
 // sameContent reports whether an update is based on these Endpoints and has the same
-// addresses and labels. It ignores truncated Endpoints: the controller may write them in
-// each sync (allowed behavior truncated-endpoints).
+// addresses and labels. For truncated Endpoints it returns false, because the controller
+// may write them in each sync (allowed behavior truncated-endpoints).
 func sameContent(e *objects.Endpoints, o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""

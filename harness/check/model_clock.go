@@ -6,16 +6,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// pausedTime is how long a process was paused. The clock of a process does not advance
-// while it is paused. When the process resumes, it continues with its former cache and
-// requests.
+// pausedTime is the total time for which a process was paused. The clock of a process does
+// not advance while it is paused. When the process resumes, it continues with its former
+// cache and requests.
 type pausedTime struct {
 	total  time.Duration // duration of all past pauses
 	since  time.Duration // start of the current pause
 	paused bool
 }
 
-// processOf returns the name of the process that a record concerns, or "".
+// processOf returns the name of the process that a record concerns. It returns "" if the
+// record concerns no process.
 func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:

@@ -20,7 +20,8 @@ type pendings struct {
 	all     []pending
 }
 
-// expect adds a difference that the subject must resolve, unless ok is true.
+// expect adds a difference that the subject must resolve, unless ok is true. The other
+// parameters describe the difference.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
@@ -31,8 +32,8 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	}
 }
 
-// pendingOwner returns the differences of an owner and its pods. A terminating owner has
-// none.
+// pendingOwner returns the differences of an owner and its pods. A terminating owner has no
+// differences.
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil
@@ -78,8 +79,8 @@ func (state *objectSet) describeEnded(o *objects.Owner) string {
 	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner. The first result counts those that have been
-// ready for minReadySeconds, the second result the others.
+// available counts the ready pods of an owner. The first result counts the pods that have
+// been ready for minReadySeconds. The second result counts the other ready pods.
 func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
 	if o.MinReady == 0 {
 		return state.podCountsOf(o.UID).ready, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pendingDeployment returns the differences between a Deployment and its ReplicaSets. For
-// the pods of the ReplicaSets, pendingOwner returns the differences.
+// pendingDeployment returns the differences between a Deployment and its ReplicaSets. It
+// does not compare the pods of the ReplicaSets, because pendingOwner does.
 func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
@@ -57,8 +57,8 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, se
 	}
 }
 
-// canScale reports whether the strategy allows the controller to scale a ReplicaSet now.
-// Otherwise the controller has to wait until pods become available or terminate.
+// canScale reports whether the strategy allows the controller to scale a ReplicaSet now. If
+// it does not, the controller has to wait until pods become available or terminate.
 func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	if d.Recreate {
 		return sumOf(old, specReplicas) > 0 || state.firstPod(old, func(*objects.Pod) bool { return true }) == nil
@@ -66,7 +66,8 @@ func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, n
 	return canRoll(d, sets, newSet, old)
 }
 
-// pendingStatus compares the status and the conditions with the ReplicaSets.
+// pendingStatus adds the differences between the Deployment's status and its ReplicaSets to
+// a list.
 func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objects.Owner, now time.Time) {
 	s := &d.Status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
@@ -104,8 +105,8 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 // that the rollout missed it.
 const deadlineGrace = 10 * time.Second
 
-// overdue reports whether the progress deadline passed more than deadlineGrace ago, and the
-// controller has not reported it. If the status has the reason ReplicaSetCreateError, the
+// progressOverdue reports whether the controller has failed to report a missed progress
+// deadline within deadlineGrace. If the status has the reason ReplicaSetCreateError, the
 // controller need not report a missed deadline.
 func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	c := d.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -121,7 +122,7 @@ func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))
 }
 
-// describeCondition returns the status and the reason as evidence names them.
+// describeCondition describes the status and the reason of a condition for evidence.
 func describeCondition(c objects.Condition) string {
 	if c == (objects.Condition{}) {
 		return "absent"

@@ -15,8 +15,8 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith returns the differences between a Service and its Endpoints, as if the
-// pods in running had not ended.
+// pendingServiceWith returns the differences between a Service and its Endpoints. It treats
+// the pods in the map running as if they had not ended.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil

@@ -2,7 +2,8 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/objects"
 
-// highestRevision returns the highest revision of the ReplicaSets, 0 if there are none.
+// highestRevision returns the highest revision of the ReplicaSets, or 0 if there are no
+// ReplicaSets.
 func highestRevision(sets []*objects.Owner) (revision int64) {
 	for _, set := range sets {
 		revision = max(revision, set.Revision)
@@ -10,8 +11,8 @@ func highestRevision(sets []*objects.Owner) (revision int64) {
 	return revision
 }
 
-// scalingPending reports whether a ReplicaSet was last scaled for another spec.replicas
-// of the Deployment. The controller then scales all of them in proportion before it
+// scalingPending reports whether a ReplicaSet was last scaled for another spec.replicas of
+// the Deployment. The controller then scales all ReplicaSets in proportion before it
 // continues the rollout (contract Deployment 11).
 func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	for _, set := range sets {
@@ -22,7 +23,8 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	return false
 }
 
-// oldestOf returns the oldest ReplicaSet with the template, nil if there is none.
+// oldestOf returns the oldest ReplicaSet with the given template, or nil if no ReplicaSet
+// has it.
 func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(pods) && (oldest == nil || set.OlderThan(oldest)) {
@@ -32,8 +34,8 @@ func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Ow
 	return oldest
 }
 
-// availability returns the condition Available of a Deployment. enough says whether
-// minAvailable replicas are available.
+// availability returns the condition Available that a Deployment must have. The parameter
+// enough is true if at least replicas - maxUnavailable replicas are available.
 func availability(enough bool) objects.Condition {
 	if enough {
 		return objects.Condition{Type: objects.AvailableCondition, Status: "True", Reason: objects.MinimumReplicasAvailableReason}
@@ -41,8 +43,8 @@ func availability(enough bool) objects.Condition {
 	return objects.Condition{Type: objects.AvailableCondition, Status: "False", Reason: objects.MinimumReplicasUnavailableReason}
 }
 
-// splitByTemplate separates the ReplicaSets with the Deployment's template from the old
-// ones.
+// splitByTemplate separates the ReplicaSets with the Deployment's template from the
+// ReplicaSets with an old template.
 func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old []*objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(d.Template) {
@@ -54,7 +56,7 @@ func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old
 	return current, old
 }
 
-// deploymentComplete reports whether only the new ReplicaSet has pods, and all of them are
+// deploymentComplete reports whether only the new ReplicaSet has pods, and all its pods are
 // available.
 func deploymentComplete(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return sumOf(sets, statusReplicas) == d.Replicas && newSet.Status.Replicas == d.Replicas && newSet.Status.AvailableReplicas == d.Replicas
@@ -75,7 +77,7 @@ func canRoll(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner
 	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.MinAvailable())
 }
 
-// specReplicas, statusReplicas and availableReplicas are arguments of sumOf.
+// specReplicas, statusReplicas and availableReplicas select the count that sumOf adds up.
 func specReplicas(set *objects.Owner) int { return set.Replicas }
 
 func statusReplicas(set *objects.Owner) int { return set.Status.Replicas }
@@ -91,8 +93,8 @@ func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 	return sum
 }
 
-// rolloutEnded reports whether the rollout is complete, by the Deployment's status or by
-// its ReplicaSets.
+// rolloutEnded reports whether the rollout is complete according to the Deployment's status
+// or its ReplicaSets.
 func rolloutEnded(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return d.Complete() || newSet != nil && deploymentComplete(d, sets, newSet)
 }

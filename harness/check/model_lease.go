@@ -13,8 +13,8 @@ type leaseHolder struct {
 	// lease.
 	identity string
 	// held is true if a response has confirmed that the process holds the lease, and the
-	// process has not released it. since is the time of that response or release, and seq is
-	// its record.
+	// process has not released it. since is the time of that response or release, and seq
+	// is the sequence number of its record.
 	held  bool
 	since time.Duration
 	seq   int64
@@ -39,7 +39,7 @@ func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }
 
-// leaseSpec is the part of a lease that the model reads.
+// leaseSpec contains the fields of a lease that decide who holds it and until when.
 type leaseSpec struct {
 	Spec struct {
 		HolderIdentity       string

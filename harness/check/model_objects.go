@@ -92,8 +92,8 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is a decoded object that has a reference. All objects in an objectSet have
-// one.
+// objectWithRef is a decoded object that has a reference. All objects in an objectSet
+// implement it.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
@@ -228,8 +228,8 @@ func (state *objectSet) setOwner(o *objects.Owner) {
 	state.podCounts[o.UID] = counts
 }
 
-// indexReplicaSet updates the index by controller, and marks the old and the new
-// controller as changed.
+// indexReplicaSet updates the index from a Deployment to its ReplicaSets. It also marks the
+// old and the new controller of the ReplicaSet as changed.
 func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
 	if old != nil && old.Controller.UID != "" {
 		state.markChanged(old.Controller.UID, false)
@@ -273,7 +273,8 @@ func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	}
 }
 
-// clearChanges empties changedObjects, changedServices and noLongerActive.
+// clearChanges empties changedObjects, changedServices and noLongerActive, after a caller
+// has processed the changes.
 func (state *objectSet) clearChanges() {
 	clear(state.changedObjects)
 	clear(state.changedServices)

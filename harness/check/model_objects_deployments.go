@@ -7,8 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// replicaSetsOf returns the ReplicaSets of a Deployment, sorted by name. The Deployment
-// must control and select them, and they must not be terminating.
+// replicaSetsOf returns the ReplicaSets that a Deployment counts as its own, sorted by
+// name. The Deployment controls these ReplicaSets, its selector matches them, and they are
+// not terminating.
 func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	var sets []*objects.Owner
 	for _, set := range state.replicaSets[d.UID] {

@@ -141,8 +141,9 @@ func (m *Model) deliver(d *history.Delivery) error {
 	return err
 }
 
-// applyViewChanges updates the state of a process after a change of its caches. complete is
-// true if the changed cache now contains all objects up to its resourceVersion.
+// applyViewChanges updates the state of a process after a change of its caches. The
+// parameter complete is true if the changed cache now contains all objects up to its
+// resourceVersion.
 func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
 		for _, state := range p.ownerStates {
@@ -208,8 +209,8 @@ func (m *Model) processEvent(r *history.Process) {
 	}
 }
 
-// endProcess ends the process that the record names. If a process with this name starts
-// later, it is a new process.
+// endProcess removes the process that the record names. A process with this name that
+// starts later is a new process with empty caches.
 func (m *Model) endProcess(r *history.Process) {
 	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]

@@ -126,14 +126,14 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 }
 
 // noLongerAwaited returns the number of unobserved creates for which the process may no
-// longer wait. The process may have taken other pods for its own.
+// longer wait. The process may have counted other pods as its own creates instead.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
 // possiblyUncounted returns the number of cached pods that the process may not have counted
-// in its decision. Other pods may have satisfied its expectations before these pods were
-// delivered.
+// in its decision. The process may have decided before these pods arrived, because other
+// pods had satisfied its expectations.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
@@ -177,7 +177,7 @@ func (state *ownerState) trackSelector(o *objects.Owner) {
 }
 
 // templatesMax is the maximum number of templates that the model stores for an owner. A
-// cache is never so late that it needs more.
+// cache is never delayed so long that a decision could depend on an older template.
 const templatesMax = 16
 
 // trackTemplate stores the owner's template if it has changed.
@@ -236,8 +236,8 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 }
 
 // forgetExcessObserved resets excessObserved when it can no longer affect expectations. A
-// controller sets expectations when a batch begins, maybe long before the first call. The
-// expectations last while client-go waits to retry a call of the batch.
+// controller sets expectations when a batch begins, possibly long before the first call.
+// The expectations remain while client-go waits to retry a call of the batch.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
@@ -306,8 +306,9 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 }
 
 // dropObservedCreates removes unobserved creates if the cache is at least as new as the
-// created pod. Such a pod was created and deleted while the process had no watch. The
-// function reports whether it has removed any.
+// created pod. The process can no longer observe such a pod, because it was created and
+// deleted while the process had no watch. The function reports whether it has removed any
+// create.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -316,7 +317,7 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns each expired create if its pod is newer than the cache of pods.
+// expiredCreates returns the expired creates whose pods are newer than the cache of pods.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
 		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podVersions contains the versions of each pod in the recent window, the latest last. If a
-// version has no pod, the cache did not contain the pod at that time.
+// podVersions contains the versions of each pod in the recent window, the latest last. A
+// version without a pod means that the cache did not contain the pod at that time.
 type podVersions struct {
 	byPod   map[types.UID][]cachedVersion[podVersion]
 	removed []cachedVersion[types.UID] // pods that were removed from the cache, oldest first
@@ -40,13 +40,14 @@ func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) 
 	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &objects.PodAddress{Body: body}}})
 }
 
-// sameAs reports whether the Endpoints controller cannot distinguish the two versions.
+// sameAs reports whether the two versions are equal in all fields that the Endpoints
+// controller reads.
 func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
 	return version.Pod != nil && version.Ready == p.Ready && version.Terminating == p.Terminating && maps.Equal(version.Labels, p.Labels) && bytes.Equal(version.Body, body)
 }
 
-// remove records that a pod was removed from the cache. It also forgets pods that were
-// removed before the recent window.
+// remove records that a pod was removed from the cache. It also deletes the entries of pods
+// that were removed before the recent window.
 func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	if versions.byPod[uid] == nil {
 		return

@@ -10,14 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// liveRead is the last response to a read of an owner from the API server.
+// liveRead is the last response to a read of an owner from the API server instead of the
+// cache.
 type liveRead struct {
 	sentSeq     int64 // the sequence number of the request's record
 	terminating bool
 	version     history.Version
 }
 
-// clientRetryMax is the assumed maximum time before client-go retries a failed call.
+// clientRetryMax is the assumed maximum time between a failed call and its retry by
+// client-go.
 const clientRetryMax = time.Minute
 
 func newProcess(name string, d *objects.Decoder, settings Settings) *process {
@@ -79,8 +81,8 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	return c
 }
 
-// endIdlePeriod ends an idle period, if there was one. The process has executed or
-// dropped every decision that it made before.
+// endIdlePeriod ends an idle period, if there was one. The process has executed or dropped
+// every decision that it made before the period.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return
@@ -100,8 +102,8 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity adds a duration to the time of the last activity of the process. This
-// duration does not count as idle time.
+// extendActivity adds a duration to the time of the last activity of the process. As a
+// result, this duration does not count as idle time.
 func (p *process) extendActivity(duration, at time.Duration) {
 	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
 	postpone(&p.lastActivity)

@@ -31,7 +31,7 @@ const (
 	presenceKinds
 )
 
-// record sets the current state.
+// record sets the current state, and records when the former state ended.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -39,7 +39,8 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at or after a time.
+// was reports whether the object was in one of the given states at any time after the given
+// time.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -82,8 +83,8 @@ func (state *serviceState) update(v *view, at time.Duration) {
 //
 // Only one worker at a time processes a Service, so the decision follows the response to
 // the previous write. It also follows the delivery of the version on which the write is
-// based, unless the process may have read that version from the API server. lag is
-// subtracted from both times.
+// based, unless the process may have read that version from the API server. The function
+// subtracts lag from both times.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {
@@ -92,8 +93,9 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records a write that was sent. The process has executed or dropped every
-// decision that it made before it was last idle.
+// recordWrite records that the process sent a write. It moves the start of the decision
+// window forward, because the process has executed or dropped every decision that it made
+// before it was last idle.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)

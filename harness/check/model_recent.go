@@ -6,8 +6,7 @@ import (
 )
 
 // lag is the time that a controller may need to process a delivered event, and to act on
-// it. A value that was current within lag counts as a value that the controller may have
-// used.
+// it. The controller may therefore have used any value that was current within lag.
 //
 // The value is generous. A healthy controller takes milliseconds. A controller with little
 // CPU time and thousands of unread events still takes less than lag.
@@ -73,9 +72,8 @@ func (window *recentWindow) advance(at time.Duration) {
 	window.current = window.value
 }
 
-// rangeSinceIdle tracks the lowest and the highest value since the process was last idle,
-// and for lag before. Every value on which the process may still act is within these
-// bounds.
+// rangeSinceIdle tracks the lowest and the highest value since lag before the process was
+// last idle. Every value on which the process may still act is between these two values.
 type rangeSinceIdle struct {
 	recent    recentWindow
 	sinceIdle valueRange
@@ -104,8 +102,8 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.sinceIdle += n
 }
 
-// total returns the number of events. It is never negative, although a caller may subtract
-// an event that is no longer in the window.
+// total returns the number of events. It returns 0 instead of a negative number, because a
+// caller may subtract an event that is no longer in the window.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 func (c *countSinceIdle) becameIdle(at time.Duration) {
@@ -131,8 +129,8 @@ type cachedVersion[T any] struct {
 	value T
 }
 
-// keepSince removes the versions that a newer version had replaced at the given time. The
-// version at that time remains.
+// keepSince removes the versions that a newer version had already replaced at the given
+// time. The version that was current at that time remains.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {
@@ -142,16 +140,16 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 }
 
 // decisionWindow is the recent window of one object: the time from which decisions for the
-// object may date. It begins when the process last had nothing to do for the object, less
-// batchTime.
+// object may date. It begins batchTime before the process last had nothing to do for the
+// object.
 type decisionWindow struct {
 	callsInFlight int
 	lastActivity  time.Duration
 	from          time.Duration
 }
 
-// decisionWindowMax is the maximum length of the window. A request that takes longer has
-// timed out.
+// decisionWindowMax is the maximum length of a decisionWindow. It suffices because a
+// request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
 // callSent moves the start of the window forward if the process was idle for the object
@@ -170,5 +168,5 @@ func (w *decisionWindow) callAnswered(at time.Duration) {
 	w.lastActivity = at
 }
 
-// never is before all other times.
+// never is a time before all other times. It stands for an event that has not happened.
 const never = time.Duration(math.MinInt64)

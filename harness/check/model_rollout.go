@@ -20,20 +20,20 @@ type writeOrigin struct {
 }
 
 // replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. The field
-// cached contains the versions in the cache. In withOwnWrites, newer versions replace them
-// if the process received these in responses to its own writes. The controller may act on
-// either field.
+// cached contains the versions in the cache. In withOwnWrites, newer versions from
+// responses to the process's own writes replace the cached ones. The model has both fields
+// because the controller may act on either.
 type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
 func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// ownershipClear reports whether it is certain which ReplicaSets belong to the
-// Deployment. This covers the time since the given time and lag before it. A matching
-// orphan belongs to the Deployment only after its adoption, and the event of the
-// adoption may be late. A terminating ReplicaSet no longer belongs to the Deployment
-// here, but the controller may still count it.
+// ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment
+// recently. The period begins lag before the given time. A matching orphan belongs to the
+// Deployment only after its adoption, and the event of the adoption may be late. The model
+// does not count a terminating ReplicaSet as the Deployment's, but the controller may still
+// count it.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -106,9 +106,9 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write is based on a version of the Deployment. Only one worker at
-// a time processes a Deployment. Every later request is therefore based on this version or
-// a newer one.
+// hasSeen records that a write is based on the given version of the Deployment. Every later
+// request is based on this version or a newer one, because only one worker at a time
+// processes a Deployment.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
@@ -123,8 +123,8 @@ func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.statusWrittenAt = at
 }
 
-// conflictsMax is the number of consecutive conflicts that do not count as a delay. The
-// first retries of the work queue follow after milliseconds.
+// conflictsMax is the number of consecutive conflicts that do not count as a delay. They
+// are no delay because the first retries of the work queue follow after milliseconds.
 const conflictsMax = 4
 
 // recordOutcome records whether a call for the Deployment failed or took longer than lag.
@@ -142,15 +142,14 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 	}
 }
 
-// recordWrite records the ReplicaSet in the response to a write. The cache may already
-// contain that version.
+// recordWrite records the ReplicaSet in the response to a write.
 func (r *rolloutState) recordWrite(set *objects.Owner, from history.Version, at time.Duration) {
 	r.writtenFrom[objects.VersionKey{UID: set.UID, Version: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)
 }
 
 // recordReplicaSet records a ReplicaSet in the response to a write or a live read. It
-// ignores the response if the cache contains that version or a newer one.
+// ignores the response if the cache already contains that version or a newer one.
 func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return

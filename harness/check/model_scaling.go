@@ -26,8 +26,8 @@ type scaling struct {
 	stale bool
 }
 
-// newScaling describes a call that sets spec.replicas of a ReplicaSet. The call is a create
-// if from is 0, and otherwise a write that is based on version from.
+// newScaling describes a call that sets spec.replicas of a ReplicaSet. The parameter from
+// is the version on which the write is based, or 0 for a create.
 func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
@@ -59,10 +59,10 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 	return s
 }
 
-// firstStateWith returns the index of the first state that may contain the given version
-// of a ReplicaSet, or -1. A write is based on that version. If the process wrote that
-// version itself, an earlier state of the other ReplicaSets is possible too (allowed
-// behavior writes-from-one-snapshot).
+// firstStateWith returns the index of the first state that may contain the given version of
+// a ReplicaSet, or -1. The caller passes the version on which a write is based. If the
+// process wrote that version itself, the controller may have read the other ReplicaSets in
+// an earlier state (allowed behavior writes-from-one-snapshot).
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -77,8 +77,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether set is the given version of a ReplicaSet. It also returns
-// true if the process produced the given version by one or more writes that began with set.
+// derivesFrom reports whether a version of a ReplicaSet is based on set. This is true if
+// set is that version, or if the process's own writes led from set to that version.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -93,13 +93,14 @@ func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool 
 	return false
 }
 
-// hasCachedState reports whether the cache contained the Deployment and its ReplicaSets.
-// Otherwise the call cannot be checked.
+// hasCachedState reports whether the cache contained the Deployment and its ReplicaSets. If
+// it did not, the call cannot be checked.
 func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
-// scalesUp reports whether the call adds replicas in every state on which it may be based.
+// scalesUp reports whether the call adds replicas, compared with every state on which it
+// may be based.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }
@@ -113,8 +114,8 @@ func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	return 0
 }
 
-// mayBePending reports whether a scaling event may have been pending in some cached state.
-// A scaling event is pending if the Deployment is paused or its ReplicaSets must still be
+// mayBePending reports whether a scaling event may have been pending in any cached state. A
+// scaling event is pending if the Deployment is paused or its ReplicaSets must still be
 // scaled to spec.replicas.
 func (s *scaling) mayBePending() bool {
 	return !every(s.deployments, func(d *objects.Deployment) bool {
@@ -122,8 +123,8 @@ func (s *scaling) mayBePending() bool {
 	})
 }
 
-// evidence returns the evidence of a violation by this call. action describes the call of
-// the process.
+// evidence returns the evidence of a violation by this call. The parameter action describes
+// the call of the process in words.
 func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var cached []string

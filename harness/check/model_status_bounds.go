@@ -9,9 +9,9 @@ import (
 )
 
 // statusBounds are the bounds of the values that a process may report in the status of an
-// owner. They cover the time since the process received the version that the status write
-// is based on, and lag before. A sync cannot use a version that the process had not
-// received when the sync began, however long its requests take.
+// owner. The bounds cover the time from lag before the process received the version that
+// the status write is based on. Earlier values do not matter, because a sync begins only
+// after the process has received that version.
 type statusBounds struct {
 	version             history.Version // the highest resourceVersion of the owner that was delivered
 	since               time.Duration   // when that version was first delivered
@@ -67,8 +67,8 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.orphans.record(at, counts.orphans)
 }
 
-// recordCallResult records the result of a create or delete. certain is true if the call
-// was certainly for this owner.
+// recordCallResult records the result of a create or delete. The parameter certain is true
+// if the call was certainly for this owner.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
@@ -93,7 +93,7 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	bounds.deletesNotFound.becameIdle(at)
 }
 
-// plus returns the sums of the counts that a status reports.
+// plus adds two podCounts. It adds only the counts that a status reports.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled

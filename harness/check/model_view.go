@@ -25,7 +25,8 @@ type watchScope struct {
 	// selective is true if the request has a selector. An object that the response does not
 	// contain may then still exist.
 	selective bool
-	// initial is true for a watch with sendInitialEvents.
+	// initial is true for a watch with sendInitialEvents, whose initial events replace a
+	// list.
 	initial bool
 }
 
@@ -124,8 +125,9 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects in a scope with those of a complete list, whether
-// these are older or newer. If the list was selective, replace removes no object.
+// replace replaces the cached objects in a scope with the objects of a complete list. It
+// does so even if the list is older than the cache. If the list was selective, replace
+// removes no object, because an object that is missing from the list may still exist.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
@@ -155,8 +157,9 @@ func (v *view) advance(resource string, at history.Version) {
 	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
 }
 
-// putObject puts a version of an object into the cache. It ignores objects without a body
-// (from watches of metadata), except for Endpoints, which may list nothing.
+// putObject puts a version of an object into the cache. It ignores objects without a body,
+// which come from watches of metadata. Endpoints are an exception, because Endpoints
+// without addresses have no body.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {
 		return nil
@@ -215,8 +218,8 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	return seen
 }
 
-// atMostOneOwner reports whether the pod had at most one owner in the recent window. If it
-// had several, it is unclear for which owner the process deleted the pod.
+// atMostOneOwner reports whether the pod had at most one owner in the recent window. If the
+// pod had several owners, it is unclear for which owner the process deleted the pod.
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {

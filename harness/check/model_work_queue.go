@@ -2,7 +2,7 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// objectGone reports whether the cache no longer contains the object of the key.
+// objectGone reports whether the process's cache does not contain the object of the key.
 func (key workQueueKey) objectGone() bool {
 	view := key.process.view
 	if key.service != (objectName{}) {

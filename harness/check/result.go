@@ -27,7 +27,8 @@ const (
 	NotExercised Verdict = "not-exercised"
 )
 
-// severity orders the verdicts. The verdict of a run is the worst of its checks.
+// severity orders the verdicts, because the verdict of a run is the worst verdict of its
+// checks.
 var severity = map[Verdict]int{NotExercised: 0, Pass: 1, KnownUpstream: 2, Unknown: 3, Fail: 4}
 
 // Worst returns the worse of two verdicts.

@@ -18,7 +18,7 @@ type failedAttempts struct {
 
 // callAttempts counts the failed attempts of one call since it last succeeded.
 //
-// The results of other calls of the same key do not matter.
+// The results of other calls for the same work queue key do not change it.
 type callAttempts struct {
 	count         int
 	latestSent    int64         // sequence number of the record with the latest attempt
@@ -74,7 +74,7 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt.latestSent = answered.seq
 }
 
-// attemptsOf returns the attempts of a call.
+// attemptsOf returns the failed attempts of a call, and creates an entry if there is none.
 //
 // It also removes other calls of the same key if their last failure was longer than
 // lastRetry ago. When the number of keys has doubled, it removes the keys of deleted
@@ -97,8 +97,9 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 	return calls[key]
 }
 
-// callOf returns the identifier of a call within a work queue key. A sync writes the
-// Endpoints of a Service once, so all writes of Endpoints count as one call.
+// callOf returns the string that distinguishes a call from other calls for the same work
+// queue key. A sync writes the Endpoints of a Service once, so all writes of Endpoints
+// count as one call.
 func callOf(answered *answeredCall) string {
 	if answered.serviceState != nil {
 		return ""

@@ -102,7 +102,7 @@ func (entry *runnerEntry) result(setting Settings, incomplete string) (result Re
 	case entry.panic != "":
 		return Result{Check: entry.check.ID, Verdict: Unknown, Reason: entry.panic}
 	case result.Verdict == Fail && entry.check.Property == Safety:
-		// A violation stands, even if later records are missing.
+		// A violation remains a violation, even if later records are missing.
 	case incomplete != "":
 		result.Verdict, result.Reason = Unknown, incomplete
 	case result.Verdict == NotExercised && exercised:

@@ -20,8 +20,8 @@ type Settled struct {
 	start     history.Start
 	at        time.Duration
 	err       error
-	// convergedServices contains the Services that had no differences when they were last
-	// compared and have not changed since then.
+	// convergedServices contains the Services that need no new comparison. They had no
+	// differences at the last comparison, and have not changed since then.
 	convergedServices map[types.UID]bool
 }
 
@@ -52,7 +52,8 @@ func (s *Settled) Observe(r *history.Record) {
 
 // Pending returns one line for each difference from the converged state, sorted by name.
 // The result includes differences that the subject cannot resolve itself, such as pods that
-// are not ready. Without them, a run would expect the end of all writes too early.
+// are not ready. If it did not include these, a run would expect the end of all writes too
+// early.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +68,8 @@ func (s *Settled) Pending() []string {
 }
 
 // allPending returns the differences of all objects in a namespace. It compares Services
-// only after all pods have converged, and only once after each change. These comparisons
-// are expensive, and a run calls Pending after every record.
+// only after all pods have converged, and only once after each change, because a run calls
+// Pending often and these comparisons are expensive.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	state := s.committed
 	for _, uid := range sortedByName(state.owners, namespace) {

@@ -1,8 +1,8 @@
 // Package coverage counts the effects of faults in saved runs. It counts by the verb and
 // resource of the request, by the outcome, and by the phase of the subject. The scenario
-// generator can prefer faults with low counts.
+// generator can use the counts to prefer faults that rarely occurred.
 //
-// The package reads histories and returns no verdicts.
+// The package does not decide whether the subject is correct; package check does.
 package coverage
 
 import (
@@ -35,28 +35,30 @@ type Phase string
 
 // The phases, in the order of the table.
 const (
-	// StartUp: the replica has written nothing since its start. If the fault acts on no
-	// replica, this holds for all replicas.
+	// StartUp means that the replica has written nothing since its start. If the fault acts
+	// on no replica, it means that no replica has written anything since its start.
 	StartUp Phase = "start-up"
-	// Rollout: a Deployment has pods that are unavailable or have an old template.
+	// Rollout means that a Deployment has pods that are unavailable or have an old
+	// template.
 	Rollout Phase = "rollout"
-	// Scale: status.replicas of a ReplicaSet or ReplicationController differs from
-	// spec.replicas.
+	// Scale means that status.replicas of a ReplicaSet or ReplicationController differs
+	// from spec.replicas.
 	Scale Phase = "scale"
-	// Steady is everything else.
+	// Steady means that none of the other phases applies.
 	Steady Phase = "steady"
 )
 
-// Phases is the list of phases.
+// Phases lists the phases in the order of the table's columns.
 var Phases = []Phase{StartUp, Rollout, Scale, Steady}
 
-// Count is the number of times that a cell occurred.
+// Count is a cell with the number of times that it occurred.
 type Count struct {
 	Cell
 	Times int `json:"times"`
 }
 
-// Table has the count of each cell. The zero value is an empty table.
+// Table contains the number of times that each cell occurred. The zero value is an empty
+// table.
 type Table struct{ cells map[Cell]int }
 
 // Add counts the effects of faults in a history. If the history ends with an error, Add
@@ -76,7 +78,7 @@ func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// Counts returns the cells with a count above 0, in order.
+// Counts returns the cells with a count above 0, sorted.
 func (t *Table) Counts() []Count {
 	counts := make([]Count, 0, len(t.cells))
 	for cell, times := range t.cells {
@@ -89,8 +91,8 @@ func (t *Table) Counts() []Count {
 	return counts
 }
 
-// Seen returns the count of a fault type with a verb and a resource. A resource has its
-// subresource after a slash. An empty string matches any value.
+// Seen returns the count of a fault type with a verb and a resource. The resource includes
+// a subresource after a slash. An empty argument matches any value.
 func (t *Table) Seen(fault, verb, resource string) int {
 	sum := 0
 	for cell, times := range t.cells {
@@ -101,7 +103,8 @@ func (t *Table) Seen(fault, verb, resource string) int {
 	return sum
 }
 
-// Sum returns a checksum of the table.
+// Sum returns a checksum of the table, so that a generated scenario can name the table that
+// influenced it.
 func (t *Table) Sum() string {
 	hash := fnv.New32a()
 	for _, count := range t.Counts() {
@@ -119,10 +122,11 @@ type file struct {
 // format is the version of the JSON form.
 const format = 1
 
-// MarshalJSON returns the table with its cells in order.
+// MarshalJSON returns the table as JSON, with its cells sorted so that equal tables have
+// equal JSON.
 func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(file{format, t.Counts()}) }
 
-// UnmarshalJSON reads the output of MarshalJSON.
+// UnmarshalJSON restores a table from the output of MarshalJSON.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	var read file
 	if err := json.Unmarshal(data, &read); err != nil {

@@ -12,8 +12,8 @@ import (
 // observer counts the effects of faults in one history.
 type observer struct {
 	table *Table
-	// requests are the requests without a response and the open watches. faulty has those
-	// on which a fault acted, with the effects.
+	// requests contains the requests without a response and the open watches, by ID. faulty
+	// contains the effects of faults on these requests, also by ID.
 	requests   map[uint64]*history.Request
 	faulty     map[uint64][]Cell
 	active     map[string]bool       // replicas that have written since their start
@@ -48,8 +48,8 @@ func (w *observer) observe(r *history.Record) {
 	}
 }
 
-// fire counts the effect of a fault. If the fault acts on a request, its response
-// determines the outcome.
+// fire counts the effect of a fault. If the fault acts on a request other than a watch,
+// answer counts the effect later, because the outcome depends on the response.
 func (w *observer) fire(fault *history.Fault) {
 	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}
 	if fault.Object != nil {
@@ -86,7 +86,8 @@ func (w *observer) answer(response *history.Response) {
 	}
 }
 
-// finish counts requests without a response.
+// finish counts the effects of faults on requests that got no response before the end of
+// the history.
 func (w *observer) finish() {
 	for _, cells := range w.faulty {
 		for _, cell := range cells {
@@ -96,8 +97,8 @@ func (w *observer) finish() {
 	}
 }
 
-// outcome returns, as text, the response that the subject got, and whether the request was
-// committed.
+// outcome describes the response that the subject received, and whether the API server
+// committed the request.
 func outcome(r *history.Response) string {
 	switch {
 	case !r.Reached && r.Code == 0:
@@ -112,7 +113,7 @@ func outcome(r *history.Response) string {
 	return "passed"
 }
 
-// commit records a committed version of an object.
+// commit records whether the committed version of an object is rolling out or scaling.
 func (w *observer) commit(t *history.Commit) {
 	ref := t.Object.Ref
 	ref.Version = 0
@@ -138,7 +139,8 @@ func (w *observer) scaling(o *history.Object) bool {
 	return err == nil && len(o.Body) > 0 && owner.Status.Replicas != owner.Replicas
 }
 
-// phase returns the phase of a replica. An empty name means all replicas.
+// phase returns the phase in which a replica of the subject is. An empty name stands for
+// all replicas.
 func (w *observer) phase(subject string) Phase {
 	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
 		return StartUp

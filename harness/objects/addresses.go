@@ -15,15 +15,15 @@ import (
 // AddressesMax is the maximum number of addresses in one Endpoints object.
 const AddressesMax = 1000
 
-// PodAddress contains the addresses of a committed or cached pod. It decodes them when
-// first used.
+// PodAddress contains the addresses of a committed or cached pod. It decodes the pod only
+// when a caller first needs the addresses, because decoding is expensive.
 type PodAddress struct {
 	Body    []byte      // of the pod; nil after the first use
 	decoded *PodNetwork // nil until first used
 	err     error
 }
 
-// PodNetwork contains the fields of a pod that decide about its addresses and ports.
+// PodNetwork contains the fields of a pod from which its addresses and ports follow.
 type PodNetwork struct {
 	Spec   corev1.PodSpec
 	Status corev1.PodStatus
@@ -39,7 +39,8 @@ func (a *PodAddress) Network() (*PodNetwork, error) {
 	return a.decoded, a.err
 }
 
-// AddressSet contains the pairs of address and port, and whether each is ready.
+// AddressSet contains pairs of an address and a port. The value is true if the address is
+// ready.
 type AddressSet map[AddressAndPort]bool
 
 // AddressAndPort is one port at one address.
@@ -71,7 +72,8 @@ func (p AddressAndPort) String() string {
 	return fmt.Sprintf("%s (%s)", address, cmp.Or(p.Pod, "no targetRef"))
 }
 
-// Add adds a pair. A pair that is listed twice is ready only if both entries are.
+// Add adds a pair of an address and a port. If the set already contains the pair, it is
+// ready only if both entries are ready.
 func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	if readyBefore, ok := addresses[p]; ok {
 		ready = ready && readyBefore
@@ -79,7 +81,7 @@ func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	addresses[p] = ready
 }
 
-// Addresses returns the pairs that the Endpoints contain.
+// Addresses returns the pairs of address and port in all subsets of the Endpoints.
 func (e *Endpoints) Addresses() (AddressSet, error) {
 	var body struct {
 		Subsets []struct {
@@ -120,12 +122,14 @@ func podTargetOf(a corev1.EndpointAddress) PodTarget {
 	return target
 }
 
-// EndpointPortOf returns the port of a Service with its number at a pod.
+// EndpointPortOf returns the port that Endpoints list for a Service port. The number is the
+// port number at the pod.
 func EndpointPortOf(p *corev1.ServicePort, number int32) EndpointPort {
 	return EndpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
 
-// IP returns the pod's address in the Service's first IP family, or "".
+// IP returns the pod's address in the Service's first IP family. It returns "" if the pod
+// has no such address.
 func (r *PodNetwork) IP(s *Service) string {
 	ips := r.Status.PodIPs
 	if len(ips) == 0 && r.Status.PodIP != "" {
@@ -142,7 +146,8 @@ func (r *PodNetwork) IP(s *Service) string {
 	return ""
 }
 
-// Port returns the number of a Service's port at the pod; 0 if the pod has no such port.
+// Port returns the port number at the pod to which a Service port leads. It returns 0 if
+// the pod has no such port.
 func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		if p.TargetPort.IntVal == 0 {
@@ -166,8 +171,9 @@ func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	return 0
 }
 
-// Size counts addresses as the limit of Endpoints does. Ports that are open at the same
-// addresses share a subset; other ports have one each.
+// Size counts the addresses that AddressesMax limits. An address counts once for each
+// subset that lists it. Ports with the same addresses share a subset, and each other port
+// has its own.
 func (addresses AddressSet) Size() (total, ready int) {
 	targets := map[EndpointPort][]string{}
 	readyAt := map[EndpointPort]int{}

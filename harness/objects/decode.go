@@ -13,24 +13,27 @@ import (
 
 // Decoder decodes recorded objects and caches the results. One version is recorded up to
 // three times (commit, delivery, response), usually within a second. For objects with
-// skewed timestamps, it keeps only the last result. It is not safe for concurrent use.
+// skewed timestamps, it caches only the last result. It is not safe for concurrent use.
 type Decoder struct {
 	decoded map[VersionKey]any // *Pod, *Owner, *Deployment or *Service
 	oldest  []VersionKey       // a ring of the keys of decoded
 	next    int
-	// An owner has thousands of versions, and usually one pod template and one selector.
+	// Templates and selectors have caches of their own, because the thousands of versions
+	// of an owner usually share one template and one selector.
 	templates parsedText[*Template]
 	selectors map[*OwnerKind]parsedText[labels.Selector]
 }
 
-// VersionKey identifies a version of an object.
+// VersionKey identifies a version of an object, and is the key under which a Decoder caches
+// it.
 type VersionKey struct {
 	UID     types.UID
 	Version history.Version
 	Skewed  bool // its timestamps were skewed by a fault
 }
 
-// decodedMax is how many decoded versions are cached, enough for a few seconds.
+// decodedMax is the maximum number of cached versions. It suffices for the versions of a
+// few seconds.
 const decodedMax = 1 << 14
 
 // NewDecoder returns a Decoder with an empty cache.
@@ -46,7 +49,8 @@ func NewDecoder() *Decoder {
 // parsed once.
 type parsedText[T any] map[string]T
 
-// parsedTextMax bounds the entries; a run has a few at a time.
+// parsedTextMax is the maximum number of entries of a parsedText. A run has only a few
+// different texts at a time.
 const parsedTextMax = 1 << 10
 
 func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
@@ -129,7 +133,7 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict makes room for a version that is to be cached.
+// evict makes room for the version that the Decoder is about to cache.
 func (d *Decoder) evict(key VersionKey) {
 	if len(d.oldest) < decodedMax {
 		d.oldest = append(d.oldest, key)
@@ -149,7 +153,8 @@ func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	return version
 }
 
-// Unmarshal decodes raw. It leaves the target unchanged if raw is empty.
+// Unmarshal decodes a part of an object from JSON. If the JSON text is empty, the target
+// remains unchanged.
 func Unmarshal(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
@@ -157,8 +162,8 @@ func Unmarshal(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// WholeNumber parses an annotation. It returns none if the annotation is missing or
-// invalid.
+// WholeNumber parses an annotation. If the annotation is missing or invalid, it returns the
+// value of the parameter none.
 func WholeNumber(s string, none int64) int64 {
 	if s == "" { // the most frequent case, and ParseInt's error is expensive
 		return none

@@ -20,8 +20,8 @@ var notInheritedAnnotations = []string{
 	RevisionAnnotation, DesiredReplicasAnnotation, MaxReplicasAnnotation, RevisionHistoryAnnotation, LastAppliedAnnotation, RollbackAnnotation,
 }
 
-// inheritedAnnotations returns all annotations except notInheritedAnnotations; nil if
-// there are none.
+// inheritedAnnotations returns all annotations except notInheritedAnnotations; It returns
+// nil if there are no others.
 func inheritedAnnotations(annotations map[string]string) map[string]string {
 	var inherited map[string]string
 	for key, value := range annotations {
@@ -48,14 +48,15 @@ type Deployment struct {
 	Template    *Template
 	Annotations map[string]string // that its new ReplicaSet must have
 	MinReady    time.Duration
-	// MaxSurge and MaxUnavailable have percentages resolved. Both are 0 for Recreate.
+	// MaxSurge and MaxUnavailable have percentages resolved. Both are 0 for the strategy
+	// Recreate.
 	MaxSurge, MaxUnavailable int
 	RevisionHistoryLimit     int
-	// RollbackTo is the revision in RollbackAnnotation: 0 for the previous one, -1 if there
-	// is no annotation.
+	// RollbackTo is the revision in RollbackAnnotation. 0 requests the previous revision.
+	// -1 means that the annotation is missing.
 	RollbackTo int64
-	// ProgressDeadline is spec.progressDeadlineSeconds. 0 means that there is none, and that the
-	// condition Progressing is not set.
+	// ProgressDeadline is spec.progressDeadlineSeconds. 0 means that the Deployment has no
+	// deadline. The controller then does not set the condition Progressing.
 	ProgressDeadline time.Duration
 	Status           DeploymentStatus
 }
@@ -91,7 +92,8 @@ func (s *DeploymentStatus) Condition(name string) Condition {
 	return s.ConditionWithTime(name).Condition
 }
 
-// ConditionWithTime returns the same with its lastUpdateTime.
+// ConditionWithTime returns the condition of the given type with its lastUpdateTime, or a
+// zero value.
 func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 	for _, c := range s.Conditions {
 		if c.Type == name {
@@ -104,11 +106,12 @@ func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 // String returns the Deployment as evidence names it.
 func (d *Deployment) String() string { return DeploymentKind + " " + d.Namespace + "/" + d.Name }
 
-// MaxPods returns the maximum sum of spec.replicas of its ReplicaSets: replicas +
-// maxSurge.
+// MaxPods returns replicas + maxSurge. During a rollout, the sum of spec.replicas of the
+// Deployment's ReplicaSets must not exceed this number.
 func (d *Deployment) MaxPods() int { return d.Replicas + d.MaxSurge }
 
-// MinAvailable returns replicas - maxUnavailable.
+// MinAvailable returns replicas - maxUnavailable, the number of pods that a rolling update
+// must leave available.
 func (d *Deployment) MinAvailable() int { return d.Replicas - d.MaxUnavailable }
 
 // Complete reports whether the status says that the rollout is complete.
@@ -117,12 +120,13 @@ func (d *Deployment) Complete() bool {
 	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
 }
 
-// Counts reports whether a ReplicaSet counts as this Deployment's.
+// Counts reports whether the Deployment counts a ReplicaSet as its own.
 func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }
 
-// DecodeDeployment decodes a Deployment, without the cache.
+// DecodeDeployment decodes a Deployment, but does not look it up in the Decoder's cache of
+// versions.
 func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	var body struct {
 		Spec struct {
@@ -181,8 +185,9 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	return result, err
 }
 
-// fenceposts resolves maxSurge and maxUnavailable (contract Deployment 8). If both are 0,
-// no rollout could proceed, so maxUnavailable is 1.
+// fenceposts resolves the percentages in maxSurge and maxUnavailable (contract Deployment
+// 8). If both results are 0, it returns maxUnavailable 1, because otherwise no rollout
+// could proceed.
 func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
 	zero := intstr.FromInt32(0)
 	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {

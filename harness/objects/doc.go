@@ -1,7 +1,7 @@
 // Package objects decodes the objects in a history into typed, immutable values.
 //
 // Each kind is decoded in one place. The values contain the fields that checks, triggers,
-// coverage, comparisons and the timeline read:
+// coverage, comparisons and the timeline use:
 //
 //   - Pod: labels, controllerRef, phase, readiness and the fields that decide the order of
 //     scale-down. PodAddress has its addresses.

@@ -13,8 +13,9 @@ const (
 // Kinds, as ownerReferences name them.
 const (
 	ReplicaSetKind = "ReplicaSet"
-	// ReplicationControllerKind is the kind of ReplicationControllers. Unlike the others,
-	// their controller does not wait until its cache contains its own writes.
+	// ReplicationControllerKind is the kind of ReplicationControllers. Unlike the
+	// ReplicaSet controller, the upstream controller of this kind does not wait until its
+	// cache contains its own writes.
 	ReplicationControllerKind = "ReplicationController"
 	DeploymentKind            = "Deployment"
 )
@@ -35,7 +36,8 @@ const (
 	// LeaderAnnotation marks Endpoints that are a leader-election record. Such Endpoints
 	// belong to no Service, and controllers must not change them.
 	LeaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
-	// OverCapacityAnnotation says that the Endpoints were truncated to AddressesMax.
+	// OverCapacityAnnotation marks Endpoints that list only AddressesMax addresses because
+	// there are more.
 	OverCapacityAnnotation = "endpoints.kubernetes.io/over-capacity"
 )
 

@@ -29,7 +29,8 @@ var OwnerKinds = []OwnerKind{
 	{Name: ReplicationControllerKind, Resource: ReplicationControllerResource, ParseSelector: equalitySelector},
 }
 
-// OwnerKindByName returns the kind of owners with the name, or nil.
+// OwnerKindByName returns the OwnerKind with a name such as "ReplicaSet". It returns nil if
+// the subject does not manage the kind.
 func OwnerKindByName(name string) *OwnerKind {
 	for i := range OwnerKinds {
 		if OwnerKinds[i].Name == name {
@@ -39,7 +40,8 @@ func OwnerKindByName(name string) *OwnerKind {
 	return nil
 }
 
-// OwnerKindByResource returns the kind of owners with the resource, or nil.
+// OwnerKindByResource returns the OwnerKind with a resource name. It returns nil if the
+// subject does not manage the resource.
 func OwnerKindByResource(resource string) *OwnerKind {
 	for i := range OwnerKinds {
 		if OwnerKinds[i].Resource == resource {
@@ -94,8 +96,8 @@ type OwnerStatus struct {
 	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: absent
 }
 
-// ReplicaSetFields contains the fields of a ReplicaSet that the Deployment controller
-// reads.
+// ReplicaSetFields contains the fields of a ReplicaSet on which the Deployment controller
+// bases its decisions.
 type ReplicaSetFields struct {
 	Controller history.Owner // UID is empty if there is no controllerRef
 	Labels     labels.Set
@@ -104,8 +106,8 @@ type ReplicaSetFields struct {
 	// DesiredReplicas is the Deployment's spec.replicas when the controller last scaled
 	// the ReplicaSet (annotation desired-replicas); -1 if absent.
 	DesiredReplicas int
-	// MaxReplicas is spec.replicas + maxSurge at that time (annotation max-replicas); 0
-	// if absent.
+	// MaxReplicas is the Deployment's spec.replicas + maxSurge when the controller last
+	// scaled the ReplicaSet (annotation max-replicas); 0 if absent.
 	MaxReplicas int
 	Created     time.Time
 	// Annotations contains the annotations that the ReplicaSet may have copied from its
@@ -113,8 +115,8 @@ type ReplicaSetFields struct {
 	Annotations map[string]string
 }
 
-// OlderThan reports whether the ReplicaSet was created before another. The name decides
-// if the creation timestamps are equal.
+// OlderThan reports whether the ReplicaSet was created before another. If the creation
+// timestamps are equal, the ReplicaSet whose name sorts first is older.
 func (o *Owner) OlderThan(other *Owner) bool {
 	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(o.Name, other.Name)) < 0
 }
@@ -122,7 +124,7 @@ func (o *Owner) OlderThan(other *Owner) bool {
 // String returns the owner as evidence names it: kind namespace/name.
 func (o *Owner) String() string { return o.Kind.Name + " " + o.Namespace + "/" + o.Name }
 
-// OwnerStatusBody is the status of an owner as the API has it.
+// OwnerStatusBody is the status of an owner in the JSON form of the API.
 type OwnerStatusBody struct {
 	OwnerStatus
 	Conditions []Condition
@@ -133,7 +135,8 @@ func (s *OwnerStatusBody) Failing() bool {
 	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
 }
 
-// DecodeOwner decodes an owner of the given kind, without the cache.
+// DecodeOwner decodes an owner of the given kind, but does not look it up in the Decoder's
+// cache of versions.
 func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	var body struct {
 		Spec struct {
@@ -183,7 +186,8 @@ func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error
 	}, nil
 }
 
-// replicasOrDefault returns spec.replicas, or the API's default.
+// replicasOrDefault returns spec.replicas, or the default of the API if the field is
+// absent.
 func replicasOrDefault(replicas *int) int {
 	if replicas == nil {
 		return 1

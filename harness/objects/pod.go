@@ -24,8 +24,8 @@ type Pod struct {
 	DeletionOrder
 }
 
-// DeletionOrder contains the other fields that decide which pods a scale-down deletes
-// first (contract ReplicaSet 10).
+// DeletionOrder contains fields of a pod that decide which pods a scale-down deletes first
+// (contract ReplicaSet 10). Pod itself contains the other fields that decide this.
 type DeletionOrder struct {
 	Assigned     bool // to a node
 	PhaseIndex   int  // index in Phases; 0 if it is not there
@@ -34,7 +34,8 @@ type DeletionOrder struct {
 	Created      time.Time
 }
 
-// Phases contains the phases of pods that have not ended, in the order of scale-down.
+// Phases contains the phases of pods that have not ended. A scale-down deletes pods of
+// earlier phases first.
 var Phases = []string{PodPending, PodUnknown, PodRunning}
 
 // HasManagedOwner reports whether the subject runs the controller of the pod's owner.

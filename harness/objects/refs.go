@@ -2,17 +2,17 @@ package objects
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// ObjectRef returns the version of the pod.
+// ObjectRef returns the reference to this version of the pod.
 func (p *Pod) ObjectRef() *history.Ref { return &p.Ref }
 
-// ObjectRef returns the version of the owner.
+// ObjectRef returns the reference to this version of the owner.
 func (o *Owner) ObjectRef() *history.Ref { return &o.Ref }
 
-// ObjectRef returns the version of the Deployment.
+// ObjectRef returns the reference to this version of the Deployment.
 func (d *Deployment) ObjectRef() *history.Ref { return &d.Ref }
 
-// ObjectRef returns the version of the Service.
+// ObjectRef returns the reference to this version of the Service.
 func (s *Service) ObjectRef() *history.Ref { return &s.Ref }
 
-// ObjectRef returns the version of the Endpoints.
+// ObjectRef returns the reference to this version of the Endpoints.
 func (e *Endpoints) ObjectRef() *history.Ref { return &e.Ref }

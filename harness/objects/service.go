@@ -20,8 +20,8 @@ type Service struct {
 	Selector    labels.Selector // matches nothing if the Service has no selector
 }
 
-// Managed reports whether the controller manages Endpoints for the Service. It ignores
-// the Endpoints of any other Service.
+// Managed reports whether the controller manages Endpoints for the Service. If it does not,
+// the controller ignores the Endpoints of the Service.
 func (s *Service) Managed() bool {
 	return len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName
 }
@@ -53,7 +53,7 @@ func decodeService(o *history.Object) (*Service, error) {
 }
 
 // Endpoints is one version of an Endpoints object. It is immutable. Its addresses are
-// decoded only when needed, because most versions are soon replaced.
+// decoded only when a caller needs them, because most versions are soon replaced.
 type Endpoints struct {
 	history.Ref
 	Labels         labels.Set
@@ -81,7 +81,8 @@ func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	return ready, notReady, nil
 }
 
-// NewEndpoints decodes the metadata of Endpoints.
+// NewEndpoints decodes the metadata of Endpoints. The method Addresses decodes the
+// addresses later.
 func NewEndpoints(o *history.Object) *Endpoints {
 	_, record := o.Annotations[LeaderAnnotation]
 	return &Endpoints{

@@ -11,7 +11,8 @@ type Template struct {
 	Labels labels.Selector // matches pods that carry every label of the template
 	// Text is the template without PodTemplateHashLabel, as canonical JSON.
 	Text string
-	// Hash is the value of PodTemplateHashLabel, "" if there is none.
+	// Hash is the value of PodTemplateHashLabel, or "" if the template does not have this
+	// label.
 	Hash string
 	// Content is the content that pods created from the template must have.
 	Content PodContent

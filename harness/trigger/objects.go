@@ -17,7 +17,7 @@ func NewObjects() *Objects {
 	return &Objects{objects: map[string]map[history.Ref]*history.Object{}, decoder: objects.NewDecoder()}
 }
 
-// Observe processes the next record.
+// Observe updates the committed state with the next record of the history.
 func (o *Objects) Observe(r *history.Record) {
 	if r.Commit == nil {
 		return
@@ -35,8 +35,8 @@ func (o *Objects) Observe(r *history.Record) {
 	o.objects[ref.Resource][ref] = &object
 }
 
-// holds reports whether the number of objects in the state is within the trigger's
-// bounds.
+// holds reports whether the condition of a state trigger is true. It is true if the number
+// of objects in the trigger's state is within the trigger's bounds.
 func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	n := 0
 	for _, object := range o.objects[spec.Resource] {
@@ -47,8 +47,8 @@ func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	return n >= spec.AtLeast && (spec.AtMost == nil || n <= *spec.AtMost)
 }
 
-// Is reports whether an object is in a state. If its body cannot be decoded, the result
-// is false except for Present and Terminating.
+// Is reports whether an object is in the given state. If the body of the object cannot be
+// decoded, the result is false for all states except Present and Terminating.
 func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Object) bool {
 	switch state {
 	case scenario.Present:

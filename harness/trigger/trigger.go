@@ -1,5 +1,6 @@
 // Package trigger detects when the trigger of a fault matches, while the history is
-// recorded. It only reads records. Package run starts and ends the faults.
+// recorded. It does not start or end faults itself: package run does, when a trigger
+// matches.
 package trigger
 
 import (
@@ -7,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Match describes the record that matched a trigger. The zero value means that the fault
-// has no trigger.
+// Match describes the record that matched the trigger of a fault. The zero value means that
+// the fault has no trigger.
 type Match struct {
 	// Description is the trigger as text; empty if there is no trigger.
 	Description string
@@ -37,7 +38,8 @@ type Matcher struct {
 }
 
 // New returns a Matcher for a trigger. A state trigger whose condition is already true
-// matches at the next record. With requireChange, the condition must first become false.
+// matches at the next record. If requireChange is true, the condition must first become
+// false.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
@@ -48,7 +50,8 @@ func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requir
 }
 
 // Observe processes the next record, and reports whether the trigger matches at it. The
-// caller must first pass the record to [Objects.Observe].
+// caller must first pass the record to [Objects.Observe], because a state trigger depends
+// on the state after the record.
 func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	if m.after != nil {
 		if _, matched := m.after.Observe(r, objects); !matched {
@@ -75,7 +78,8 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	}
 }
 
-// countReaches increments the count, and reports whether it has reached nth.
+// countReaches counts one more record that meets the trigger's conditions. It reports
+// whether this record is the nth one, at which the trigger matches.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
