@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// userOperation is an operation that a user may do. It adds one or two steps, or none if
-// there is no suitable object.
+// userOperation is an operation that a user may do. The function do adds one or two steps
+// to the workload, or none if there is no suitable object.
 type userOperation struct {
 	weight int
 	do     func(*users)
@@ -49,7 +49,7 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws an owner. Its replicas do not exceed room.
+// owner draws an owner of pods. It never has more replicas than [users.room] returns.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -112,7 +112,7 @@ func (u *users) newReplicas(o *object) int {
 }
 
 // rollOut changes a Deployment to a new or an earlier version. Sometimes the same update
-// also scales the Deployment.
+// also changes the replicas of the Deployment.
 func (u *users) rollOut() {
 	o := u.pick(deployment)
 	if o == nil {
