@@ -197,8 +197,8 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only the first steps of the pair are compared. This is so if a
-// known upstream issue aborted the workload of one run before that of the other.
+// partial reports whether only the first steps of the pair are compared. The reason is that
+// a known upstream issue aborted the workload of one run before that of the other.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }

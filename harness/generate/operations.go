@@ -74,7 +74,8 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	return create
 }
 
-// bounds draws maxSurge and maxUnavailable. At least one of them is above 0.
+// bounds draws maxSurge and maxUnavailable. At least one is above 0, because the API server
+// rejects a Deployment with both 0.
 func (u *users) bounds(create *scenario.Create) {
 	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {

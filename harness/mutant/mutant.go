@@ -25,8 +25,9 @@ import (
 
 // Mutant is a modification of the controllers that makes them incorrect.
 type Mutant struct {
-	// ID is the ID of a bug of these controllers (R1, D5, E3), with a suffix if the bug has
-	// several mutants (R2-replication). The ID of an invented bug begins with "own-".
+	// ID is the ID of a bug of these controllers, such as R1, D5 or E3. It has a suffix if
+	// the bug has several mutants, such as R2-replication. The ID of an invented bug begins
+	// with "own-".
 	ID string
 	// Description is one sentence about the wrong behavior.
 	Description string
@@ -39,7 +40,8 @@ type Mutant struct {
 	Scenarios []string
 	// Texts are the YAML texts of the scenarios, in the order of Scenarios.
 	Texts []string
-	// Checks are the IDs of the expected checks. At least one of them must fail.
+	// Checks are the IDs of the expected checks. The mutant is detected if at least one of
+	// these checks fails.
 	Checks []string
 	// OpenReason is the reason why no check detects the mutant. It is empty if a check
 	// does.
