@@ -61,7 +61,8 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// message and property escape the characters that workflow commands reserve.
+// message escapes the characters that workflow commands reserve in messages, and property
+// those that they reserve in properties.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -28,7 +28,7 @@ type Pair struct {
 	CostNotComparable bool
 }
 
-// classificationLegend explains the classifications of differences.
+// classificationLegend explains each classification to readers of the reports.
 const classificationLegend = "undeclared: no rule allows the difference; both wrong: both subjects violate the guarantee; " +
 	"declared: ours differs deliberately; not compared: one run was aborted earlier because of a known upstream issue; " +
 	"accepted: the guarantees allow both"
@@ -40,13 +40,13 @@ type comparisonSummary struct {
 	Verdict       check.Verdict
 	// Counts says how many pairs and differences there are.
 	Counts string
-	// Differences are those that say something about a subject, Others are the rest. Both
-	// are sorted, worst first.
+	// Differences has the differences that show something about a subject, and Others has
+	// the rest by reason. Both are sorted, worst first.
 	Differences []distinctDifference
 	Others      []reasonGroup
 	Pairs       []pairSummary
-	// CostSkipped says for how many pairs the cost is not compared. It is empty if the cost
-	// of every pair is compared.
+	// CostSkipped says for how many pairs the costs are not compared. It is empty if the
+	// costs of all pairs are compared.
 	CostSkipped string
 	Costs       costTable
 	// EndStateDiff is set only if there is a single pair.
@@ -68,7 +68,7 @@ type distinctDifference struct {
 	first              pairSummary // the first pair with the difference
 }
 
-// In says how many pairs have the difference.
+// In returns the number of pairs that have the difference as text, such as "2 of 5".
 func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
 
 // Page is the page of the first pair with the difference.
@@ -153,8 +153,8 @@ func (c *Comparison) distinct() []distinctDifference {
 	return all
 }
 
-// isSetAside reports whether a difference says nothing about either subject. This holds for
-// accepted and not compared differences, and for end states that follow from a declared
+// isSetAside reports whether a difference shows nothing about either subject. This holds
+// for accepted and not compared differences, and for end states that follow from a declared
 // difference. An aborted workload and a check that only one subject violates are never set
 // aside.
 func isSetAside(d compare.Difference) bool {
@@ -197,8 +197,8 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only the first steps of the pair are compared. This is so if a
-// known upstream issue aborted one run before the other.
+// partial reports whether only the first steps of the pair are compared. The reason is that
+// a known upstream issue aborted the workload of one run before that of the other.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
@@ -243,7 +243,7 @@ func (c *Comparison) countsText() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
 }
 
-// aspect returns which part of an object, check or step differs.
+// aspect returns the part of an object, check or step that differs, as reports show it.
 func aspect(d compare.Difference) string {
 	if d.Aspect == compare.Verdicts {
 		return string(d.Aspect)

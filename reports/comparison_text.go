@@ -86,8 +86,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the costs with a significant difference, and the costs that are always
-// shown.
+// shownCosts returns the costs with a significant difference, and the costs that are shown
+// even without one.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

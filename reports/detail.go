@@ -24,7 +24,7 @@ type Detail struct {
 	// are the logs of all components around the first violation. If there is no violation,
 	// Logs are the ends of the logs.
 	Diagnostics, Logs []Log
-	Missing           []string // one line for each missing part
+	Missing           []string // one line for each missing part, with the reason
 }
 
 // ReadDetail reads the details of a run from its directory.
@@ -33,7 +33,8 @@ func ReadDetail(run *Run) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail is [ReadDetail] for a run whose timeline has a draft.
+// finishDetail returns what [ReadDetail] returns. It finishes the draft of the timeline if
+// the draft covers the results, because that is faster than reading the history again.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
@@ -46,8 +47,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail reads all parts except the timeline. The error err says why there is no
-// timeline.
+// newDetail returns the details of a run with the given timeline, and reads all other
+// parts. If there is no timeline, err is the reason.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -69,7 +70,8 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	return detail
 }
 
-// parts calls part for each file of a directory, sorted by name, and returns the results.
+// parts returns a log for each file of a directory, sorted by name. The function part reads
+// one file.
 func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,9 +90,9 @@ func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	return all
 }
 
-// note records that a part is missing. Missing files are normal, because a campaign deletes
-// the directories of runs that passed. For a missing file, the note does not quote the
-// error.
+// note records that a part is missing because of an error. It does not quote the error if
+// the file does not exist. This is normal, because a campaign deletes the directories of
+// runs that passed.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

@@ -13,7 +13,8 @@ import (
 
 // FailureGroups writes the number of runs of a campaign, and a line for each failure group.
 // The line has the number of runs with the failure and the smallest scenario that shows it.
-// The text is valid Markdown. The argument notPassed has the runs that did not pass.
+// The text is valid Markdown. The caller passes only the runs that did not pass in
+// notPassed.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -100,11 +101,13 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 	return s
 }
 
-// runSpecific matches the parts of a reason that differ from run to run. These are object
-// names with a namespace or a generated suffix, replicas of the subject, and numbers.
+// runSpecific matches the parts of a reason that differ between runs with the same failure.
+// These are object names with a namespace or a generated suffix, replicas of the subject,
+// and numbers.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
-// signature returns a sentence without its run-specific parts.
+// signature returns a reason without its run-specific parts, so that runs with the same
+// failure have the same signature.
 func signature(sentence string) string { return runSpecific.ReplaceAllString(sentence, "…") }
 
 func countRuns(n int) string {
@@ -115,10 +118,10 @@ func countRuns(n int) string {
 }
 
 // groupFailures groups the results that did not pass. Results with the same check, verdict,
-// subject, resource and reason form one group. The groups are sorted by verdict (worst
+// subject, resource and signature form one group. The groups are sorted by verdict (worst
 // first), by number of runs (largest first), then by first occurrence. A run contributes
 // only results with the verdict of the run. If several checks are unknown for the same
-// reason, the reason belongs to the run.
+// reason, they form one failure of the run.
 func groupFailures(runs []Run) []failureGroup {
 	var all []failureGroup
 	add := func(run *Run, s failureKey, reason string) {

@@ -18,8 +18,8 @@ const (
 	historyName  = "history.jsonl"
 )
 
-// files are the reports in the directory of one or more runs. Detail returns the details
-// for the page of a single run.
+// files are the reports that WriteFiles writes to the directory of one or more runs. The
+// function detail returns the details for the page of a single run.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -42,8 +42,9 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 // report cannot be written, its earlier version remains, and the others are still written.
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
-// WriteRun writes the reports of a run to its directory, like WriteFiles, from the draft of
-// its timeline. It reads the history again only if the draft does not cover the results.
+// WriteRun writes the reports of a run to its directory, like WriteFiles. It builds the
+// timeline from the draft, and reads the history again only if the draft does not cover the
+// results.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }

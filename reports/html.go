@@ -49,7 +49,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// colorOf returns the verdict that has the same color as a classification of differences.
+// colorOf returns the verdict whose color the page uses for a classification of
+// differences.
 func colorOf(c compare.Classification) check.Verdict {
 	switch c {
 	case compare.Undeclared, compare.BothWrong:
@@ -80,19 +81,19 @@ type pageData struct {
 type pageRun struct {
 	Run
 	Sorted []check.Result // worst first
-	// CheckAnchor and Anchor are the prefixes of the fragment IDs of the run's checks and
-	// of their evidence.
+	// CheckAnchor is the prefix of the fragment IDs of the run's checks. Anchor is the
+	// prefix of the fragment IDs of the run's evidence.
 	CheckAnchor, Anchor string
 	// Marks is the prefix of the fragment IDs of the marks in the run's timeline.
 	Marks string
-	// Page is the link to the page of the run. It is empty if this page is that page.
+	// Page is the link to the page of the run. It is empty on that page itself.
 	Page string
 	// HasTimeline reports whether this page has the run's timeline.
 	HasTimeline bool
 	// Full reports whether the page shows more than one line about the run.
 	Full bool
-	// Folded reports whether the section of the run contains the table of checks,
-	// collapsed. Otherwise the table has a section of its own.
+	// Folded reports whether the table of checks is collapsed in the section of the run.
+	// Otherwise the table has a section of its own.
 	Folded bool
 }
 
@@ -111,8 +112,9 @@ type pageEvidence struct {
 // maxFindings is the number of checks that a run's summary explains in full.
 const maxFindings = 3
 
-// Findings returns the results that the summary of the run explains in full. These are the
-// results with the verdict of the run, except those that share their reason with others.
+// Findings returns the results that the summary of the run explains in full, at most
+// maxFindings. They have the verdict of the run. Findings omits results that share their
+// reason with others, because that reason belongs to the run.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)
@@ -161,8 +163,8 @@ func (d *pageData) Passed() []pageRun {
 // drawnTimelines are the timelines of a page.
 type drawnTimelines struct {
 	Runs []*drawnTimeline `json:"runs"`
-	// Knots has, for each run, the times that the page aligns with those of the other run.
-	// It is empty for a single run.
+	// Knots has the times of each run at which the page aligns the two timelines. It is
+	// empty for a single run.
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 

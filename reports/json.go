@@ -119,7 +119,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	return result
 }
 
-// result converts the JSON back to a check.Result.
+// result converts the result from its form in verdicts.json to a check.Result.
 func (r *jsonResult) result() check.Result {
 	result := check.Result{
 		Check: r.Check, Verdict: currentVerdict(r.Verdict), Reason: r.Reason, Exercised: max(r.Exercised, r.Tested), Violations: r.Violations,
@@ -139,7 +139,8 @@ var schema1KnownIssues = map[int]string{
 	8: "early-leftovers", 9: "late-pods", 43: "namesake-status", 44: "lost-endpoints", 45: "recreate-scaling",
 }
 
-// currentVerdict returns the current name of a verdict. In schema 1 not-exercised was idle.
+// currentVerdict returns the current name of a verdict. It renames only idle, which means
+// not-exercised in schema 1.
 func currentVerdict(v check.Verdict) check.Verdict {
 	if v == "idle" {
 		return check.NotExercised

@@ -59,11 +59,12 @@ func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is the time range of the logs on a page.
+// logWindow is the time range of the log lines that a page shows.
 type logWindow struct{ from, to time.Time }
 
-// The logs on the page begin before the first violation and end after it. They show the
-// events that led to the violation, and the reaction of the subject.
+// The log lines on a page begin this long before the first violation and end this long
+// after it. They show the events that led to the violation, and the reaction of the
+// subject.
 const (
 	before = 3 * time.Second
 	after  = time.Second
@@ -126,7 +127,8 @@ var (
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)
 )
 
-// timeOf reads the time of a log line. The missing year and zone are taken from near.
+// timeOf returns the time of a log line. The format of klog has neither year nor time zone,
+// so timeOf uses those of near. It returns false for a line without a time.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

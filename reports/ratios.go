@@ -23,7 +23,7 @@ type costTable struct {
 // also says whether the pairs show a difference.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
-	// Same reports that the pairs show no difference.
+	// Same reports whether the pairs show no difference.
 	Same bool
 }
 

@@ -43,7 +43,7 @@ func isRunDirectory(dir string) bool {
 	return err == nil
 }
 
-// run converts the JSON back to a Run.
+// run converts the run from its form in verdicts.json to a Run.
 func (r *jsonRun) run() Run {
 	run := Run{
 		Scenario:    r.Scenario,

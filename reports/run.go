@@ -54,7 +54,8 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// withDirectory returns the runs whose directories were kept.
+// withDirectory returns the runs that still have a directory. A campaign deletes the
+// directories of runs that passed.
 func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
 }
@@ -68,8 +69,8 @@ func (r *Run) notPassed() []check.Result {
 	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return needsNoExplanation(result.Verdict) })
 }
 
-// sharesReason reports whether another check is unknown for the same reason. Such a reason
-// belongs to the whole run: the run was aborted or has a gap in its history.
+// sharesReason reports whether the result and another one are unknown for the same reason.
+// Such a reason belongs to the whole run: the run was aborted or has a gap in its history.
 func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
@@ -77,7 +78,8 @@ func (r *Run) sharesReason(result check.Result) bool {
 }
 
 // worseThanResults reports whether the run's verdict is worse than the verdicts of its
-// results. Then no reason of a result explains the verdict.
+// results. If so, reports show the reason of the run, because no result explains the
+// verdict.
 func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
@@ -145,8 +147,8 @@ func evidence(e check.Evidence) []string {
 	return lines
 }
 
-// more says how many violations of a result have no evidence. It returns "" if there are
-// none.
+// more returns the number of violations that the result's evidence does not contain, as
+// text. It returns "" if there are none.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)

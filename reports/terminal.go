@@ -46,7 +46,7 @@ func blankLine(b *strings.Builder) {
 	}
 }
 
-// palette formats text for a terminal, with colors if it is true.
+// palette formats text for a terminal. If it is true, the text has colors.
 type palette bool
 
 var verdictColors = map[check.Verdict]text.Colors{
@@ -125,7 +125,8 @@ func (p palette) resultTable(b *strings.Builder, run *Run) {
 	b.WriteString(t.Render() + "\n")
 }
 
-// brief shortens a reason for a table. The complete reason is above the table.
+// brief shortens a reason so that it fits a table. The terminal output has the complete
+// reason above the table.
 func brief(reason string) string {
 	const runesMax = 150
 	runes := []rune(reason)
@@ -136,7 +137,7 @@ func brief(reason string) string {
 }
 
 // resultMatrices writes tables of several runs, with a row for each check and a column for
-// each run. Runs that exceed the width get further tables.
+// each run. Runs whose columns do not fit the width get further tables.
 func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Aborted describes a workload that ended with a failed step. The users did not execute the
-// steps after it.
+// Aborted describes a workload that ended early because a step failed. The users did not
+// execute the steps after the failed step.
 type Aborted struct {
 	Index  int    // index of the step, from 0
 	Step   string // the step as text
@@ -22,8 +22,9 @@ type Aborted struct {
 	awaited *history.Ref // the object that the step waited for; nil if there is none
 }
 
-// abortedAt describes the abort of a workload by its failed step. It returns nil if no step
-// failed.
+// abortedAt returns the description of a workload that the failed step aborted. It returns
+// nil if no step failed. It sets KnownIssue if a known failure is about the object that the
+// step waited for.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -45,8 +46,9 @@ type knownFailure struct {
 	object history.Ref
 }
 
-// knownFailures returns the violations of checks with the verdict known-upstream. It omits
-// evidence that matches a known issue if the check has another verdict.
+// knownFailures returns the violations of checks with the verdict known-upstream that match
+// a known issue. It omits violations of checks with another verdict, even those that match
+// a known issue.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
@@ -74,7 +76,7 @@ func (s *Side) stepOutcome(index int) string {
 }
 
 // workloadDifferences returns a difference for each aborted workload. The classification is
-// not compared if a known upstream issue aborted the workload, otherwise undeclared.
+// NotCompared if a known upstream issue aborted the workload, and Undeclared otherwise.
 // sameStepDifference handles two workloads that were aborted at the same step.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
@@ -95,9 +97,9 @@ func workloadDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// sameStepDifference compares two workloads that were aborted at the same step. If known
-// upstream issues aborted both, there is no difference. If known upstream issues aborted
-// neither, both are wrong.
+// sameStepDifference compares two workloads that were aborted at the same step. There is no
+// difference if known upstream issues aborted both workloads. Both are wrong if known
+// upstream issues aborted neither.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -112,7 +114,8 @@ func sameStepDifference(subject, base *Side) []Difference {
 	return []Difference{d}
 }
 
-// stepDifference returns a difference with the outcomes of a step. It does not classify it.
+// stepDifference returns a difference with the outcomes of a step on both sides. The caller
+// sets the classification.
 func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
@@ -121,7 +124,8 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 }
 
 // unfinishedDifferences compares two runs, at least one of which is incomplete. It compares
-// only the guarantees that one of the runs violated.
+// only the guarantees that one of the runs violated, because the other values may be
+// incomplete too.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
@@ -151,8 +155,9 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 }
 
 // dependsOnMissingSteps reports whether an end state depends on steps that one run did not
-// complete. This is so if the other run changed the object during or after these steps. It
-// is also so if the failed step waited for the object or for an owner of it.
+// complete. It returns true if the other run changed the object during or after these
+// steps. It also returns true if the failed step waited for the object or for an owner of
+// the object.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -163,7 +168,8 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 }
 
 // followsMissingSteps reports whether a difference of milestones depends on steps that one
-// run did not complete. Values before the failed step do not depend on them.
+// run did not complete. Values that occurred before the failed step do not depend on these
+// steps.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

@@ -50,7 +50,8 @@ type Call struct {
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
 // CostOf measures a run from the records of its history. It does not count requests without
-// a resource, and requests for leases, because their number depends on the subject's flags.
+// a resource. It does not count requests for leases either, because the number of these
+// requests depends on the subject's flags.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
 	hasGap := false
@@ -101,7 +102,7 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 
 const leases = "leases.coordination.k8s.io"
 
-// isCounted reports whether the cost includes a request.
+// isCounted reports whether [Cost] counts a request; see [CostOf].
 func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
 func (c *Cost) request(r *history.Request) {

@@ -14,9 +14,11 @@ import (
 // Difference is one difference between two runs of a scenario.
 type Difference struct {
 	Aspect Aspect
-	// Object is a check's ID, a step of the workload, or the stable name of an object.
+	// Object identifies the object of the difference. It is the ID of a check, a step of
+	// the workload, or the stable name of an object.
 	Object string
-	// What is the path of a field, the kind of a milestone, or the text of the step.
+	// What is the part of Object that differs. It is the path of a field, the kind of a
+	// milestone, or the text of the step.
 	What          string
 	Subject, Base string // empty if that side has no value
 	// Classification says whether the difference is allowed, and Reason says why.
@@ -42,10 +44,10 @@ type Classification string
 const (
 	// Undeclared means that no rule allows the difference.
 	Undeclared Classification = "undeclared"
-	// BothWrong means that both subjects violate a guarantee. Reports list it, although the
-	// subjects do not differ.
+	// BothWrong means that both subjects violate a guarantee. Reports list the guarantee,
+	// although the subjects do not differ.
 	BothWrong Classification = "both wrong"
-	// Declared means that our controllers differ deliberately.
+	// Declared means that our controllers differ from the base deliberately.
 	Declared Classification = "declared"
 	// NotCompared means that a known upstream issue aborted one run before the steps that
 	// the difference depends on.
@@ -104,7 +106,8 @@ type ruleTable struct {
 	rules          []Rule
 }
 
-// classify gives the difference the classification of the first rule that covers it.
+// classify gives the difference the classification and the reason of the first rule that
+// covers it.
 func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return
@@ -200,12 +203,12 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns the values that are not among the others.
+// missing returns the elements of values that are not in others.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
 
-// keys returns the sorted keys of both maps.
+// keys returns the keys that occur in a, b or both, sorted.
 func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
 
 func merged[K comparable, V any](a, b map[K]V) map[K]V {

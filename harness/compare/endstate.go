@@ -45,7 +45,7 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return state, nil
 }
 
-// podsOf is the prefix of the name that stands for all pods of an owner.
+// podsOf is the prefix of a name in Side.End that stands for all pods of an owner.
 const podsOf = "pods of "
 
 // The states of pods that controllers distinguish.
@@ -80,8 +80,8 @@ func oneLine(flat map[string]string) string {
 	return strings.Join(parts, "; ")
 }
 
-// omitted has the fields that differ from run to run without a difference in behavior.
-// These are hash labels, generations and times.
+// omitted lists the fields that may differ between two runs although the subjects behave
+// alike. These fields are hash labels, generations and times.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + objects.PodTemplateHashLabel:                       true,
@@ -90,7 +90,8 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations record the size of the Deployment at the last scaling of a ReplicaSet.
+// sizeAnnotations are the annotations in which a ReplicaSet records the size of its
+// Deployment at the last scaling.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
@@ -164,8 +165,9 @@ func (f *flattener) value(path string, value any) {
 	}
 }
 
-// list adds the elements of a list. An element with a type has the type in its path. Other
-// elements are counted by value.
+// list adds the elements of a list. An element with a field type, such as a condition, is
+// stored under the list's path with that type. The number of equal elements is stored for
+// all other elements.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {

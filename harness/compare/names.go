@@ -10,16 +10,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// names gives objects names that are the same in every run of a scenario. The real names of
-// ReplicaSets and pods have suffixes that are random or depend on the implementation. The
-// stable name of a ReplicaSet of a Deployment is derived from its template, and the stable
-// name of a pod from its owner.
+// names maps real names of objects to stable names, which are the same in every run of a
+// scenario. The real names of ReplicaSets and pods have suffixes that are random or depend
+// on the implementation. The stable name of a ReplicaSet of a Deployment is derived from
+// its template, and the stable name of a pod from its owner.
 type names struct {
 	stable map[string]string // stable names by resource and real name
-	// aliases has the stable name for each real name that occurs in texts.
+	// aliases maps a real name to the stable name if the two differ. It is used to replace
+	// real names in texts, such as messages of conditions.
 	aliases map[string]string
-	// ownerOf has the first owner of each object. Both are stable names with resources. The
-	// owner of Endpoints is the Service with the same name.
+	// ownerOf maps the stable name of an object to the stable name of its first owner. Both
+	// names include the resource. The owner of Endpoints is the Service with the same name.
 	ownerOf map[string]string
 	decoder *objects.Decoder
 }
@@ -28,7 +29,8 @@ func newNames(decoder *objects.Decoder) *names {
 	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
 }
 
-// observe reads a version of an object. It must read owners before their dependents.
+// observe records the stable name of an object and its owner. It ignores later versions of
+// the same object. The caller must pass owners before their dependents.
 func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
@@ -64,8 +66,8 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName returns the name of an object in Side.End. All pods of one owner share one
-// name.
+// endStateName returns the name under which Side.End has an object. All pods of one owner
+// share one name, because their real names are random.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
 		return podsOf + n.ownerName(o)
@@ -91,8 +93,8 @@ func (n *names) ownerName(o *history.Object) string {
 
 var resourceOf = map[string]string{objects.ReplicaSetKind: replicaSets, objects.ReplicationControllerKind: controllers, objects.DeploymentKind: deployments}
 
-// templateHash returns a short hash of a ReplicaSet's template without the label that the
-// Deployment controller adds.
+// templateHash returns a short hash of a ReplicaSet's template. The hash ignores the label
+// that the Deployment controller adds, because its value depends on the implementation.
 func (n *names) templateHash(o *history.Object) string {
 	set, err := n.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	if err != nil {
@@ -110,7 +112,8 @@ var (
 	namePattern = regexp.MustCompile(`[a-z0-9]([-a-z0-9.]*[a-z0-9])?`)
 )
 
-// normalize replaces the parts of a text that differ from run to run.
+// normalize replaces the parts of a text that differ from run to run, so that texts can be
+// compared.
 func (n *names) normalize(text string) string {
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = ipPattern.ReplaceAllString(text, "<ip>")

@@ -17,7 +17,8 @@ type Pair struct{ Subject, Base Cost }
 type Ratio struct {
 	Metric string
 	Unit   string // s, KiB or MiB; empty for a count
-	// Subject and Base have one value for each pair.
+	// Subject has the value of the subject in each pair, and Base the value of the base.
+	// Both have the order of the pairs.
 	Subject, Base []float64
 }
 
@@ -101,7 +102,7 @@ func calls(pairs []Pair) []Call {
 	return all
 }
 
-// hasAllValues reports whether every run has a value.
+// hasAllValues reports whether the metric has a value in every run.
 func (r Ratio) hasAllValues() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
 }
@@ -111,8 +112,8 @@ func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 
-// Median returns the median of the pairs' ratios, subject to base. A ratio is +Inf if only
-// the base is 0, and 1 if both are 0.
+// Median returns the median of the pairs' ratios, each the subject's value divided by the
+// base's. A ratio is +Inf if only the base's value is 0, and 1 if both values are 0.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
 // Spread returns the lowest and the highest of the pairs' ratios.
@@ -132,7 +133,7 @@ func (r Ratio) ratios() []float64 {
 	return all
 }
 
-// Medians returns the medians of both sides' values.
+// Medians returns the median of the subject's values and the median of the base's values.
 func (r Ratio) Medians() (subject, base float64) { return median(r.Subject), median(r.Base) }
 
 func median(values []float64) float64 {
@@ -161,8 +162,8 @@ const PairsMin = 4
 const significance = 0.05
 
 // Finding reports whether the subject cost more or less than the base. It uses the
-// Mann-Whitney U test at 5 %, and p is the p-value. Fewer than PairsMin pairs cannot show a
-// difference.
+// Mann-Whitney U test with a significance level of 5 %, and p is the p-value. With fewer
+// than PairsMin pairs, the test cannot show a difference.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
 	// NewSample sorts its argument, so it gets a copy: the values stay in the order of the

@@ -15,11 +15,12 @@ import (
 
 // Rule allows one kind of difference between two runs.
 type Rule struct {
-	// Issue is the upstream issue that ours avoids; empty if there is none.
+	// Issue is the upstream issue that our controllers avoid; empty if there is none.
 	Issue  string
 	Reason string
 	Match  func(*Difference) bool
-	// And is an additional condition on the two runs; nil if there is none.
+	// And is a condition on the two runs that must hold in addition to Match; nil if there
+	// is none.
 	And func(d *Difference, subject, base *Side) bool
 }
 
@@ -28,8 +29,8 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has rules for differences that say nothing about either subject. The
-// guarantees allow both orders or both choices.
+// Acceptable has rules for differences that show no defect of either subject. The
+// guarantees allow both orders, or both choices, that the runs show.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -143,9 +144,9 @@ var Acceptable = []Rule{
 	},
 }
 
-// Deliberate has rules for the deliberate differences of our controllers. They avoid
-// upstream issues. The issues that checks recognize come first. controllers/README.md lists
-// the differences.
+// Deliberate has rules for the deliberate differences of our controllers, which avoid
+// upstream issues. The rules for issues that checks recognize come first.
+// controllers/README.md lists the differences.
 var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
@@ -175,8 +176,9 @@ var Deliberate = append(knownIssueRules(), []Rule{
 	},
 }...)
 
-// knownIssueRules returns a rule for each known upstream issue. It covers the verdicts of
-// the checks that the issue violates, and the end states of the affected objects.
+// knownIssueRules returns a rule for each known upstream issue. The rule covers the
+// verdicts of the checks that the issue violates, and the end states of the affected
+// objects.
 func knownIssueRules() []Rule {
 	var rules []Rule
 	for _, issue := range check.KnownIssues {
@@ -219,8 +221,9 @@ var Incomparable = []Rule{
 	},
 }
 
-// deploymentOf returns the first Deployment that owns a ReplicaSet or the ReplicaSet of
-// pods. It returns "" if there is none.
+// deploymentOf returns the Deployment that owns the ReplicaSet with a stable name. For a
+// name that stands for pods, it returns the Deployment that owns the pods' ReplicaSet. It
+// returns "" if there is none.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
@@ -230,7 +233,8 @@ func deploymentOf(name string, subject, base *Side) string {
 	return owner
 }
 
-// isSize reports whether a difference is the size of a ReplicaSet, or a consequence of it.
+// isSize reports whether a difference is the size of a ReplicaSet, or a consequence of that
+// size. The status and the pods of the ReplicaSet are such consequences.
 func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
@@ -240,7 +244,7 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the side that lacks the value.
+// sideWithout returns the side on which the value of the difference is missing.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
@@ -249,7 +253,7 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 }
 
 // mentionsReplicaSetOf reports whether a text names a Deployment or one of its ReplicaSets.
-// Conditions name the Deployment while it has no ReplicaSet.
+// The Deployment counts because conditions name it while it has no ReplicaSet.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -283,10 +287,11 @@ func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// notViolated has the verdicts that mean that the run violated no guarantee.
+// notViolated lists the verdicts of a check whose guarantee the run did not violate.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// isTransient reports whether a correct controller may set a condition only briefly.
+// isTransient reports whether a condition may hold only briefly in a run with a correct
+// controller.
 func isTransient(condition string) bool {
 	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "} {
 		if strings.HasPrefix(condition, prefix) {
@@ -296,7 +301,8 @@ func isTransient(condition string) bool {
 	return false
 }
 
-// inSameOrder reports whether the common elements of two sequences have the same order.
+// inSameOrder reports whether the elements that occur in both sequences have the same order
+// in both.
 func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {
 		return func(s string) bool { return !slices.Contains(others, s) }

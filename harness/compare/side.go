@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Side is one run in a form that can be compared with other runs of the same scenario. All
-// objects in it have stable names.
+// Side is one run in a form that can be compared with another run of the same scenario. All
+// objects have stable names; see [names].
 type Side struct {
 	Subject string // as in the history: ours, upstream or exec:PATH
 	Results []check.Result
@@ -32,30 +32,33 @@ type Side struct {
 	Unfinished string
 	Cost       Cost
 
-	// firstSeen has a step index for each value of a milestone: the last step that had
-	// started when the value first occurred. Indexes count from 0; -1 means before the
-	// first step.
+	// firstSeen maps each value of a milestone to the step in which the value first
+	// occurred. This is the last step that had started at that time, as an index from 0; -1
+	// means before the first step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged has a step index for each name in End: the last step that had started
-	// when the object last changed. Indexes count from 0; -1 means before the first step.
+	// lastChanged maps each name in End to the step in which the object last changed. This
+	// is the last step that had started at that time, as an index from 0; -1 means before
+	// the first step.
 	lastChanged map[string]int
 	names       *names
 
-	// lostAnswers reports whether the response to a write of a ReplicaSet, or an event
-	// about it, may have been lost.
+	// lostAnswers reports whether the subject may have lost the response to a write of a
+	// ReplicaSet. It is also true if an event may have been lost.
 	lostAnswers bool
-	// stalledEvents reports whether the last event of a component got no response. The
-	// client may have delayed the later events of that component to the end of the run.
+	// stalledEvents reports whether the last request of a component to write an event got
+	// no response. The client may have delayed the later events of that component to the
+	// end of the run.
 	stalledEvents bool
 }
 
-// isNameOf reports whether a name in End is the name of an object in the evidence.
+// isNameOf reports whether a name in End belongs to the object that a piece of evidence
+// names.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a name in End is the name of an object, or of one that the
-// object owns. If only the other run has an object, the owner in the other run counts.
+// isOrIsOwnedBy reports whether a name in End belongs to an object or to one of its
+// dependents. The owners in the other run count for objects that exist only there.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -65,7 +68,8 @@ func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	return false
 }
 
-// Milestone identifies a sequence or set of values that an object has during a run.
+// Milestone identifies the values that some property of an object has during a run. Its
+// kind determines the property, and whether the values are a sequence or a set.
 type Milestone struct {
 	Kind   MilestoneKind
 	Object string // the stable name of the object
@@ -161,8 +165,8 @@ type versionAtStep struct {
 	step int
 }
 
-// trackLostAnswers records requests with an unknown result, and replicas that ended. Both
-// may have lost a response or an event.
+// trackLostAnswers records requests with an unknown result, and replicas of the subject
+// that ended. Either may mean that a response or an event was lost.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -316,7 +320,7 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize converts the values of a milestone to those that are compared.
+// normalize reduces the values of a milestone to those that must be equal in two runs.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:

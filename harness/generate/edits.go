@@ -29,8 +29,9 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws an edit and its trigger, or nil. The object exists when the edit happens. No
-// other edit changes the object, and the workload does not delete it afterwards.
+// draw draws an edit and its trigger. It returns nil if no valid edit is found. An edit is
+// valid if its object exists at the trigger, no other edit changes the object, and the
+// workload does not delete it later.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
@@ -57,8 +58,8 @@ func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
 
-// deleted reports whether the workload deletes the object at a given step or later. A later
-// create with the same name does not matter.
+// deleted reports whether the workload deletes the object at a given step or later. It
+// returns true even if the workload then creates the object again.
 func (e *editor) deleted(target scenario.Target, at int) bool {
 	return slices.ContainsFunc(e.steps[at:], func(step scenario.Step) bool {
 		del, ok := step.Operation.(*scenario.Delete)
@@ -77,7 +78,8 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the object after a step, and reports whether that step created it.
+// objectAt returns the state of the object after a step, and reports whether that step
+// created it.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -213,10 +215,11 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns users that draw operations on one object.
+// users returns an empty set of users, whose random choices come from the editor. Edits use
+// it to draw operations on one object.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
-// withEdits returns the steps of all users in a scenario with these faults.
+// withEdits returns the steps of the workload and of all edits among the faults.
 func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	steps = slices.Clip(steps)
 	for _, fault := range all {
@@ -225,7 +228,7 @@ func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	return steps
 }
 
-// editsOf returns the steps of a user-edit; other faults have none.
+// editsOf returns the steps of a user-edit. It returns nil for any other fault.
 func editsOf(fault scenario.Fault) []scenario.Step {
 	var p editing.EditParams
 	if fault.Name != editing.Edit.Name || fault.Params.Decode(&p) != nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of the duration of a fault. Because of the back-off, the next retry after a fault
-// may take as long as the fault.
+// Bounds of the duration of a fault. They are short because the back-off grows during a
+// fault: the next retry may come as long after the fault as the fault lasted.
 const (
 	spanMin  = 500 * time.Millisecond
 	spanMax  = 3 * time.Second
 	timeStep = 100 * time.Millisecond
-	// rejectionMax bounds faults that reject all requests. A work queue key is retried
-	// with every event too, and each failure doubles its back-off.
+	// rejectionMax is the maximum duration of a fault that rejects all requests. It is
+	// short because every event also retries a work queue key, and each failure doubles the
+	// back-off of the key.
 	rejectionMax = time.Second
 )
 
@@ -60,12 +61,12 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is the number of faults that are drawn if there is a coverage. The one with
-// the lowest count is used.
+// preferTries is the number of faults that drawFault draws if it has a coverage. It then
+// chooses the fault with the lowest count.
 const preferTries = 6
 
 // drawFault draws a valid fault. With a coverage, it draws several faults and returns the
-// first one with the lowest count.
+// first one whose count is the lowest.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
 	if o.PreferUncovered == nil || err != nil {
@@ -83,7 +84,7 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns the count of a fault in the coverage.
+// seen returns how often the coverage has a fault with this type, verb and resource.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
@@ -92,8 +93,8 @@ func (o *Options) seen(fault scenario.Fault) int {
 	return o.PreferUncovered.Seen(fault.Name, fault.Params.Text("verb"), resource)
 }
 
-// drawFitting draws a fault that the provider supports. Together with the scenario, the
-// fault must not trigger a known upstream issue.
+// drawFitting draws a fault that the provider supports. The fault must not trigger a known
+// upstream issue in the scenario.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	editor := newEditor(r, s)
 	for range triesMax {

@@ -38,7 +38,8 @@ type Options struct {
 	// Kinds are the types of faults to draw from; nil is the whole catalog.
 	Kinds []faults.Type
 	// PreferUncovered is the coverage of earlier runs; it may be nil. The generator prefers
-	// faults with low counts in it. Like the seed, it determines the scenario.
+	// faults with low counts in the coverage. Therefore the same seed with another coverage
+	// may give another scenario.
 	PreferUncovered *coverage.Table
 }
 
@@ -147,8 +148,9 @@ func (o *Options) description() string {
 		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds), preferred)
 }
 
-// random returns a source of random numbers for one purpose. Its draws do not change
-// those for another purpose.
+// random returns a source of random numbers for one purpose, derived from the seed. Each
+// purpose has a source of its own, so that more draws for one do not change those for
+// another.
 func (o *Options) random(purpose string) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%s %s", o.Profile.Name, purpose)

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// userOperation is an operation that a user may do. It adds one or two steps, or none if
-// there is no suitable object.
+// userOperation is an operation that a user may do. The function do adds one or two steps
+// to the workload, or none if there is no suitable object.
 type userOperation struct {
 	weight int
 	do     func(*users)
@@ -49,7 +49,7 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws an owner. Its replicas do not exceed room.
+// owner draws an owner of pods. It never has more replicas than [users.room] returns.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -74,7 +74,8 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	return create
 }
 
-// bounds draws maxSurge and maxUnavailable. At least one of them is above 0.
+// bounds draws maxSurge and maxUnavailable. At least one is above 0, because the API server
+// rejects a Deployment with both 0.
 func (u *users) bounds(create *scenario.Create) {
 	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {
@@ -112,7 +113,7 @@ func (u *users) newReplicas(o *object) int {
 }
 
 // rollOut changes a Deployment to a new or an earlier version. Sometimes the same update
-// also scales the Deployment.
+// also changes the replicas of the Deployment.
 func (u *users) rollOut() {
 	o := u.pick(deployment)
 	if o == nil {

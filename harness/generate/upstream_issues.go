@@ -12,9 +12,9 @@ import (
 // with every controller does not distinguish controllers. Package check has the issues by
 // slug.
 
-// scalesUpOnly reports whether users may only scale a Deployment up. A Deployment
-// without surge stops its rollouts if it is scaled down to the size of its only active
-// ReplicaSet (stuck-scaling, kubernetes/kubernetes#102551).
+// scalesUpOnly reports whether users may only scale a Deployment up. This holds for a
+// Deployment without surge: its rollouts stop if it is scaled down to the size of its only
+// active ReplicaSet (stuck-scaling, kubernetes/kubernetes#102551).
 func scalesUpOnly(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
@@ -47,14 +47,14 @@ var upstreamIssues = []upstreamIssue{
 	}},
 }
 
-// rejectsUserPods reports whether the API server may reject a pod that a user creates. The
-// workload would end there.
+// rejectsUserPods reports whether the API server may reject a pod that a user creates. Such
+// a scenario is not valid, because the rejected step would end the workload.
 func rejectsUserPods(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(steps, createsPods) && slices.ContainsFunc(faults, rejectsPods)
 }
 
-// marksNodesTwice reports whether two faults cordon or taint nodes in the same way. The
-// second fault might find no node without the mark.
+// marksNodesTwice reports whether two faults cordon or taint nodes in the same way. Such a
+// scenario is not valid, because the second fault might find no node without the mark.
 func marksNodesTwice(faults []scenario.Fault) bool {
 	for _, name := range []string{nodes.Cordon.Name, nodes.Taint.Name} {
 		marks := 0
@@ -121,7 +121,8 @@ func endsPodWatch(fault scenario.Fault) bool {
 	return fault.Name == "watch-end" && fault.Params.Text("resource") == "pods"
 }
 
-// failsRequests returns whether a fault acts on requests of a verb for a resource.
+// failsRequests returns a function that reports whether a fault acts on requests of a verb
+// for a resource.
 func failsRequests(verb, resource, subresource string) func(scenario.Fault) bool {
 	return func(fault scenario.Fault) bool {
 		p := fault.Params

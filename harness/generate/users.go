@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// users draws the steps of the workload, and tracks the objects that exist.
+// users draws the steps of the workload. It tracks the objects that exist after these
+// steps.
 type users struct {
 	*rand.Rand
 	podsMax int // maximum sum of the replicas of all owners
@@ -83,7 +84,8 @@ func (u *users) draw() userOperation {
 	return userOperations[i]
 }
 
-// existing returns the objects for which fit returns true, in the order of their creation.
+// existing returns the existing objects for which fit returns true, in the order of their
+// creation.
 func (u *users) existing(fit func(*object) bool) []*object {
 	var found []*object
 	for _, o := range u.objects {
@@ -94,7 +96,8 @@ func (u *users) existing(fit func(*object) bool) []*object {
 	return found
 }
 
-// pick draws an object for which fit returns true, or returns nil if there is none.
+// pick draws an existing object for which fit returns true. It returns nil if there is
+// none.
 func (u *users) pick(fit func(*object) bool) *object {
 	found := u.existing(fit)
 	if len(found) == 0 {
@@ -103,7 +106,8 @@ func (u *users) pick(fit func(*object) bool) *object {
 	return faults.Pick(u.Rand, found...)
 }
 
-// room returns the number of replicas that can be added to owners.
+// room returns the number of replicas that the workload can still add before it reaches
+// podsMax.
 func (u *users) room() int {
 	room := u.podsMax
 	for _, o := range u.objects {
@@ -142,8 +146,8 @@ func (u *users) deletion(o *object) *scenario.Delete {
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
-// await adds an await to some steps of an owner. The rollout of a paused Deployment may
-// not complete, so the user does not wait for it.
+// await adds an await to some steps of an owner. It adds none for a paused Deployment,
+// because its rollout may never complete.
 func (u *users) await(step *scenario.Step, o *object) {
 	if u.IntN(8) > 0 || o.paused {
 		return

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// Builder builds mutants. It does not change their source.
+// Builder builds executables of mutants. It does not change the source files that a mutant
+// edits.
 type Builder struct {
 	// Tree is the root directory of this project.
 	Tree string
@@ -95,7 +96,8 @@ func UpstreamSource(ctx context.Context, tree string) (string, error) {
 	return out, nil
 }
 
-// write writes files, by their paths with slashes, to an empty directory.
+// write removes dir with its content and then writes files to it. The keys of files are
+// slash-separated paths in dir, and the values are the contents.
 func write(dir string, files map[string]string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -112,8 +114,8 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
-// goCommand runs the go command in a directory and returns its output. The command and
-// its compilers end with ctx and with this process.
+// goCommand runs the go command in a directory and returns its output. The go command and
+// the compilers that it starts end when ctx is canceled or this process ends.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	// Pdeathsig depends on the thread that forks.
 	runtime.LockOSThread()

@@ -25,20 +25,23 @@ import (
 
 // Mutant is a modification of the controllers that makes them incorrect.
 type Mutant struct {
-	// ID is the ID of a bug of these controllers (R1, D5, E3), with a suffix if the bug has
-	// several mutants (R2-replication). The ID of an invented bug begins with "own-".
+	// ID is the ID of a bug of these controllers, such as R1, D5 or E3. It has a suffix if
+	// the bug has several mutants, such as R2-replication. The ID of an invented bug begins
+	// with "own-".
 	ID string
 	// Description is one sentence about the wrong behavior.
 	Description string
 	Base        Base
-	// Edits are applied in order. An unobservable mutant has none.
+	// Edits are the modifications of the source, applied in order. An unobservable mutant
+	// has none.
 	Edits []Edit
 	// Scenarios are the names of the scenarios that should detect the mutant. The scenario
 	// that most likely detects it comes first.
 	Scenarios []string
-	// Texts are the texts of the scenarios, in the same order.
+	// Texts are the YAML texts of the scenarios, in the order of Scenarios.
 	Texts []string
-	// Checks are the IDs of the expected checks. At least one of them must fail.
+	// Checks are the IDs of the expected checks. The mutant is detected if at least one of
+	// these checks fails.
 	Checks []string
 	// OpenReason is the reason why no check detects the mutant. It is empty if a check
 	// does.
@@ -64,8 +67,8 @@ type Edit struct {
 	Old, New string
 }
 
-// Fingerprint returns a hash of the edits and scenarios, on which an outcome depends. It
-// does not include the code around the edits.
+// Fingerprint returns a hash of the edits and scenarios. An outcome of a mutant with
+// another fingerprint is out of date. The hash does not include the code around the edits.
 func (m *Mutant) Fingerprint() string {
 	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios, m.Texts})
 	if err != nil {
@@ -75,8 +78,8 @@ func (m *Mutant) Fingerprint() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Apply returns the edited files by path. It returns an error if an edit does not fit,
-// or if its result is not valid Go.
+// Apply returns the contents of the edited files by path. It returns an error if the text
+// that an edit replaces does not occur exactly once, or if the result is not valid Go.
 func (m *Mutant) Apply(read func(file string) ([]byte, error)) (map[string]string, error) {
 	edited := map[string]string{}
 	for _, e := range m.Edits {

@@ -9,9 +9,9 @@ import (
 // Count is the number of mutants in each state.
 type Count map[State]int
 
-// StateOf returns the state of a mutant from its last outcome. If the outcome has another
-// fingerprint, the state is not run. A mutant without expected checks counts as not
-// detected.
+// StateOf returns the state of a mutant from its last outcome. The state is NotRun if the
+// mutant's fingerprint has changed since then. A mutant without expected checks counts as
+// not detected.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":
@@ -25,7 +25,7 @@ func (m *Mutant) StateOf(last Outcome) State {
 	}
 }
 
-// CountStates counts mutants by state. The outcomes are by ID.
+// CountStates counts mutants by state. The keys of outcomes are the IDs of mutants.
 func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	count := Count{}
 	for _, m := range all {

@@ -19,7 +19,8 @@ import (
 // Outcome is the result of a trial of a mutant.
 type Outcome struct {
 	Mutant string `json:"mutant"` // its ID
-	// Of is the fingerprint that the mutant had in the trial.
+	// Of is the Fingerprint of the mutant at the time of the trial. If the mutant has
+	// another fingerprint now, the outcome is out of date.
 	Of    string `json:"of"`
 	State State  `json:"state"`
 	// Scenario and Seed identify the run that detected the mutant. Checks are the checks
@@ -27,11 +28,12 @@ type Outcome struct {
 	Scenario string   `json:"scenario,omitempty"`
 	Seed     uint64   `json:"seed,omitempty"`
 	Checks   []string `json:"checks,omitempty"`
-	// After is the time of the first violation, from the beginning of the run.
+	// After is the time from the beginning of the run to the first violation.
 	After time.Duration `json:"after,omitempty"`
-	// Reason has the results of the scenarios if none of them detected the mutant.
+	// Reason says how each scenario ended. It is set only if none of the scenarios detected
+	// the mutant.
 	Reason string `json:"why,omitempty"`
-	// When is the time of the outcome.
+	// When is the time at which the trial of the mutant ended.
 	When time.Time `json:"when,omitzero"`
 }
 
@@ -68,7 +70,8 @@ const UnmodifiedLabel = "unmodified "
 type Trial struct {
 	Mutants []Mutant
 	Seed    uint64 // of every run
-	// Parallel is the number of parallel builds and runs, at least 1.
+	// Parallel is the maximum number of mutants that are built and run at the same time, at
+	// least 1.
 	Parallel int
 	// Unmodified returns the executable of the unmodified controllers of a base.
 	Unmodified func(base Base) (string, error)
@@ -88,8 +91,9 @@ type baseRun struct {
 	scenario string
 }
 
-// Do runs the trial. It makes all runs that it can make. Its error lists the other runs,
-// and the scenarios that the unmodified controllers did not pass.
+// Do runs the trial. A mutant whose trial returns an error does not stop the others. The
+// error of Do lists these mutants, and the scenarios that the unmodified controllers did
+// not pass.
 func (t *Trial) Do(ctx context.Context) error {
 	passes, err := t.unmodified(ctx)
 	failed := []error{err}
@@ -225,7 +229,7 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// detectedBy reports whether these failed checks detect the mutant.
+// detectedBy reports whether the given failed checks detect the mutant.
 func (m *Mutant) detectedBy(failed []string) bool {
 	if len(m.Checks) == 0 {
 		return len(failed) > 0

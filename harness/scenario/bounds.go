@@ -64,7 +64,8 @@ func boundedFields(of reflect.Type) []boundedField {
 }
 
 // bounded checks that the numbers and durations of a struct are within their bounds. The
-// argument of points to the struct. It skips pointers that are nil.
+// caller passes a pointer to the struct. Fields that are nil pointers have no bounds,
+// because the file omits them.
 func (v *validator) bounded(path string, of any) {
 	value := reflect.ValueOf(of).Elem()
 	for _, field := range boundedFields(value.Type()) {

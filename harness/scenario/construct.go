@@ -15,8 +15,9 @@ func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "
 // PortName returns the name of a container port.
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
-// MakeParams returns the parameters of a fault from a struct with yaml tags. Decode reads
-// them back. MakeParams omits fields with a zero value, which then get their default.
+// MakeParams returns the parameters of a fault from a struct with yaml tags. Fields with a
+// zero value are omitted and therefore get their default when [Params.Decode] reads the
+// parameters.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {

@@ -10,8 +10,8 @@ import (
 )
 
 // decoder stores YAML values in Go values. Unknown fields, and values of the wrong type,
-// are errors. A field that the file omits keeps its value. It replaces the decoder of the
-// YAML library, whose errors name Go types and lack the positions of nested fields.
+// are errors. A field that the file omits is not changed. The decoder of the YAML library
+// is not used because its errors name Go types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
 // nodeDecoder is a type whose YAML is not simply the list of its fields.
@@ -21,8 +21,7 @@ type nodeDecoder interface {
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decode stores the value of the node from in into. Path is the path of the field in
-// errors.
+// decode stores the value of a YAML node in a Go value. Errors name the field by its path.
 func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
 		return custom.decodeNode(d, from, path)
@@ -200,8 +199,8 @@ func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-// fieldsOfTypes caches the results of visibleFields by type. Without the cache, the
-// reader spends a fifth of its time in reflect.VisibleFields.
+// fieldsOfTypes caches the results of visibleFields by type. Without the cache, reading a
+// scenario spends a fifth of its time in reflect.VisibleFields.
 var fieldsOfTypes sync.Map
 
 // visibleFields returns a struct's fields, including those of embedded structs.

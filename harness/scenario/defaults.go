@@ -2,9 +2,9 @@ package scenario
 
 import "time"
 
-// The default values. The decoder sets them before it reads the fields of the file. Other
-// fields are required, have their zero value, or are derived from other fields by the
-// methods named complete.
+// The default values. The decoder sets them before it reads the fields of the file. A field
+// that is not listed is required, has its zero value, or is derived from other fields by a
+// method complete.
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // the defaults of the subject
@@ -50,7 +50,8 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete sets the fields that are derived from other fields.
+// complete sets the fields of the scenario that the file omits and that are derived from
+// other fields.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

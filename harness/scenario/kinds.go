@@ -74,6 +74,6 @@ func (k Kind) row() kindRow {
 // owner reports whether objects of the kind have replicas.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether a create of the kind defines the labels of pods. Its field
-// labels then applies to the pods.
+// makesPods reports whether a create of the kind defines the labels of pods. If so, the
+// field labels of the create sets the labels of the pods, not those of the object.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }

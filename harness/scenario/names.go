@@ -4,8 +4,8 @@ package scenario
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
 // Resources is the list of resources that a scenario may name: those that workload
-// controllers read and write. Because of the list, a misspelled name is an error. Without
-// it, a fault with that name would never fire. Add the resources of other subjects here.
+// controllers read and write. Any other name is an error, because a fault with a misspelled
+// resource would never fire. Add the resources of other subjects here.
 var Resources = []string{
 	"configmaps",
 	"controllerrevisions.apps",

@@ -42,7 +42,7 @@ func (m mapping) field(name string) *node {
 	return nil
 }
 
-// describe returns the value as text for an error message.
+// describe returns the value as an error message shows it.
 func (n *node) describe() string {
 	switch v := n.value.(type) {
 	case nil:
@@ -155,8 +155,8 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	return to, nil
 }
 
-// fieldName returns the name of a key. Numbers, and words such as true, are valid keys,
-// because labels may have such keys.
+// fieldName returns the name of a key of a mapping. It also accepts numbers, and words such
+// as true, because labels may have such keys.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {
 	case *ast.StringNode:
@@ -168,7 +168,7 @@ func fieldName(key ast.MapKeyNode) (string, bool) {
 }
 
 // astPosition returns the position of a value. The position of a block mapping is that of
-// its first key; the YAML library returns the position of the first colon.
+// its first key. The YAML library would return the position of the first colon instead.
 func astPosition(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// PodsMax returns the maximum number of pods that the workload requests at one time. It
-// adds a quarter for Deployments, because of maxSurge.
+// PodsMax returns the maximum number of pods that the workload requests at one time. For
+// Deployments it adds a quarter, because a rollout may create maxSurge additional pods.
 func (s *Scenario) PodsMax() int {
 	requested := map[Target]int{}
 	most := 0
@@ -50,8 +50,8 @@ func (c *Create) pods() int {
 	return 0
 }
 
-// ExistingObjects returns the objects that exist when the workload deletes, in the
-// order of their creation.
+// ExistingObjects returns the objects that exist after the last step of the workload, in
+// the order of their creation.
 func (s *Scenario) ExistingObjects() []Target {
 	var existing []Target
 	for _, step := range s.Workload {

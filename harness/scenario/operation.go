@@ -180,7 +180,7 @@ func changes(set map[string]string, remove []string) string {
 	return strings.Join(words, " ")
 }
 
-// words returns labels in the syntax of kubectl, sorted by key.
+// words returns labels as key=value words in the syntax of kubectl, sorted by key.
 func words(labels map[string]string) []string {
 	var words []string
 	for _, key := range sortedKeys(labels) {

@@ -28,9 +28,9 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 	return Params{source: src, fault: fault, node: root}, nil
 }
 
-// Decode stores the parameters in the struct that into points to, by its yaml tags. A field
-// that the file omits keeps its value, which is its default. An unknown field, or a value
-// of the wrong type, is an error with a position.
+// Decode stores the parameters in a struct, by its yaml tags. The caller passes a pointer
+// to the struct with the defaults, because a field that the file omits is not changed. An
+// unknown field, or a value of the wrong type, is an error with a position.
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -42,8 +42,9 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
-// Errorf returns an error about a field. The position is that of the value. It is that of
-// the fault if the file omits the field or if field is "". It wraps args with %w.
+// Errorf returns an error about a field of the fault. The error has the position of the
+// field's value. If the file omits the field, or if field is "", it has the position of the
+// fault. Errorf wraps errors in args with %w.
 func (p Params) Errorf(field, format string, args ...any) error {
 	at := p.at
 	if p.node != nil {
@@ -58,8 +59,9 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps sets the defaults of the steps that were decoded from a field, and returns the
-// first error. It checks each step alone, not whether the objects of the steps exist.
+// CheckSteps sets the defaults of the steps that a fault has in a field, and returns the
+// first error. It checks each step alone. It does not check whether the objects of the
+// steps exist.
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}}
@@ -72,7 +74,8 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 	return v.err
 }
 
-// Equal reports whether both have the same values. It ignores positions.
+// Equal reports whether both faults have the same values of all parameters. It ignores
+// positions in the file.
 func (p Params) Equal(other Params) bool { return inline(p.encodeNode()) == inline(other.encodeNode()) }
 
 func (p Params) encodeNode() *node {

@@ -6,7 +6,8 @@ import (
 	"reflect"
 )
 
-// renamedUntil is the release that no longer reads the old names.
+// renamedUntil is the release from which scenarios with the old names are no longer
+// accepted.
 const renamedUntil = "v0.4"
 
 // These maps have the names that earlier releases used, with the names that replace them.
@@ -84,7 +85,7 @@ func (src *source) warnRenamed(at position, old, name string) {
 }
 
 // renameFields replaces old names of a struct's fields with the new names. It changes the
-// nodes, so that errors about a field have the new name.
+// parsed nodes before they are decoded, so that errors about a field have the new name.
 func (src *source) renameFields(fields mapping, of reflect.Type) error {
 	for i, field := range fields {
 		name, ok := renamedFields[of][field.name]

@@ -15,8 +15,8 @@ type source struct {
 	warnings []string
 }
 
-// errorAt returns an error that begins with the file. Line and column follow if they are
-// known, the path of the field if there is one, and the message.
+// errorAt returns an error that begins with the name of the file. The line and column
+// follow if they are known, then the path of the field if there is one, then the message.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {

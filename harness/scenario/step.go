@@ -127,8 +127,8 @@ func (s Step) encodeNode() *node {
 	return &node{value: fields}
 }
 
-// complete sets the fields that are derived from other fields. These are the kind of an
-// operation that supports one kind, and the object of an await without kind and name.
+// complete sets the fields that are derived from other fields. An operation that supports
+// one kind gets that kind. An await without kind and name gets the object of the operation.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {

@@ -179,7 +179,8 @@ func (t *StateTrigger) count() string {
 	return fmt.Sprintf("%d to %d", t.AtLeast, *t.AtMost)
 }
 
-// of returns the properties of the matched objects as text.
+// of returns the properties that an object must have to match, as text for
+// [Trigger.String].
 func of(resource, subresource, name, owner string) string {
 	words := ""
 	if resource != "" {
@@ -199,8 +200,8 @@ func of(resource, subresource, name, owner string) string {
 
 const afterDepthMax = 5 // maximum number of triggers that follow one another
 
-// trigger checks a trigger of the fault with an index. Depth is the number of triggers so
-// far that follow one another, including this one.
+// trigger checks a trigger of a fault. The index is the position of the fault. The depth is
+// the number of triggers so far that follow one another, including this one.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return

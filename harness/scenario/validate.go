@@ -11,8 +11,9 @@ import (
 // SubjectsMax is the maximum number of replicas of a subject.
 const SubjectsMax = 5
 
-// These bounds are not in the tags of fields. All bounds exist because a typing error must
-// not start a run that never ends, or that uses all memory of the machine.
+// These bounds are not in the tags of fields. All bounds exist for the same reason: a
+// typing error must not start a run that never ends, or that uses all memory of the
+// machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100

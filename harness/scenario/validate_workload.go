@@ -55,8 +55,9 @@ func (v *validator) target(path string, target *Target, known []Kind) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks that the objects of a step exist or are absent, as its operation
-// requires. It then records the effect of the operation on them.
+// presence checks that the objects of a step exist, or do not exist, as its operation
+// requires. It then records whether the operation creates or deletes them, so that later
+// steps can be checked.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)

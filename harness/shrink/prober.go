@@ -19,7 +19,8 @@ import (
 type Prober struct {
 	// Run runs a scenario once and reports whether it had the failure of the original.
 	Run func(context.Context, *scenario.Scenario) (bool, error)
-	// Journal gets a line for each run.
+	// Journal gets a line for each run, so that [Prober.Resume] can continue a canceled
+	// search.
 	Journal io.Writer
 
 	known    map[string]counts
@@ -45,7 +46,8 @@ const (
 	runsMax = 10
 )
 
-// Resume reads a journal. The last line of the journal may be incomplete.
+// Resume reads a journal of an earlier search, so that its runs are not repeated. The last
+// line of the journal may be incomplete.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
 	lines := json.NewDecoder(journal)
@@ -71,11 +73,12 @@ func (t counts) add(failed bool) counts {
 }
 
 // rate estimates the probability that one run fails, by the rule of succession. The
-// estimate is below 1 even if every run failed.
+// estimate is below 1 even if every run failed, because [Prober.Runs] would return 0 for a
+// rate of 1.
 func (t counts) rate() float64 { return float64(t.failed+1) / float64(t.runs+2) }
 
-// Calibrate determines the failure rate of the original. It returns an error if no run
-// fails.
+// Calibrate runs the original scenario several times to determine its failure rate. It
+// returns an error if no run fails.
 func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	var err error
 	if p.original, err = p.probe(ctx, s, func(t counts) bool { return t.runs >= firstRuns }); err != nil {
@@ -87,14 +90,15 @@ func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	return nil
 }
 
-// Runs returns the number of passed runs after which a scenario counts as passing.
+// Runs returns the number of passed runs after which a scenario counts as passing. The
+// number is larger if the original fails rarely.
 func (p *Prober) Runs() int {
 	runs := math.Ceil(math.Log(missProbability) / math.Log(1-p.original.rate()))
 	return min(int(runs), runsMax)
 }
 
-// Confidence returns how likely [Prober.Runs] runs detect a scenario that fails as often as
-// the original.
+// Confidence returns the probability that at least one of [Prober.Runs] runs fails. It
+// assumes a scenario that fails as often as the original.
 func (p *Prober) Confidence() float64 {
 	return 1 - math.Pow(1-p.original.rate(), float64(p.Runs()))
 }
@@ -111,7 +115,8 @@ func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (f
 	return t.failed, err
 }
 
-// probe runs a scenario until enough returns true for its counts.
+// probe runs a scenario until enough returns true for the counts of its runs. It also
+// counts the runs in the journal.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

@@ -12,8 +12,8 @@ type reduction struct {
 	name string
 	// parts returns the number of parts that the reduction can change.
 	parts func(*scenario.Scenario) int
-	// apply reduces the parts with indexes from up to, but not including, to. It reports
-	// whether the scenario changed.
+	// apply reduces the parts with the indexes from, from+1, …, to-1. It reports whether
+	// the scenario changed.
 	apply func(s *scenario.Scenario, from, to int) bool
 }
 
@@ -56,8 +56,8 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes steps. It adds their delays to later steps, which then happen at the
-// same time relative to the faults.
+// dropSteps removes steps. It adds their delays to the next step, so that the remaining
+// steps happen at the same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {

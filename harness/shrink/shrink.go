@@ -15,9 +15,9 @@ import (
 // search.
 type Fails func(*scenario.Scenario) (bool, error)
 
-// Shrink returns the smallest failing scenario that it can reach by reductions. If one more
-// fault or step is removed, the scenario passes or is not valid. After an error of fails,
-// Shrink returns the error and the smallest failing scenario so far.
+// Shrink returns the smallest failing scenario that it can reach by reductions. The
+// scenario passes or is not valid if one more fault or step is removed. After an error of
+// fails, Shrink returns the error and the smallest failing scenario so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
 	for {
@@ -34,8 +34,8 @@ func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	}
 }
 
-// reduce applies a reduction to chunks of its parts. It begins with half of the parts, then
-// a quarter, and ends with single parts.
+// reduce applies a reduction to chunks of its parts. It first tries chunks of half of the
+// parts, then of a quarter, and finally single parts.
 func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenario, error) {
 	for size := max(1, (r.parts(best)+1)/2); ; size /= 2 {
 		for at := 0; at < r.parts(best); {
@@ -60,8 +60,8 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 	}
 }
 
-// without returns a copy of a scenario with a range of parts reduced. It returns nil if the
-// copy is equal to the scenario or not valid.
+// without returns a copy of a scenario in which the parts of a range are reduced. It
+// returns nil if the copy is equal to the scenario or not valid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

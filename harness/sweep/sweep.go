@@ -52,8 +52,9 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 // settleWithin is the time limit of the awaits that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns the scenario without faults. Its workload ends only after all
-// objects have settled, because a fault begins only during the workload.
+// WithoutFaults returns the scenario without faults. It adds awaits until all objects have
+// settled to the end of the workload. Otherwise a fault at a late write would not begin,
+// because faults begin only during the workload.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -95,8 +96,8 @@ func pauses(step scenario.Step, target scenario.Target) bool {
 type Disturbance struct {
 	Name        string
 	Description string
-	// faultAt returns the fault at a write. The write is the kth of all writes, counted
-	// from 1.
+	// faultAt returns the fault at a write. The write w is the kth of all writes of the
+	// subject, counted from 1.
 	faultAt func(k int, w Write) (scenario.Fault, error)
 }
 
@@ -132,8 +133,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// At returns the scenario calm, which has no faults, with the disturbance at its kth write.
-// The count k begins at 1.
+// At returns a copy of a scenario with the disturbance as its only fault. The disturbance
+// acts at the write, which is the kth of all writes of the subject, counted from 1.
 func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	fault, err := m.faultAt(k, write)

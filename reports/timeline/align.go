@@ -2,9 +2,9 @@ package timeline
 
 import "time"
 
-// Align returns corresponding times of two runs of one scenario. These are the times of the
-// starts, the common steps and phases, and the ends. Both results are ascending and have
-// the same length.
+// Align returns times of two runs of one scenario that correspond to each other. These are
+// the times of the starts, the common steps and phases, and the ends. Both results are
+// ascending and have the same length.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}
@@ -29,7 +29,8 @@ type landmark struct {
 // end is the last landmark.
 type end struct{}
 
-// landmarks returns the landmarks of a run in order. Only the first occurrence counts.
+// landmarks returns the landmarks of a run in order. If a landmark occurs several times,
+// only the first occurrence counts.
 func landmarks(t *Timeline) []landmark {
 	var all []landmark
 	seen := map[any]bool{}

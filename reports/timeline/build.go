@@ -16,9 +16,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Build builds the timeline of a run from its history and the results of its checks. It
-// uses a truncated history up to its end, and returns other read errors. It renders only a
-// part of a long history in full: the start, or the records around the first violation.
+// Build builds the timeline of a run from its history and the results of its checks. If the
+// history is truncated, the timeline ends there; other read errors are returned. Build
+// renders only a part of a long history in full: the start, or the records around the first
+// violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
 	return build(records, results, maxRecords)
 }
@@ -32,7 +33,7 @@ func build(records iter.Seq2[*history.Record, error], results []check.Result, mo
 	return b.finish(results), nil
 }
 
-// Draft is a timeline without violations. It is built while the checks run.
+// Draft is a timeline without violations. It is built while the checks run, to save time.
 type Draft struct {
 	builder *builder
 	most    int64 // the maximum number of fully rendered records
@@ -51,8 +52,8 @@ func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
 	return d
 }
 
-// read reads the history. It turns a panic into an error, because the run still needs its
-// verdicts.
+// read reads the history into the draft. It turns a panic into an error, because a run
+// needs its verdicts even if the timeline fails.
 func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -63,7 +64,8 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 }
 
 // Covers reports whether Finish can build the timeline of these results from the draft. It
-// returns false if the history is long and the results cite records after its first part.
+// returns false if the results need records of a long history that the draft does not have
+// in full.
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
@@ -74,8 +76,8 @@ func (d *Draft) Covers(results []check.Result) bool {
 }
 
 // Finish adds the results to the draft and returns the timeline that Build would return.
-// The draft must cover the results. The argument cited has the records that the results
-// cite. Finish must be called only once.
+// The draft must cover the results. The caller passes the records that the results cite, by
+// Seq; see [Cited]. Finish must be called only once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -88,7 +90,7 @@ func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) 
 	return d.builder.finish(results), nil
 }
 
-// Cited returns the Seqs of the records in the evidence of the results, ascending.
+// Cited returns the Seqs of the records that the evidence of the results cites, ascending.
 func Cited(results []check.Result) []int64 {
 	var all []int64
 	for _, result := range results {
@@ -113,7 +115,8 @@ type builder struct {
 	steps     map[int]int    // the marks of unfinished steps
 	faults    map[int]int    // the bands of faults that are not healed
 	running   map[string]int // the bands of running processes
-	// requests are the requests of the subject for which more records follow, by ID.
+	// requests has the subject's requests that later records complete, such as a response
+	// or a delivered watch event, by ID.
 	requests      map[uint64]*request
 	podTracks     map[string]podTrack // of pods, by title
 	committedAt   map[history.Version]time.Duration
@@ -123,7 +126,8 @@ type builder struct {
 	rates         *eventRates
 }
 
-// newBuilder returns a builder with a displayed window and the results' citations.
+// newBuilder returns a builder of a timeline with the given displayed window. It takes the
+// Seqs of the cited records from the results.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
 		t:           &Timeline{Cited: map[int64]json.RawMessage{}},
@@ -165,7 +169,7 @@ func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// cite keeps the JSON of a record that the evidence cites.
+// cite stores the JSON of a record in Timeline.Cited, so that the page can show the record.
 func (b *builder) cite(r *history.Record) error {
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -175,7 +179,7 @@ func (b *builder) cite(r *history.Record) error {
 	return nil
 }
 
-// observe reads the next record.
+// observe adds a record to the timeline. Records must be added in order.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
 	b.updateDisplayed(r)
@@ -191,7 +195,7 @@ func (b *builder) observe(r *history.Record) error {
 	return b.observeOutside(r)
 }
 
-// drawRecord renders a record in full.
+// drawRecord renders a record in full, whether or not it is in the displayed window.
 func (b *builder) drawRecord(r *history.Record) error {
 	switch {
 	case r.Start != nil:
@@ -256,7 +260,7 @@ func (b *builder) step(r *history.Record) {
 	}
 }
 
-// endMark ends the mark with an index at a record, and returns the mark.
+// endMark ends the mark with the given index at the time of a record, and returns the mark.
 func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
@@ -299,7 +303,7 @@ func (b *builder) band(band Band) int {
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends a band if it is open.
+// endBand ends a band. It does nothing if the band has ended already.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at

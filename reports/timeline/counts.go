@@ -12,23 +12,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// counts counts the pods of each owner and the addresses of each Service.
+// counts tracks the number of pods of each owner and the number of addresses of each
+// Service. The charts show these numbers over time.
 type counts struct {
 	pods     map[types.UID]podCount
 	owners   map[types.UID]*ownerCount // ReplicaSets, ReplicationControllers and Deployments
 	services map[string]*serviceCount  // by name
-	// ownerCharts and serviceCharts are in the order of the first versions.
+	// ownerCharts and serviceCharts have the order in which the objects first occurred.
 	ownerCharts, serviceCharts []*chartLines
 }
 
-// podCount is the last version of a pod.
+// podCount is the last version of a pod. It has only the fields that the counts depend on.
 type podCount struct {
 	owner         types.UID
 	labels        map[string]string
 	active, ready bool
 }
 
-// ownerCount is the last version of an owner, with the number of its pods.
+// ownerCount is the last version of an owner with the number of its pods. It has only the
+// fields that the charts depend on.
 type ownerCount struct {
 	owner           types.UID // the Deployment that controls the owner; empty if there is none
 	existing, ready int
@@ -62,7 +64,8 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget keeps only the last value of each line.
+// forget drops all values of each line except the last one, which is valid until the next
+// value.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
@@ -76,7 +79,8 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld keeps only the last values, and drops deleted objects.
+// dropOld drops values that no displayed chart needs: all but the last value of each line,
+// and deleted objects.
 func (c *counts) dropOld() {
 	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
 	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
@@ -142,7 +146,7 @@ func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool)
 	}
 }
 
-// add changes the counts of a pod's owner by n times the pod; n is 1 or -1.
+// add adds a pod to the counts of its owner if n is 1. It subtracts the pod if n is -1.
 func (c *counts) add(p podCount, n int) {
 	if p.owner == "" {
 		return
@@ -237,8 +241,8 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, deleted b
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// updateSelected counts the ready pods of every Service that selects the labels before or
-// now.
+// updateSelected updates the charts of Services after the labels of a pod have changed. It
+// counts the ready pods of each Service that selects the old or the new labels.
 func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {

@@ -8,22 +8,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// maxRecords is the maximum number of records that the timeline renders in full. After the
-// first violation, a quarter more are rendered. The maximum bounds the memory and the size
-// of the page. A run of a few minutes has a tenth of that number of records.
+// maxRecords is the maximum number of records that the timeline renders in full. It bounds
+// the memory and the size of the page. If the first violation is late in these records, up
+// to a quarter more follow it. A run of a few minutes has a tenth of that number of
+// records.
 const maxRecords = 200_000
 
-// dropEvery is the number of records after which old state is dropped. Only the rendering
-// of nearby records needs that state.
+// dropEvery is the number of records after which the builder drops old state. This is safe
+// because only the rendering of nearby records needs that state.
 const dropEvery = 10_000
 
 // window is the displayed window of a history: the first and the last Seq.
 type window struct{ from, to int64 }
 
-// windowAround returns the window with the first violation and mostly the records before
-// it. The position of a violation is the last record of its evidence. If the first records
-// of the history contain the violation, or if there is none, the window starts at the first
-// record.
+// windowAround returns a window with the first violation, and mostly with records before
+// the violation. The position of a violation is the last record of its evidence. The window
+// starts at the first record if there is no violation, or if the violation is within the
+// first records.
 func windowAround(results []check.Result, most int64) window {
 	first := int64(0)
 	for _, result := range results {
@@ -46,7 +47,7 @@ func windowAround(results []check.Result, most int64) window {
 // contains reports whether a record is in the window.
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// observeOutside reads a record outside the window. It still renders phases, steps,
+// observeOutside adds a record outside the displayed window. It renders only phases, steps,
 // processes, gaps and the main events of faults, so that readers see the course of the run.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
@@ -76,7 +77,8 @@ func (b *builder) observeOutside(r *history.Record) error {
 	return nil
 }
 
-// remember keeps the state of a version that later records need.
+// remember stores the state of a committed version that the rendering of later records
+// needs.
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)
@@ -92,7 +94,8 @@ func (b *builder) remember(r *history.Record) (state, error) {
 	return s, nil
 }
 
-// dropObject drops the track order of a deleted object that has no track.
+// dropObject drops the stored state of a deleted object. It retains the order of the
+// object's track if the timeline has that track.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.podTracks, title)
@@ -101,8 +104,8 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops state that only the rendering of nearby records needs. It does so at the
-// start of the window, and at intervals outside of it.
+// dropOld drops state that only the rendering of nearby records needs. It drops state at
+// the start of the window, and at intervals outside the window.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -114,7 +117,7 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed extends the time range of the displayed window to a record.
+// updateDisplayed extends the displayed time range so that it includes a record.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:
@@ -127,7 +130,8 @@ func (b *builder) updateDisplayed(r *history.Record) {
 // complete reports whether all records are in the window.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted says which records are not rendered. It returns "" if all are rendered.
+// omitted returns a sentence that says which records are not rendered. It returns "" if all
+// are rendered.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

@@ -14,11 +14,13 @@ type request struct {
 	drawn    bool
 	mark     int // index in Timeline.Marks, if the request is drawn
 	answered bool
-	// opened is the time of the response; for a watch, the time at which it was established.
+	// opened is the time of the response. For a watch, it is the time at which the watch
+	// was established.
 	opened time.Duration
 }
 
-// request adds the mark of a request. The response ends the mark.
+// request adds the mark of a request. The mark ends when [builder.response] reads the
+// response.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
 	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no response recorded"}
@@ -58,7 +60,8 @@ func (b *builder) request(r *history.Record) {
 // isChange reports whether a verb changes objects. Changes of leases and events count too.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends the mark of a request, or establishes a watch.
+// response ends the mark of a request. For a watch, it records the time at which the watch
+// was established.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -137,7 +140,8 @@ func (b *builder) delivery(r *history.Record) {
 	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag sets the start of a delivery to the time of its commit.
+// setLag sets the start of a delivery's mark to the time of the commit. The length of the
+// mark is then the delivery lag.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]

@@ -82,7 +82,8 @@ func (k Kind) String() string {
 // Mark is one event.
 type Mark struct {
 	Seq int64 // Seq of the record that the mark shows
-	// Answer is the Seq of the record that ends the mark, such as a Response; 0 for none.
+	// Answer is the Seq of the record that ends the mark, such as a Response; 0 if there is
+	// none.
 	Answer int64
 	// From and To are the start and the end. For a delivery, From is the time of the commit,
 	// or of the start of the watch if that is later. So To - From is the delivery lag.

@@ -21,7 +21,7 @@ const (
 	eventsNew   = "events.events.k8s.io"
 )
 
-// resourceOf maps the kinds in controllerRefs to resources.
+// resourceOf maps the kind of a controllerRef to its resource.
 var resourceOf = map[string]string{objects.ReplicaSetKind: replicaSets, objects.ReplicationControllerKind: controllers, objects.DeploymentKind: deployments}
 
 // trackOrder is the position of a track in its group.
@@ -36,7 +36,7 @@ func (o trackOrder) compare(p trackOrder) int {
 }
 
 // track returns the index of the track with a name, and adds the track if it is missing.
-// Tracks that are added here keep the order of their creation.
+// Tracks that this method adds are displayed in the order in which they were added.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
@@ -74,7 +74,7 @@ type podTrack struct {
 }
 
 // podTrackOf returns the track of a pod. The owner in the first version of the pod
-// determines the track.
+// determines the track, so that the track stays the same if the owner changes.
 func (b *builder) podTrackOf(o *history.Object) podTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.podTracks[title]; ok && o.Name != "" {
@@ -104,7 +104,8 @@ func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf puts ReplicaSets after their Deployment, and Endpoints after their Service.
+// orderOf returns the track order of an object. ReplicaSets come after their Deployment,
+// and Endpoints after their Service.
 func (b *builder) orderOf(o *history.Object) trackOrder {
 	order := trackOrder{family: o.Name, name: o.Resource + " " + o.Name}
 	switch o.Resource {

@@ -1,7 +1,8 @@
 // Package library has the chaos scenarios that are built into gauntlet, one YAML file each.
-// In each scenario, a correct controller can converge soon after the faults have healed. A
-// work queue key that has failed for a time T may wait about T again for its next retry.
-// Therefore errors of all requests are short, and longer faults fail only a few requests.
+// In each scenario, a correct controller can converge soon after the faults have healed.
+// Therefore faults that reject all requests are short, and longer faults reject only a few
+// requests. The reason is the back-off: a work queue key that has failed for some time may
+// wait about as long again for its next retry.
 package library
 
 import (

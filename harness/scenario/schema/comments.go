@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// comments has the doc comments of a package. Its keys are type names, Type.Field for
-// fields, and Type=value for constants.
+// comments maps the names of types, fields and constants of a package to their doc
+// comments. The keys are type names, Type.Field for fields, and Type=value for constants.
 type comments map[string]string
 
 // parseComments reads the comments of the package in a directory.
@@ -68,8 +68,8 @@ func (c comments) addFields(of string, fields *ast.StructType) {
 	}
 }
 
-// sentence returns a comment on one line. It omits the identifier that begins it:
-// "Nodes is the number of nodes." becomes "The number of nodes."
+// sentence returns a comment on one line, without the identifier at its beginning. For
+// example, "Nodes is the number of nodes." becomes "The number of nodes."
 func sentence(identifier, comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	if rest, ok := strings.CutPrefix(text, identifier+" "); ok && identifier != "" {

@@ -54,7 +54,8 @@ func (g *generator) parameters(of faults.Type) object {
 	return schema
 }
 
-// decodedInto implements Params. It records the types of the fields that a fault decodes.
+// decodedInto implements Params. It decodes nothing, and records the types of the fields
+// into which a fault decodes its parameters.
 type decodedInto struct{ types map[string]reflect.Type }
 
 var errRecorded = errors.New("recorded")
@@ -114,7 +115,8 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	return schema
 }
 
-// enum returns the schema of a list of values such as "a, b, c, with d only".
+// enum returns the schema of the values that a documented list such as "a, b, c, with d
+// only" allows.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any

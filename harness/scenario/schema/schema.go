@@ -344,8 +344,9 @@ var positiveShare = object{"not": object{
 
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
-// createRules returns a rule with the fields of each kind. A create may have a field that
-// its kind lacks if the field has its default value, because Marshal writes it.
+// createRules returns a rule for each kind with the fields that a create of the kind may
+// have. A field that the kind lacks is allowed with its default value, because Marshal
+// writes default values.
 func createRules() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
