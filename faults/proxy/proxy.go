@@ -228,7 +228,8 @@ func (p *Proxy) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter registers a request in flight. It returns false if the proxy is stopping.
+// enter registers a request in flight, so that Stop can wait for it. It returns false
+// if the proxy is stopping.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// skewedClock shifts the timestamps that the API server and the nodes set, as the subject
-// receives them.
+// skewedClock changes the timestamps in responses and watch events before the subject
+// receives them. It shifts only timestamps that the API server and the nodes set.
 type skewedClock struct {
 	ahead atomic.Int64 // in nanoseconds; negative if the clock is behind
 
@@ -87,7 +87,8 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 // offset returns the current shift.
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
-// skewTime returns a timestamp as set by a clock that is ahead by the given duration.
+// skewTime returns the time that a clock would show if it were ahead by the given
+// duration.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t

@@ -29,7 +29,8 @@ type TunnelOptions struct {
 
 const (
 	// idleWanted is the number of idle connections that a Tunnel maintains. It exceeds
-	// the number of connections that a subject opens at once: one for each client.
+	// the number of connections that a subject opens at once, which is one for each of
+	// its clients.
 	idleWanted = 4
 	// backoffMin and backoffMax are the limits of the exponential back-off between
 	// attempts to connect to the relay.

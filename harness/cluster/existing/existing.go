@@ -201,7 +201,8 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return nil
 }
 
-// Failed returns a channel that is never closed, because gauntlet runs no component of the cluster.
+// Failed returns a channel that is never closed. gauntlet runs no component of an
+// existing cluster, so none can exit unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
 // Err returns nil.
