@@ -118,8 +118,8 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost returns a function that makes a node fail and then writes the
-// conditions of a lost node.
+// withNodeMarkedLost returns a function that makes a node fail and then marks the node
+// as lost. The mark is the conditions that the node controller would write.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {

@@ -109,8 +109,8 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do for every node and returns the nodes for which it failed, so that
-// the caller can retry them.
+// forEach calls do for every node and returns the nodes for which do failed. The
+// caller can retry these nodes.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {

@@ -19,7 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo is a pod whose action must be undone.
+// pendingUndo identifies a pod whose action must be undone, and contains the time of
+// the undo.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
@@ -71,7 +72,8 @@ func (c *churn) restoreAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unreachableRetryInterval is the time between calls to an unreachable container.
+// unreachableRetryInterval is the time between two attempts to call a stand-in
+// container that is unreachable.
 const unreachableRetryInterval = 500 * time.Millisecond
 
 // restoreWhenReachable undoes one action. It retries while the stand-in container is

@@ -79,9 +79,9 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// project returns the part of an object that the history stores. It drops everything that
-// may hold a credential. For a Secret it stores only the metadata, without annotations,
-// because an annotation can repeat the data.
+// project returns the part of an object that the history stores. It omits everything
+// that may hold a credential. For a Secret it returns only the metadata without
+// annotations, because an annotation can repeat the data.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	var object history.Object
 	var err error

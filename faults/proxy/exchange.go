@@ -259,8 +259,8 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	return err == nil
 }
 
-// subjectGone reports whether the subject can no longer receive a response, because
-// the request was canceled or its connection is broken.
+// subjectGone reports whether the subject can no longer receive a response. The reason
+// is that the request was canceled or its connection is broken.
 func (x *exchange) subjectGone() bool {
 	return x.conn.broken.Load() || x.request.Context().Err() != nil
 }

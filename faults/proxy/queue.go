@@ -31,8 +31,8 @@ type hold struct {
 	until time.Time
 }
 
-// due returns the time when the event may be delivered: the end of the longest hold
-// still in force, or the zero time.
+// due returns the time from which the event may be delivered. This is the end of the
+// longest hold still in force, or the zero time.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {

@@ -28,8 +28,7 @@ func (t *target) requestRef(request uint64) requestRef { return requestRef{reque
 // namespaces/x/y is a resource in the namespace.
 var namespaceSubresources = []string{"finalize", "status"}
 
-// verbs maps an HTTP method to two API verbs: the verb for a collection and the verb
-// for a single object.
+// verbs maps an HTTP method to the API verbs for a collection and for a single object.
 var verbs = map[string]struct{ collection, object string }{
 	http.MethodGet:    {"list", "get"},
 	http.MethodHead:   {"list", "get"},

@@ -91,8 +91,9 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
-// maintainIdle maintains one idle connection to the relay.
-// When the relay takes the connection, or when it breaks, maintainIdle opens the next one.
+// maintainIdle maintains one idle connection to the relay. When the relay uses the
+// connection for the subject, or the connection breaks, maintainIdle opens the next
+// one.
 func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
 	for t.ctx.Err() == nil {

@@ -111,7 +111,8 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the matching requests and selects those on which the fault fires.
+// selection counts the matching requests and decides on which of these requests the
+// fault fires.
 type selection struct {
 	matcher Match
 

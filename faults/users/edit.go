@@ -89,8 +89,8 @@ func (e *edit) Summary() string {
 	return fmt.Sprintf("%d of %d steps done", e.done.Load(), len(e.params.Steps))
 }
 
-// run performs the steps until one fails or the fault is healed. Heal cancels a step that
-// waits.
+// run performs the steps until one fails or the fault is healed. Heal cancels a step
+// that still waits for its time or condition.
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -38,8 +38,8 @@ type ExitError struct {
 	LogPath string
 	// LogTail contains the last lines that this process wrote to the log file.
 	LogTail string
-	// DiskFull reports whether the disk of the log file is full. If it is, the
-	// reason of the exit may be missing in the log.
+	// DiskFull reports whether the disk of the log file is full. If it is full, the log
+	// may not contain the reason of the exit.
 	DiskFull bool
 }
 

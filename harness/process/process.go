@@ -222,10 +222,9 @@ func waitUntilZombie(pid int) {
 	}
 }
 
-// forkFromOneThread starts the command from a thread that runs as long as gauntlet runs.
-// The kernel sends the parent-death signal when the thread that forked exits. The Go
-// runtime may end a thread at any time, which would kill a healthy process that a
-// goroutine on this thread had started.
+// forkFromOneThread starts the command from a thread that runs as long as gauntlet
+// runs. The kernel sends the parent-death signal when the forking thread exits. The Go
+// runtime may end any other thread, and the signal would then kill a healthy process.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {

@@ -20,8 +20,8 @@ const Port = 8080
 
 // The HTTP paths that the program serves.
 const (
-	// Ready is the path of the readiness probe. GET returns status 200 or 503.
-	// POST makes the container ready again after Unready.
+	// Ready is the path of the readiness probe. GET returns status 200 if the container
+	// is ready and 503 if not. POST makes the container ready again after Unready.
 	Ready = "/ready"
 	// Unready makes the container unready. Its method is POST.
 	Unready = "/unready"

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The name of the lease that all replicas use for leader election. It is the name that
-// kube-controller-manager uses, because the upstream RBAC roles allow only that name.
+// All replicas use the lease name of kube-controller-manager for leader election,
+// because the upstream RBAC roles allow only that name.
 const (
 	leaseName = "kube-controller-manager"
 	// LeaseNamespace is the namespace of the lease, unless the run uses an existing

@@ -27,7 +27,7 @@ const (
 	enginePullTimeout   = 5 * time.Minute
 )
 
-// check returns nil if the container engine is running and accessible.
+// check returns nil if the container engine is running and the user may use it.
 func (e engine) check(ctx context.Context) error {
 	_, err := e.run(ctx, engineQueryTimeout, "version", "--format", "{{.Server.Version}}")
 	return err
