@@ -10,7 +10,7 @@ import (
 )
 
 // sampledActions are the actions in generated scenarios. They do not include collapse,
-// because some upstream controllers are known to ignore such a pod.
+// because some upstream controllers are known not to detect it.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {

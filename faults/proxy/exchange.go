@@ -337,9 +337,9 @@ func (x *exchange) copyBody(response *http.Response) {
 	}
 }
 
-// abort ends the exchange like an API server that fails. If the API server reset the stream,
-// abort resets the stream of the subject. On any other error it resets the subject's
-// connection, with all other requests on it. It does not return.
+// abort ends the exchange like an API server that fails. If the API server reset the
+// stream, abort resets only the stream of the subject. On any other error it resets
+// the subject's connection, with all other requests on it. abort does not return.
 func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {

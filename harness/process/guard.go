@@ -162,7 +162,8 @@ func GuardDirectory(dir string) (release func(), err error) {
 // commandTimeout limits the duration of each command that a guard runs.
 const commandTimeout = time.Minute
 
-// commandNumber is the number of the last cleanup command of this process.
+// commandNumber is the number of the last cleanup command of this process. The number
+// identifies a command when it is released.
 var commandNumber atomic.Int64
 
 // GuardCommand makes the guard run a command if gauntlet exits before it calls release.

@@ -129,7 +129,7 @@ func (p *Process) Usage() Usage {
 	}
 }
 
-// LogTail returns the last lines that the process has written to its log.
+// LogTail returns the last lines that the process has written to its log, for errors.
 func (p *Process) LogTail() string { return p.log.tail() }
 
 // Signal sends a signal to the process or to its process group.

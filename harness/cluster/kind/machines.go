@@ -73,8 +73,9 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the given time.
-// Until then, the conditions of the Node object may still be from before the failure.
+// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the
+// given time. The wait is necessary because the Node object may still contain the
+// conditions from before the failure.
 func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
