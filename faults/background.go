@@ -2,16 +2,17 @@ package faults
 
 import "context"
 
-// Background runs a fault's goroutine from Inject to Heal. The zero value has not begun.
+// Background runs a fault's goroutine from Inject to Heal. A fault embeds or contains
+// the zero value and calls Begin in Inject and End in Heal.
 type Background struct {
 	cancel context.CancelFunc // cancels the operation in flight
 	stop   chan struct{}      // closed: start no new operation
 	ended  chan struct{}      // closed by the goroutine when it returns
 }
 
-// Begin starts run in a goroutine. Begin may be called once. After Stopping is closed, run
-// finishes the operation in flight and returns. Canceling ctx does not cancel the context of
-// run. Only End cancels it, when the ctx of End is done.
+// Begin starts run in a goroutine. Begin may be called once. After Stopping is closed,
+// run must finish the operation in flight and return. The context of run does not end
+// with ctx. Only End cancels it, when the ctx of End is done.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))

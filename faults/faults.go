@@ -46,8 +46,9 @@ type Fault interface {
 	Summary() string
 }
 
-// ProviderLimited is a fault whose parameters limit the providers that it works on.
-// [Type].Providers applies to every fault of a type; this interface applies to one fault.
+// ProviderLimited is a fault whose parameters decide which providers support it.
+// [Type].Providers applies to every fault of a type, but UnsupportedOn applies to one
+// fault with its parameters.
 type ProviderLimited interface {
 	// UnsupportedOn returns nil, or the reason why the fault cannot run on a provider.
 	UnsupportedOn(provider string) error
@@ -77,8 +78,8 @@ type Env struct {
 	Report  *Reporter
 }
 
-// Subject lets a fault stop, start and pause the replicas under test. The history records
-// each call as an action of the run.
+// Subject is the interface through which a fault stops, starts and pauses the replicas
+// under test. The history records each call as an action of the run.
 type Subject interface {
 	// Replicas returns the names of all replicas in order, whether or not they run.
 	Replicas() []string
@@ -92,21 +93,23 @@ type Subject interface {
 	Terminate(ctx context.Context, replica string) (ended bool, err error)
 	// Start starts a replica that was ended. It does nothing to a running replica.
 	Start(ctx context.Context, replica string) error
-	// Pause suspends a replica until Resume; paused is false if the replica did not run. If
-	// the replica exits after Resume because it lost its lease, it is started again.
+	// Pause suspends a replica until Resume; paused is false if the replica did not
+	// run. If the replica exits after Resume because it lost its lease, the run starts
+	// it again.
 	Pause(ctx context.Context, replica string) (paused bool, err error)
 	Resume(ctx context.Context, replica string) error
 }
 
 // Params are the parameters of a fault in a scenario.
 type Params interface {
-	// Decode decodes the parameters into a struct by its yaml tags. A field that is not given
-	// keeps its value. An unknown field is an error with its position.
+	// Decode decodes the parameters into a struct by its yaml tags. A field that the
+	// scenario omits keeps its value, which is the default. An unknown field is an
+	// error with its position.
 	Decode(into any) error
-	// Errorf returns an error with the position of the field.
+	// Errorf returns an error with the position of the field in the scenario file.
 	Errorf(field, format string, args ...any) error
-	// CheckSteps fills in the defaults of the steps in a field and validates each step like a
-	// step of the workload.
+	// CheckSteps sets the defaults of the workload steps in a field and validates each
+	// step. The rules are those of the scenario's own workload steps.
 	CheckSteps(field string, steps []scenario.Step) error
 }
 
@@ -126,11 +129,12 @@ type Type struct {
 	// New returns the fault that the parameters describe. Its error says where the scenario is
 	// wrong.
 	New func(Params) (Fault, error)
-	// Sample draws parameters for a generated scenario: a struct that New decodes, without its
-	// zero fields. It returns nil if the fault would have no effect in this scenario. It draws
-	// only behavior that a real API server, cluster or user shows.
+	// Sample draws parameters for a generated scenario and returns a struct for New,
+	// without its zero fields. It returns nil if the fault would have no effect in this
+	// scenario. It draws only behavior that a real API server, cluster or user shows.
 	Sample func(*rand.Rand, SampleInput) any
-	// NotGeneratedReason says why generated scenarios do not contain a type without Sample.
+	// NotGeneratedReason says why generated scenarios do not contain this type. It is
+	// set only if Sample is nil.
 	NotGeneratedReason string
 }
 
@@ -146,8 +150,8 @@ type Param struct {
 	Default string
 }
 
-// Inject records that the fault is injected, then injects it. The order ensures that no
-// firing precedes the record.
+// Inject records that the fault is injected and then injects it. The record comes
+// first, so that no firing precedes it in the history.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {

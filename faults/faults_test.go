@@ -30,8 +30,8 @@ func (f *fakeFault) Inject(_ context.Context, env *faults.Env) error {
 func (f *fakeFault) Heal(context.Context) error { return f.heal }
 func (f *fakeFault) Summary() string            { return "1 bang" }
 
-// TestRecordOrder checks the order injected, fired, healed, and that the healing is recorded
-// once, and only if it succeeded.
+// TestRecordOrder checks the order of the records: injected, fired, healed. The
+// healing must be recorded once, and only if it succeeded.
 func TestRecordOrder(t *testing.T) {
 	injected := history.Fault{Index: 3, Name: "faulty", Event: history.FaultInjected}
 	fired := history.Fault{
@@ -77,8 +77,8 @@ func TestRecordOrder(t *testing.T) {
 	}
 }
 
-// TestTolerateOutage checks when an unavailable control plane counts as a failure of the
-// fault. It does so only if no other fault causes the outage.
+// TestTolerateOutage checks when a fault records a failure that an unavailable control
+// plane causes. It must record the failure only if no other fault causes the outage.
 func TestTolerateOutage(t *testing.T) {
 	for _, tolerate := range []bool{false, true} {
 		var r recording

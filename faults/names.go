@@ -16,8 +16,8 @@ var (
 // Providers are the names of all cluster providers.
 var Providers = []string{Simulated, Kubelets, Existing}
 
-// OwnClusters are the providers that create a cluster for the run. Faults that change the
-// whole cluster are limited to them.
+// OwnClusters are the providers that create a cluster for the run. Faults that change
+// the whole cluster support only these providers.
 var OwnClusters = []string{Simulated, Kubelets}
 
 // The provider names, grouped by the kubelets of their clusters. Simulated has simulated

@@ -9,12 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// otherControllerName is the name of the ConfigMap that acts as another controller.
+// otherControllerName is the name of the ConfigMap whose controllerRef stands for
+// another controller.
 const otherControllerName = "other-controller"
 
-// OtherClient returns a controllerRef to an object that no controller reconciles. It creates
-// the object, a ConfigMap in the run's namespace, if it does not exist: without it the
-// garbage collector would delete the dependents.
+// OtherClient returns a controllerRef to a ConfigMap, which no controller reconciles.
+// If the ConfigMap does not exist in the run's namespace, OtherClient creates it.
+// Without the owner, the garbage collector would delete the dependents.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
 	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})

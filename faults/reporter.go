@@ -38,8 +38,8 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
 
-// TolerateOutage omits failures that an unavailable control plane causes from now on. The
-// run calls it when another fault of the scenario causes an outage.
+// TolerateOutage makes the reporter omit failures that an unavailable control plane
+// causes. The run calls it when another fault of the scenario causes an outage.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
 // Failed records that the fault could not do its work. object is the affected object, or

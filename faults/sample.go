@@ -12,12 +12,13 @@ import (
 type SampleInput struct {
 	// Requests are the requests that the subject will make for the workload.
 	Requests []Request
-	// Resources are the resources that the subject watches and that will change.
+	// Resources are the resources that the subject watches and whose objects will
+	// change during the run.
 	Resources []string
 	// Span is how long the fault is in force, at least 500 ms.
 	Span time.Duration
-	// Edit draws steps of a second user. It returns nil if such steps would have no effect
-	// when the fault is injected.
+	// Edit draws workload steps of a second user. It returns nil if such steps would
+	// have no effect at the time when the fault is injected.
 	Edit func() []scenario.Step
 }
 

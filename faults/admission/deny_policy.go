@@ -15,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denyPolicy is a ValidatingAdmissionPolicy for creates in the run's namespace.
+// denyPolicy is a ValidatingAdmissionPolicy that denies creates of one resource in the
+// run's namespace.
 type denyPolicy struct {
 	// resource is the resource whose creates are denied, possibly with a subresource, such
 	// as pods/binding. expression is a CEL expression that is true for admitted objects.
@@ -29,8 +30,9 @@ type denyPolicy struct {
 	name string // of the policy and its binding; "" before they are created
 }
 
-// create creates the policy with a name of the given prefix, and returns when the API server
-// enforces it. After an error there is no policy.
+// create creates the policy and returns when the API server enforces it. The policy's
+// name starts with prefix. If create returns an error, it has deleted the policy
+// again.
 func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string) error {
 	d.env = env
 	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped

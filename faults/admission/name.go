@@ -110,8 +110,8 @@ func (n *name) Summary() string {
 	return "created " + strings.Join(n.taken, ", ")
 }
 
-// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet of that
-// name. The API server then answers with AlreadyExists.
+// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet
+// of the same name. The API server then answers the waiting create with AlreadyExists.
 func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -131,8 +131,9 @@ func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	}}
 }
 
-// take creates the ReplicaSet with the name in the request. If a ReplicaSet of that name
-// exists already, the fault has no effect on this request, and may fire on another.
+// take creates a ReplicaSet with the name in the request. If a ReplicaSet of that name
+// exists already, the fault has no effect on this request. The fault may then fire on
+// a later request.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)

@@ -32,11 +32,12 @@ var Namespace = faults.Type{
 	NotGeneratedReason: "it deletes all of the users' objects, and most of their later operations fail",
 }
 
-// namespaceFinalizer keeps the namespace until the fault is healed.
+// namespaceFinalizer prevents the removal of the deleted namespace until Heal, so that
+// the namespace stays in the phase Terminating.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceTimeout limits the deletion of the namespace and its content, which includes pods
-// with a grace period.
+// namespaceTimeout limits the wait for the removal of the namespace and its content.
+// The content includes pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
 // terminating is a namespace-terminating fault in force.
@@ -91,7 +92,8 @@ func (n *terminating) Heal(ctx context.Context) error {
 	})
 }
 
-// removeFinalizer lets the deletion of the namespace finish.
+// removeFinalizer removes namespaceFinalizer, so that the deletion of the namespace
+// can finish.
 func (n *terminating) removeFinalizer(ctx context.Context) error {
 	_, err := n.edit(ctx, func(found *corev1.Namespace) {
 		if found.UID == n.uid {

@@ -55,15 +55,17 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding sends a dry-run binding of a pod that does not exist.
+// probeBinding sends a dry-run binding of a pod that does not exist, to find out
+// whether the policy denies bindings.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time between lists of the pods. The scheduler retries a pod after
-// one second at the earliest.
+// pendingInterval is the time between lists of the pods. It is shorter than the one
+// second after which the scheduler retries a pod at the earliest, so no refusal is
+// missed.
 const pendingInterval = 100 * time.Millisecond
 
 // pending is a pod-pending fault in force.
@@ -93,7 +95,8 @@ func (p *pending) Summary() string {
 	return fmt.Sprintf("denied the bindings of %d pods", p.count.Load())
 }
 
-// run records each pod that the scheduler could not bind because of the policy, once.
+// run lists the pods until Heal. It records one firing for each pod that the scheduler
+// could not bind because of the policy.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()

@@ -26,8 +26,9 @@ const (
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probes send dry-run creates. The API server enforces a policy or quota only after its
-// informer has received it.
+// probes contains a dry-run create for each resource. The creates show when the API
+// server enforces a new policy or quota: only after its informer has received the
+// object.
 var probes = map[string]func(context.Context, *faults.Env) error{
 	podResource: func(ctx context.Context, env *faults.Env) error {
 		_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx,
@@ -46,7 +47,8 @@ var probes = map[string]func(context.Context, *faults.Env) error{
 
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// probeMeta returns the metadata of an object with a controller.
+// probeMeta returns the metadata of a probe's object, with a controllerRef like the
+// objects that the subject creates.
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}

@@ -56,8 +56,8 @@ type quota struct {
 	hard   int64
 }
 
-// Inject returns when the quota's status contains the number of pods. Until then the API
-// server refuses every pod.
+// Inject creates the quota and returns when its status contains the number of pods.
+// Until then the API server refuses every pod, even below the limit.
 func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	q.env = env
 	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
@@ -74,8 +74,8 @@ func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// countedPods returns the number of pods that count against a quota: those that are not
-// terminal.
+// countedPods returns the number of pods that the API server counts against a quota.
+// It does not count pods in a terminal phase.
 func countedPods(pods []corev1.Pod) int {
 	n := 0
 	for i := range pods {

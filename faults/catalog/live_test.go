@@ -130,8 +130,8 @@ func (l *live) clientOf(config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// inject injects a fault with parameters in YAML. The fault is healed by heal or at the end
-// of the test.
+// inject injects a fault with parameters in YAML. The function heal, or else the end
+// of the test, heals the fault.
 func (l *live) inject(name, text string) (heal func()) {
 	l.t.Helper()
 	params, err := scenario.ParseParams("live.yaml", name, []byte(text))

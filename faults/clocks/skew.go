@@ -53,8 +53,9 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 	return &skew{params: p}, nil
 }
 
-// sampleSkew draws the parameters of a generated scenario, but never a clock that is far
-// ahead. A pod that became ready in the future would become available that much later.
+// sampleSkew draws the parameters of a generated scenario. It never draws a clock that
+// is far ahead, because a pod that became ready in the future would become available
+// only that much later.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}

@@ -41,7 +41,8 @@ const (
 	everyMin     = 10 * time.Millisecond
 	everyMax     = time.Hour
 	timesMax     = 1_000_000
-	// compactWithin limits one compaction, because etcd may be down.
+	// compactWithin limits the time of one compaction, because a compaction does not
+	// finish while etcd is down.
 	compactWithin = 10 * time.Second
 )
 

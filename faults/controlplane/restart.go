@@ -37,7 +37,8 @@ var Etcd = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// notGeneratedReason applies to both restarts.
+// notGeneratedReason says why generated scenarios contain neither api-server-restart
+// nor etcd-restart.
 const notGeneratedReason = "the length of the outage depends on the machine, and a subject that cannot renew its lease exits correctly"
 
 var restartParams = []faults.Param{
@@ -51,8 +52,9 @@ type RestartParams struct {
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is below the grace period after which the node controller marks nodes as
-	// lost, which would be another fault.
+	// downtimeMax is the longest permitted downtime. It is shorter than the grace
+	// period after which the node controller marks nodes as lost, because lost nodes
+	// would be another fault.
 	downtimeMax = 30 * time.Second
 )
 
@@ -75,7 +77,8 @@ type restart struct {
 	cluster cluster.Restartable
 	faults.Background
 
-	// The goroutine owns these fields until it has ended; afterwards Heal owns them.
+	// The goroutine of the fault owns these fields until it has ended. Afterwards Heal
+	// owns them.
 	down   bool
 	outage time.Duration // from the kill until the control plane was ready again
 }

@@ -86,15 +86,15 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 	return &marking{wanted: p.Count, mark: cordoned}, nil
 }
 
-// sampleCountMax is the number of nodes in a generated scenario.
+// sampleCountMax is the maximum number of affected nodes in a generated scenario.
 const sampleCountMax = 4
 
 func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
-// sampleTaint draws the parameters of a generated scenario, but never NoExecute;
-// [notGeneratedReason] says why.
+// sampleTaint draws the parameters of a generated scenario. It never draws the effect
+// NoExecute, for the reason in [notGeneratedReason].
 func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }

@@ -88,7 +88,8 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts pods in rounds until all are evicted or d.params.Patience has passed.
+// run evicts the nodes' pods in rounds. It ends when all are evicted or the time of
+// the parameter patience has passed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -144,8 +145,8 @@ func (d *drain) round(ctx context.Context, nodes []string) (refused int, err err
 	return refused, errors.Join(all...)
 }
 
-// evictable returns the pods on the given nodes that a drain evicts, sorted by name. They
-// have a controller and are not terminating.
+// evictable returns the pods that a drain of the given nodes evicts, sorted by name.
+// These are the pods that have a controller and are not terminating.
 func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range pods {

@@ -67,19 +67,20 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// machineProviders are the providers whose nodes can stop or be disconnected.
+// machineProviders are the providers whose nodes the harness can stop or disconnect.
 var machineProviders = []string{faults.Kubelets}
 
-// lossMode is one way in which a node is lost.
+// lossMode is one way to lose a node, with the functions that cause and undo it.
 type lossMode struct {
 	state
-	// lose makes the node fail. After an error the node may have failed.
+	// lose makes the node fail. If it returns an error, the node may have failed
+	// nevertheless, so Heal also recovers this node.
 	lose func(context.Context, *faults.Env, string) error
 	// recover restores the node and returns when it is ready.
 	recover func(context.Context, *faults.Env, string) error
 }
 
-// notReady reports whether a node is already lost. No other fault then picks it.
+// notReady reports whether a node is already lost, so that no other fault picks it.
 func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
 var (
@@ -105,8 +106,8 @@ var (
 	}
 )
 
-// withCluster returns a function that calls do with the cluster. The function returns an
-// error if the cluster does not implement C.
+// withCluster adapts do, which needs a cluster of type C, to a function for lossMode.
+// The function returns an error if the cluster does not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -117,8 +118,8 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost returns a function that makes a node fail and then writes the
-// conditions of a lost node.
+// withNodeMarkedLost returns a function that makes a node fail and then marks the node
+// as lost. The mark is the conditions that the node controller would write.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -195,8 +196,8 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady sets the Ready condition of a pod to false. It ignores a conflict: the node
-// controller will evict the pod anyway.
+// markNotReady sets the Ready condition of a pod to False. It ignores a conflict,
+// because the node controller evicts the pod in any case.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {

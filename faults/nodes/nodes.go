@@ -49,17 +49,19 @@ func decodeCount(params faults.Params) (CountParams, error) {
 
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
-// notGeneratedReason applies to the fault types that delete pods.
+// notGeneratedReason says why generated scenarios do not contain the fault types that
+// delete pods.
 const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state is a state of a node that a fault causes, such as cordoned.
+// state is a condition of a node, such as cordoned. A fault picks only nodes that are
+// not yet in its state.
 type state struct {
 	description string // a past participle for records, such as "cordoned"
 	in          func(*corev1.Node) bool
 }
 
-// mark is a state that the fault writes to the Node object. It prevents the scheduling of
-// pods.
+// mark is a state that a fault causes by a change to the Node object. A marked node
+// gets no new pods from the scheduler.
 type mark struct {
 	state
 	apply  func(*corev1.Node)
@@ -73,14 +75,15 @@ var cordoned = mark{
 	remove: func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
-// markedNodes are the nodes that a fault has marked.
+// markedNodes are the nodes that a fault has marked and must restore in Heal.
 type markedNodes struct {
 	mark
 	env   *faults.Env
 	nodes []string
 }
 
-// applyTo picks nodes and marks them. If one update fails, it removes the mark from all.
+// applyTo picks nodes and marks them. If one update fails, applyTo removes the mark
+// from all picked nodes.
 func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
@@ -106,7 +109,8 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do for every node and returns the nodes for which it failed.
+// forEach calls do for every node and returns the nodes for which do failed. The
+// caller can retry these nodes.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
@@ -117,7 +121,7 @@ func forEach(nodes []string, do func(node string) error) (left []string, err err
 	return left, errors.Join(all...)
 }
 
-// pick draws nodes that are not in the state.
+// pick draws random nodes that are not in the state.
 func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
 	list, err := env.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

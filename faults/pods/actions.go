@@ -16,12 +16,14 @@ import (
 
 // action is an action that a fault performs on a pod.
 type action struct {
-	// detail returns a description of the performed action for the record.
+	// detail returns the text that describes the performed action in the fault's
+	// record.
 	detail func(*churn) string
-	// applicable reports whether the action is possible for an active pod; nil means always.
+	// applicable reports whether the action is possible for an active pod. If
+	// applicable is nil, the action is always possible.
 	applicable func(*corev1.Pod) bool
-	// do performs the action if the pod has not changed. It returns the pod's resourceVersion
-	// afterwards, or 0 if that is unknown.
+	// do performs the action unless the pod has changed since it was read. It returns
+	// the pod's resourceVersion after the action, or 0 if that is unknown.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
 	// undo reverts the action on the current version of the pod; nil means that it is
 	// permanent.
@@ -32,8 +34,9 @@ type action struct {
 
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
-// Some actions are limited to providers. A real kubelet immediately overwrites a status that
-// another client writes. The pods of an existing cluster do not run the stand-in container.
+// Some actions work only with some providers, for two reasons. A real kubelet
+// immediately overwrites a status that another client writes. The pods of an existing
+// cluster do not run the stand-in container.
 var (
 	simulatedOnly = []string{faults.Simulated}
 	standinPods   = faults.OwnClusters
@@ -77,7 +80,8 @@ const (
 
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
-// evict creates an Eviction, as kubectl drain does. A PodDisruptionBudget may refuse it.
+// evict creates an Eviction, as kubectl drain does. The API server may refuse it
+// because of a PodDisruptionBudget.
 func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -85,8 +89,8 @@ func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, er
 	})
 }
 
-// collapse sets the phase Failed and leaves the Ready condition and the pod IP unchanged. No
-// kubelet writes such a status, but other clients may.
+// collapse sets the phase Failed and leaves the Ready condition and the pod IP
+// unchanged. No kubelet writes such a status, but other clients may write it.
 func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	failed := pod.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
@@ -104,9 +108,9 @@ func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.writeStatus(ctx, ended)
 }
 
-// restart makes the container exit if the kubelet is real. Otherwise it writes the status
-// that a kubelet writes while it restarts all containers: a higher restart count, and not
-// ready.
+// restart makes the container exit if the kubelets are real. With simulated kubelets,
+// it writes the status of a pod whose containers restart: a higher restart count, and
+// not ready.
 func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
 		return 0, c.callStandin(ctx, pod, standin.Die)
@@ -118,19 +122,21 @@ func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is the restart count up to which a real container is restarted again. A real
-// kubelet restarts a container at once, then after 10 s, and then doubles the back-off.
+// restartsMax is the restart count up to which the fault restarts a real container
+// again. The limit avoids long back-offs. A real kubelet restarts a container at once,
+// then after 10 s, and then doubles the back-off.
 const restartsMax = 1
 
-// restartable reports whether a pod is ready and restarts without a long back-off.
+// restartable reports whether a pod is ready and its kubelet would restart its
+// container without a long back-off.
 func restartable(pod *corev1.Pod) bool {
 	return cluster.PodReady(pod) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 		return s.RestartCount > restartsMax
 	})
 }
 
-// afterRestart writes the status of a pod whose containers run again. A real kubelet writes
-// it itself.
+// afterRestart writes the status of a pod whose containers run again. It does this
+// only for simulated kubelets, because a real kubelet writes the status itself.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Provider == faults.Kubelets {
 		return nil
@@ -138,7 +144,8 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	return c.makeReady(ctx, pod)
 }
 
-// lingerFinalizer delays the deletion of a pod.
+// lingerFinalizer is the finalizer that delays the removal of a deleted pod until the
+// action is undone.
 const lingerFinalizer = "gauntlet/linger"
 
 // deleteWithFinalizer adds a finalizer to a pod and deletes the pod.
@@ -158,7 +165,7 @@ func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// write updates a pod if it has not changed.
+// write updates a pod unless the pod has changed since it was read.
 func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -169,7 +176,8 @@ func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, er
 
 func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
 
-// failOrExpire makes a real kubelet fail the pod, or writes the status of a failed pod.
+// failOrExpire makes a pod fail. With a real kubelet it sets an expired deadline, and
+// with a simulated kubelet it writes the status of a failed pod.
 func (c *churn) failOrExpire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider != faults.Simulated {
 		return c.expire(ctx, pod)

@@ -102,7 +102,7 @@ type churn struct {
 
 	fired atomic.Int64
 	// pendingUndos are the pods whose action must be undone, ordered by due time. The
-	// goroutine owns them until it has ended; afterwards Heal owns them.
+	// goroutine of the fault owns them until it has ended. Afterwards Heal owns them.
 	pendingUndos []pendingUndo
 }
 
@@ -159,7 +159,8 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail and deleteDetail describe how the pod was failed or deleted.
+// failDetail and deleteDetail return the text for the record that says how the pod was
+// failed or deleted.
 func failDetail(c *churn) string {
 	if c.env.Provider != faults.Simulated {
 		return "set activeDeadlineSeconds to 1"

@@ -280,8 +280,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestPodGone checks that a pod that is gone or has changed is neither a failure nor a
-// firing.
+// TestPodGone checks an action on a pod that is gone or has changed. The action must
+// be neither a failure nor a firing.
 func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
@@ -353,8 +353,9 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestHealWaitsForAction checks that Heal waits for the action in flight and that it is
-// recorded. If the action does not finish, Heal returns an error and cancels it.
+// TestHealWaitsForAction checks that Heal waits for the action in flight and that the
+// action is recorded. If the action does not finish, Heal must cancel it and return an
+// error.
 func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))
 	under, proceed := make(chan struct{}), make(chan struct{})

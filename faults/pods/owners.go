@@ -43,7 +43,8 @@ var Disown = faults.Type{
 	NotGeneratedReason: "if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)",
 }
 
-// targetParams documents the fields of [Targets].
+// targetParams documents the fields of [Targets], for the types that have these
+// parameters.
 var targetParams = []faults.Param{
 	{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
 	{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
@@ -119,12 +120,13 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 	return &churn{action: p.How, targets: p.Targets}, nil
 }
 
-// changedLabelPrefix is the prefix of a changed label value.
+// changedLabelPrefix is the prefix that pod-relabel adds to a label value.
 const changedLabelPrefix = "changed-"
 
 func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
-// relabel adds a prefix to the value of the label.
+// relabel adds changedLabelPrefix to the value of the label, so that the owner's
+// selector no longer matches the pod.
 func (c *churn) relabel(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Labels[c.label] = changedLabelPrefix + changed.Labels[c.label]

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampledActions are the actions in generated scenarios. They exclude collapse, which some
-// upstream controllers are known to miss.
+// sampledActions are the actions in generated scenarios. They do not include collapse,
+// because some upstream controllers are known not to detect it.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {

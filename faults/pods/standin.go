@@ -12,13 +12,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// errUnreachable means that the stand-in container did not answer: it has exited, is being
-// restarted, or its node is lost.
+// errUnreachable means that the stand-in container did not answer. The container has
+// exited or is being restarted, or its node is lost.
 var errUnreachable = errors.New("the container is unreachable")
 
 func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 
-// standinTimeout limits a call, because a disconnected node does not answer.
+// standinTimeout limits a call to a stand-in container, because a disconnected node
+// never answers.
 const standinTimeout = 5 * time.Second
 
 // callStandin sends a request to the stand-in container of a pod, through the API server's

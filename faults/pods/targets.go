@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// actOnPod picks a pod and performs the action on it. The reference is nil if there is no
-// suitable pod, or if the pod was deleted or changed in the meantime. The next tick then
-// picks another pod.
+// actOnPod picks a pod and performs the action on it. It returns nil without an error
+// if no pod is suitable, the pod was deleted or changed in the meantime, or its
+// stand-in container is unreachable. The next tick then picks another pod.
 func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector:   c.targets.Selector,
@@ -69,7 +69,7 @@ func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// applicable reports whether the action is possible for a pod.
+// applicable reports whether the action is possible for a pod in its current state.
 func (c *churn) applicable(pod *corev1.Pod) bool {
 	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
 		return false
@@ -85,8 +85,8 @@ func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, e
 	})
 }
 
-// fail writes the status of a pod that a kubelet evicted, in one update: phase Failed and
-// not ready.
+// fail writes the status that a kubelet writes when it evicts a pod: phase Failed and
+// not ready. It writes both in one update.
 func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Status.Phase = corev1.PodFailed
@@ -99,15 +99,17 @@ func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, err
 	return c.writeStatus(ctx, changed)
 }
 
-// expire makes the real kubelet fail a pod by setting a deadline that has passed. The
-// kubelet may take two seconds to act. The returned resourceVersion is that of the update.
+// expire sets a deadline that has passed, so that the real kubelet makes the pod fail.
+// The kubelet may take two seconds. The returned resourceVersion is that of the
+// update, not of the failure.
 func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the minimum
 	return c.write(ctx, changed)
 }
 
-// writeStatus updates the status of a pod if the pod has not changed.
+// writeStatus updates the status of a pod unless the pod has changed since it was
+// read.
 func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {

@@ -19,15 +19,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo is a pod whose action must be undone.
+// pendingUndo identifies a pod whose action must be undone, and contains the time of
+// the undo.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
 	due             time.Time // time of the undo
 }
 
-// makeUnready makes the readiness probe fail if the kubelet is real, which probes every
-// second. Otherwise it writes the status of a pod that is not ready.
+// makeUnready makes a pod not ready. With real kubelets, it makes the readiness probe
+// fail. The kubelet notices this within about a second. With simulated kubelets, it
+// sets the condition Ready to False in the status of the pod.
 func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Provider == faults.Kubelets {
 		return 0, c.callStandin(ctx, pod, standin.Unready)
@@ -48,8 +50,8 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions that are due. After an error the next tick or Heal tries
-// again; Heal returns the error.
+// restoreDue undoes the actions whose time has come. If an undo fails, the next tick
+// or Heal tries again. Only Heal returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -70,11 +72,12 @@ func (c *churn) restoreAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unreachableRetryInterval is the time between calls to an unreachable container.
+// unreachableRetryInterval is the time between two attempts to call a stand-in
+// container that is unreachable.
 const unreachableRetryInterval = 500 * time.Millisecond
 
-// restoreWhenReachable retries restore while the container is unreachable, until ctx is
-// done.
+// restoreWhenReachable undoes one action. It retries while the stand-in container is
+// unreachable, until ctx is done.
 func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err error) {
 	_ = wait.PollUntilContextCancel(ctx, unreachableRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err = c.restore(ctx, p)
@@ -83,7 +86,7 @@ func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err er
 	return err
 }
 
-// restore undoes the action on a pod, if the pod still exists.
+// restore undoes one action, unless the pod has been deleted.
 func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
@@ -98,7 +101,7 @@ func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	return err
 }
 
-// writeReady writes the conditions Ready and ContainersReady.
+// writeReady sets the conditions Ready and ContainersReady in the status of a pod.
 func (c *churn) writeReady(ctx context.Context, pod *corev1.Pod, value corev1.ConditionStatus, reason string) (history.Version, error) {
 	changed := pod.DeepCopy()
 	now := metav1.NewTime(c.env.Clock.Now())

@@ -68,8 +68,8 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// TestUnreadyNotRestored checks that a terminal, deleted or replaced pod is not made ready
-// and causes no failure. An error of the API server does.
+// TestUnreadyNotRestored checks that a terminal, deleted or replaced pod is not made
+// ready and causes no failure. An error of the API server must cause a failure.
 func TestUnreadyNotRestored(t *testing.T) {
 	refused := errors.New("no room")
 	for _, test := range []struct {

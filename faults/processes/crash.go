@@ -44,8 +44,8 @@ type crash struct {
 	remove func()
 }
 
-// Inject kills the replica that the trigger matched. The fault breaks the request that the
-// trigger holds, so the API server does not receive it.
+// Inject kills the replica whose request matched the trigger. The fault also breaks
+// that request, which the trigger holds, so that the API server does not receive it.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

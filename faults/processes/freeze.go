@@ -46,7 +46,8 @@ type freeze struct {
 	env    *faults.Env
 	faults.Background
 
-	// The goroutine owns these fields until it has ended; afterwards Heal owns them.
+	// The goroutine of the fault owns these fields until it has ended. Afterwards Heal
+	// owns them.
 	paused []string // replicas to resume
 	count  int
 }
@@ -82,8 +83,8 @@ func (f *freeze) Heal(ctx context.Context) error {
 
 func (f *freeze) Summary() string { return fmt.Sprintf("paused %d replicas", f.count) }
 
-// pause pauses replicas. Heal also resumes a replica whose pause failed, because it may be
-// paused.
+// pause pauses the given replicas. If a pause fails, Heal resumes that replica too,
+// because it may be paused.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
 		f.paused = append(f.paused, replica)

@@ -60,7 +60,8 @@ const (
 	downtimeDefault = time.Second
 	everyDefault    = time.Second
 	timesMax        = 1000
-	// leaderPoll is the interval of checks for a leader while there is none.
+	// leaderPoll is the time between two checks for a leader while no replica holds the
+	// lease.
 	leaderPoll = 50 * time.Millisecond
 )
 
@@ -101,7 +102,8 @@ type restart struct {
 	env    *faults.Env
 	faults.Background
 
-	// The goroutine owns these fields until it has ended; afterwards Heal owns them.
+	// The goroutine of the fault owns these fields until it has ended. Afterwards Heal
+	// owns them.
 	down  []string // replicas that were ended and do not run again
 	ended int
 }
@@ -112,8 +114,8 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the downtime and returns when every replica runs. It retries a start that
-// failed.
+// Heal ends the downtime early and returns when every replica runs. It retries a start
+// that failed.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
 		return fmt.Errorf("waiting for the %s in progress: %w", r.params.How, err)
@@ -134,7 +136,8 @@ func (r *restart) run(ctx context.Context) {
 	}
 }
 
-// startAfterDowntime waits for the downtime and starts the replicas that are down.
+// startAfterDowntime waits for the downtime and then starts the replicas that the
+// fault has ended.
 func (r *restart) startAfterDowntime(ctx context.Context) {
 	if len(r.down) == 0 {
 		return
@@ -145,7 +148,8 @@ func (r *restart) startAfterDowntime(ctx context.Context) {
 	}
 }
 
-// targets returns the replicas to end. For replica leader it waits until there is a leader.
+// targets returns the replicas that the fault ends next. If the parameter replica is
+// leader, it waits until there is a leader.
 func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
@@ -199,7 +203,7 @@ func (r *restart) end(ctx context.Context, replicas []string) {
 	}
 }
 
-// start starts the replicas that are down.
+// start starts the replicas that the fault has ended.
 func (r *restart) start(ctx context.Context) error {
 	var errs []error
 	r.down = slices.DeleteFunc(r.down, func(replica string) bool {

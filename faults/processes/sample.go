@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleRestart draws a downtime that ends before the fault is healed.
+// sampleRestart draws the parameters of a generated scenario, with a downtime that is
+// over before Heal.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
 		How:      faults.Pick(r, howNames...),

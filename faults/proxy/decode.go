@@ -50,7 +50,7 @@ func newCodecs() map[encoding]runtime.Serializer {
 	}
 }
 
-// encodingOf returns the encoding of a content type.
+// encodingOf returns the encoding that a Content-Type header names.
 func encodingOf(contentType string) encoding {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.TrimSpace(mediaType)
@@ -62,8 +62,8 @@ func encodingOf(contentType string) encoding {
 	return unknownEncoding
 }
 
-// decode decodes one object. JSON of a kind that client-go does not know becomes
-// unstructured. The object does not share memory with data.
+// decode decodes one object. If client-go does not know the kind of a JSON object,
+// decode returns an unstructured object. The object does not share memory with data.
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {
@@ -79,9 +79,9 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// project returns the part of an object that the history stores. It drops everything that
-// may hold a credential. For a Secret it stores only the metadata, without annotations,
-// because an annotation can repeat the data.
+// project returns the part of an object that the history stores. It omits everything
+// that may hold a credential. For a Secret it returns only the metadata without
+// annotations, because an annotation can repeat the data.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	var object history.Object
 	var err error
@@ -143,8 +143,8 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	return nil
 }
 
-// patch returns a patch as JSON. It translates YAML, and quotes any other content as a
-// string.
+// patch returns a patch as JSON, because the history stores JSON. It converts YAML to
+// JSON and stores any other content as a JSON string.
 func patch(contentType string, body []byte) json.RawMessage {
 	if strings.Contains(contentType, "yaml") {
 		if translated, err := yaml.YAMLToJSON(body); err == nil {
@@ -203,7 +203,7 @@ type responseContent struct {
 	list   *history.List
 }
 
-// readResponse decodes the response to a request other than a watch.
+// readResponse decodes the response to a request other than a watch, for the history.
 func (t *target) readResponse(in encoding, body []byte) (responseContent, error) {
 	if len(body) == 0 {
 		return responseContent{}, nil
@@ -229,7 +229,8 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 	return responseContent{object: object}, err
 }
 
-// firstCause returns the type of the Status' first cause, "" if it has none.
+// firstCause returns the type of the first cause in the details of a Status, or "" if
+// there is none.
 func firstCause(status *metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 {
 		return ""
@@ -237,7 +238,7 @@ func firstCause(status *metav1.Status) string {
 	return string(status.Details.Causes[0].Type)
 }
 
-// readList decodes a list.
+// readList decodes a list response into its items and the metadata of the list.
 func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	m, err := meta.ListAccessor(obj)
 	if err != nil {
@@ -264,7 +265,7 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent decodes one frame of a watch stream.
+// readEvent decodes one frame of a watch stream for the history.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {
@@ -293,7 +294,7 @@ func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error)
 	return delivery, nil
 }
 
-// readBookmark adds the content of a bookmark to a delivery.
+// readBookmark copies the content of a bookmark event to the record of the delivery.
 func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -157,7 +157,8 @@ func TestRequestRecords(t *testing.T) {
 	}
 }
 
-// TestTokenRequest checks that a token reaches the subject but not the history; see start.
+// TestTokenRequest checks that a token reaches the subject but not the history. The
+// check of the history is in start.
 func TestTokenRequest(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{

@@ -26,10 +26,13 @@ const (
 	responseBytesMax = 64 << 20
 )
 
-// buffers holds response bodies, which are read completely before they are forwarded.
+// buffers holds the buffers of response bodies for reuse. The proxy reads a body
+// completely into a buffer before it forwards the body.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// pooledBufferBytesMax is the size above which a buffer is not pooled.
+// pooledBufferBytesMax is the largest size of a buffer that returns to the pool. A
+// larger buffer is garbage, so that one large response does not occupy memory for the
+// whole run.
 const pooledBufferBytesMax = 4 << 20
 
 // exchange is one request and its response.
@@ -39,13 +42,15 @@ type exchange struct {
 	writer   http.ResponseWriter
 	request  *http.Request
 	target   target
-	// conn is the connection of the request. Its lock delivering is held from the record of a
-	// response until the response is written.
+	// conn is the subject's connection on which the request arrived. The exchange holds
+	// the lock conn.delivering from the record of a response until the response is
+	// written.
 	conn *subjectConn
-	// record is the request in the history. It must not change once it is appended.
+	// record is the history record of the request. It must not change after it has been
+	// appended to the history.
 	record *history.Request
-	// effect is the effect of the fault that matched the request, and hook is that fault. Both
-	// are zero if no fault matched.
+	// effect is the effect of the matching fault on the request, and hook is that
+	// fault. Both are zero if no fault matched.
 	effect RequestEffect
 	hook   *hook[RequestFault]
 }
@@ -160,9 +165,9 @@ func (x *exchange) matchFault() {
 	}
 }
 
-// forward sends the request to the API server and returns the response with an unread body.
-// Reached reports whether the API server may have received the request: a connection to the
-// API server existed.
+// forward sends the request to the API server and returns the response with an unread
+// body. The result reached is true if a connection to the API server existed, so that
+// the API server may have received the request.
 func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *http.Response, reached bool, err error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
@@ -254,7 +259,8 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	return err == nil
 }
 
-// subjectGone reports whether the subject can no longer receive a response.
+// subjectGone reports whether the subject can no longer receive a response. The reason
+// is that the request was canceled or its connection is broken.
 func (x *exchange) subjectGone() bool {
 	return x.conn.broken.Load() || x.request.Context().Err() != nil
 }
@@ -298,7 +304,8 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 	}
 }
 
-// relayUnparsed forwards a response that does not contain an object.
+// relayUnparsed forwards a response that contains no object, such as a log or a
+// version, without decoding it.
 func (x *exchange) relayUnparsed(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
@@ -330,9 +337,9 @@ func (x *exchange) copyBody(response *http.Response) {
 	}
 }
 
-// abort ends the exchange like an API server that fails. If the API server reset the stream,
-// abort resets the stream of the subject. On any other error it resets the subject's
-// connection, with all other requests on it. It does not return.
+// abort ends the exchange like an API server that fails. If the API server reset the
+// stream, abort resets only the stream of the subject. On any other error it resets
+// the subject's connection, with all other requests on it. abort does not return.
 func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // token is the credential of every client in these tests. No record may contain it.
 const token = "the-secret-token"
 
-// anyLength ignores the lengths of bodies, which depend on the encoding. TestBytesRecorded
-// checks them.
+// anyLength ignores the lengths of bodies in a comparison of records, because they
+// depend on the encoding. TestBytesRecorded checks the lengths.
 var anyLength = cmp.Options{
 	cmpopts.IgnoreFields(history.Request{}, "Bytes"),
 	cmpopts.IgnoreFields(history.Response{}, "Bytes"),

@@ -15,7 +15,8 @@ const frameBytesMax = 16 << 20
 // frameHeaderBytes is the size of the big-endian length that precedes each protobuf event.
 const frameHeaderBytes = 4
 
-// errNoFrame means that a stream contains bytes that are not a frame.
+// errNoFrame means that a stream contains bytes that are not a valid frame. The proxy
+// forwards these bytes unchanged.
 var errNoFrame = errors.New("not a frame")
 
 // nextFrame appends the next event of a stream to buffer, byte for byte. At the end of the
@@ -23,7 +24,8 @@ var errNoFrame = errors.New("not a frame")
 // that it cannot parse.
 type nextFrame func(source *bufio.Reader, buffer []byte) ([]byte, error)
 
-// framings maps an encoding to the function that splits its streams into events.
+// framings maps each encoding to the function that splits a stream of that encoding
+// into events.
 var framings = map[encoding]nextFrame{
 	jsonEncoding:     nextJSON,
 	protobufEncoding: nextProtobuf,
@@ -47,8 +49,8 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// readFull appends n bytes. The error is io.EOF only if the stream ended before the first
-// byte.
+// readFull appends n bytes from the stream to the buffer. The error is io.EOF only if
+// the stream ended before the first byte.
 func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	start := len(buffer)
 	buffer = append(buffer, make([]byte, n)...)
@@ -83,7 +85,8 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 }
 
-// jsonObject finds the end of a JSON object by counting braces.
+// jsonObject finds the end of a JSON object by counting braces, so that the object
+// need not be parsed twice.
 type jsonObject struct {
 	begun   bool
 	depth   int

@@ -63,7 +63,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// readFrames reads frames up to the first error, and the bytes that come with it.
+// readFrames reads frames up to the first error. It also returns the bytes that
+// nextFrame returned with this error.
 func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	source := bufio.NewReaderSize(stream, 16)
 	var frames []string

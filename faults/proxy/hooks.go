@@ -84,7 +84,8 @@ type WatchEffect struct {
 	Hold time.Duration
 }
 
-// hooks is a set of faults. Requests read it without a lock.
+// hooks is the set of registered faults. Requests read it without a lock, because
+// every change replaces the whole snapshot.
 type hooks[F any] struct {
 	mu      sync.Mutex // serializes changes
 	current atomic.Pointer[hookSet[F]]
@@ -135,7 +136,7 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call passes the fault to use unless the fault has been removed.
+// call runs use with the fault, unless the fault has been removed.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

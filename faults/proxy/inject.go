@@ -39,8 +39,9 @@ func (x *exchange) delay(d time.Duration) error {
 	}
 }
 
-// refuse answers the request with an error. The given record says whether the API server
-// received the request, and with which status it answered.
+// refuse answers the request with an error in place of the API server. The record of
+// the response says whether the API server received the request, and with which status
+// it answered.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault
@@ -62,7 +63,8 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	}
 }
 
-// loseResponse reads the API server's response and gives the subject the replacement.
+// loseResponse reads the API server's response and gives the subject the replacement
+// that the fault requires; see [LostResponse].
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
 	if err != nil { // the response is lost without the fault
@@ -106,7 +108,8 @@ func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	_ = http.NewResponseController(x.writer).Flush() // as above
 }
 
-// abortInjected ends the exchange without a response. It does not return.
+// abortInjected ends the exchange without a response, because a fault requires it. It
+// does not return.
 func (x *exchange) abortInjected(how ConnectionBreak) {
 	if how == BreakConnection {
 		x.abort(errInjectedBreak)
@@ -114,11 +117,13 @@ func (x *exchange) abortInjected(how ConnectionBreak) {
 	x.abort(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak})
 }
 
-// errInjectedBreak is the error of a stream or connection that a fault breaks.
+// errInjectedBreak is the error in the record of a stream or connection that a fault
+// breaks.
 var errInjectedBreak = errors.New("broken by an injected fault")
 
-// listAt changes the query of a list so that the API server answers with an older version
-// from etcd. The subject thus receives a state that existed.
+// listAt changes the query of a list so that the API server answers with an older
+// resourceVersion. The data comes from etcd, so the subject receives a state that
+// existed.
 func listAt(query url.Values, version history.Version) string {
 	query.Set("resourceVersion", strconv.FormatUint(uint64(version), 10))
 	query.Set("resourceVersionMatch", "Exact")

@@ -6,8 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownerIndex stores the controlling owner of each object that the subject has received. A
-// fault can thus match a request by owner if the request contains only the object's name.
+// ownerIndex maps each object that the subject has received to its controlling owner.
+// Some requests contain only the name of an object. The index allows a fault to match
+// such a request by owner.
 type ownerIndex struct {
 	mu     sync.RWMutex
 	owners map[history.Ref]history.Owner // keyed by resource, namespace and name

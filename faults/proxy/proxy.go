@@ -144,8 +144,9 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	}, nil
 }
 
-// Listen opens a listener for one replica of the subject, such as "subject-0". The history
-// records its requests under this name. A restarted replica uses the same endpoint.
+// Listen opens a listener for one replica of the subject, such as "subject-0". The
+// history records the requests on this listener under the replica's name. A restarted
+// replica uses the same endpoint.
 func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +229,8 @@ func (p *Proxy) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter registers a request in flight. It returns false if the proxy is stopping.
+// enter registers a request in flight, so that Stop can wait for it. It returns false
+// if the proxy is stopping.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -25,13 +25,14 @@ type event struct {
 	end *streamEnd
 }
 
-// hold is the time until which one fault holds an event.
+// hold is a limit, set by one fault, before which an event is not delivered.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due returns the end of the longest hold still in force, or the zero time.
+// due returns the time from which the event may be delivered. This is the end of the
+// longest hold still in force, or the zero time.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {
@@ -85,7 +86,7 @@ func (q *queue) tryPush(e *event) bool {
 	return true
 }
 
-// tryPop returns nil if the queue is empty.
+// tryPop removes and returns the first event, or returns nil if the queue is empty.
 func (q *queue) tryPop() *event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,7 +101,7 @@ func (q *queue) tryPop() *event {
 	return e
 }
 
-// pop waits for an event.
+// pop removes and returns the first event. It waits while the queue is empty.
 func (q *queue) pop(ctx context.Context) (*event, error) {
 	for {
 		if e := q.tryPop(); e != nil {

@@ -106,9 +106,9 @@ func writeStatus(w http.ResponseWriter, contentType string, body []byte, status 
 	return err
 }
 
-// acceptedEncoding returns the first encoding in an Accept header that the proxy can write.
-// Without one it returns JSON, like the API server. It ignores weights, because client-go
-// states its preference by order.
+// acceptedEncoding returns the first encoding in an Accept header that the proxy can
+// write. If there is none, it returns JSON, like the API server. It ignores quality
+// weights, because client-go states its preference by order.
 func acceptedEncoding(accept []string) encoding {
 	for _, header := range accept {
 		for clause := range strings.SplitSeq(header, ",") {

@@ -79,8 +79,8 @@ func TestRefusalCodesAscend(t *testing.T) {
 	}
 }
 
-// TestRetryAfterHeader checks the HTTP header, because client-go reads it and not the
-// Status.
+// TestRetryAfterHeader checks the Retry-After header of a refusal. client-go reads the
+// delay from this header and not from the Status.
 func TestRetryAfterHeader(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.NotFoundHandler())
 	remove := f.proxy.OnRequest(refuse(Refusal{Code: 429, RetryAfterSeconds: 3}))

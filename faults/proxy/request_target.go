@@ -28,7 +28,7 @@ func (t *target) requestRef(request uint64) requestRef { return requestRef{reque
 // namespaces/x/y is a resource in the namespace.
 var namespaceSubresources = []string{"finalize", "status"}
 
-// verbs maps HTTP methods to API verbs, on a collection and on one object.
+// verbs maps an HTTP method to the API verbs for a collection and for a single object.
 var verbs = map[string]struct{ collection, object string }{
 	http.MethodGet:    {"list", "get"},
 	http.MethodHead:   {"list", "get"},
@@ -94,8 +94,9 @@ func isTrue(query url.Values, option string) bool {
 	return present && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// splitPath splits a path into the API group and the segments after the version. It accepts
-// /api/VERSION/… and /apis/GROUP/VERSION/… with at least one segment after the version.
+// splitPath returns the API group of a path and the path segments after the version.
+// It accepts /api/VERSION/… and /apis/GROUP/VERSION/… with at least one segment after
+// the version.
 func splitPath(path string) (group string, segments []string, ok bool) {
 	segments = strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -113,8 +114,8 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 // forwards them without decoding.
 var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// hasObjectBody reports whether the response contains an object, a list or a Status. For a
-// watch this applies to error responses.
+// hasObjectBody reports whether the response contains an object, a list or a Status.
+// For a watch, only an error response contains one.
 func (t *target) hasObjectBody() bool {
 	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }

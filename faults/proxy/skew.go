@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// skewedClock shifts the timestamps that the API server and the nodes set, as the subject
-// receives them.
+// skewedClock changes the timestamps in responses and watch events before the subject
+// receives them. It shifts only timestamps that the API server and the nodes set.
 type skewedClock struct {
 	ahead atomic.Int64 // in nanoseconds; negative if the clock is behind
 
@@ -35,8 +35,9 @@ type skewedClock struct {
 
 type serverTimes struct{ created, deleting metav1.Time }
 
-// SkewReporter is called when the subject receives an object with shifted timestamps in the
-// response to the given request. It is called from many goroutines.
+// SkewReporter is called when the subject receives an object with shifted timestamps.
+// Its first argument identifies the request that the object answers. It is called from
+// many goroutines.
 type SkewReporter func(request uint64, object *history.Ref)
 
 // requestRef identifies the request that returned an object: its ID and the requested
@@ -87,7 +88,8 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 // offset returns the current shift.
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
-// skewTime returns a timestamp as set by a clock that is ahead by the given duration.
+// skewTime returns the time that a clock would show if it were ahead by the given
+// duration.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -139,8 +141,9 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 	return nil
 }
 
-// recordServerTimes stores the unshifted timestamps of an object. It keeps a
-// deletionTimestamp even if an older version of the object, without one, is received later.
+// recordServerTimes stores the unshifted timestamps of an object. A stored
+// deletionTimestamp stays even if the subject later receives an older version of the
+// object without one.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +193,8 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restoreTimes sets the unshifted timestamps in an object that the subject writes. It
-// reports whether a timestamp changed.
+// restoreTimes replaces shifted timestamps in an object that the subject writes by the
+// unshifted ones. It reports whether a timestamp changed.
 func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
 // TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps.
-// Whole seconds apply to all timestamps, a fraction to a matching part of them.
+// The whole seconds of the shift apply to all timestamps, and its fraction to a
+// matching part of the timestamps.
 func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration

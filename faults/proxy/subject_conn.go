@@ -42,10 +42,12 @@ func (c *subjectConn) SetLinger(seconds int) error {
 }
 
 const (
-	// writeQuietPeriod is the time without writes after which everything counts as flushed.
-	// The HTTP/2 server writes a response shortly after the handler flushes it.
+	// writeQuietPeriod is the time without writes after which all data counts as
+	// flushed. It is needed because the HTTP/2 server writes a response shortly after
+	// the handler flushes it.
 	writeQuietPeriod = 10 * time.Millisecond
-	// writeDrainTimeout limits the wait for flushes, because a paused subject does not read.
+	// writeDrainTimeout limits the wait for pending writes, because a paused subject
+	// does not read from its connection.
 	writeDrainTimeout = time.Second
 )
 

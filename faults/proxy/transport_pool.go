@@ -13,8 +13,8 @@ import (
 const streamsPerConn = 80
 
 // transportPool holds one replica's connections to the API server. It opens another
-// connection when all are full, so that no request waits for another: a slow create must not
-// delay the renewal of a lease.
+// connection when all are full. Otherwise a request would wait for another, and a slow
+// create would delay the renewal of a lease.
 type transportPool struct {
 	newTransport func() *http.Transport
 
@@ -28,8 +28,8 @@ type pooledTransport struct {
 	inUse int
 }
 
-// acquire returns a transport with a free stream. The caller releases it after it has read
-// the response.
+// acquire returns a transport with a free stream. The caller must release the stream
+// after it has read the response.
 func (p *transportPool) acquire() *pooledTransport {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,17 +20,19 @@ type streamEnd struct {
 	expired bool
 }
 
-// stream carries the events of one watch. A reader goroutine queues them as they arrive from
-// the API server. The handler's goroutine delivers each when its hold is over.
+// stream carries the events of one watch from the API server to the subject. A reader
+// goroutine queues each event on arrival. The handler's goroutine delivers an event
+// when its hold is over.
 type stream struct {
 	*exchange
 	in     encoding
 	source *bufio.Reader
 	queue  *queue
-	// lastRelease is the end of the last wait for a held event. Events that arrived before it
-	// were held until then.
+	// lastRelease is the time when the last wait for a held event ended. It is needed
+	// because an event that arrived before lastRelease waited behind the held event.
 	lastRelease time.Time
-	// injectedEnd is the end that a fault injects. It is set before the fault calls cancel.
+	// injectedEnd is the end that a fault causes. The fault sets it before it calls
+	// cancel, so that the goroutine of the stream finds it.
 	injectedEnd atomic.Pointer[streamEnd]
 	cancel      context.CancelFunc
 }
@@ -106,8 +108,8 @@ func (s *stream) readEvents(ctx context.Context) {
 	}
 }
 
-// nextChunk returns the bytes that have arrived. It is the framing of a stream of an unknown
-// format.
+// nextChunk returns the bytes that have arrived. It replaces nextFrame for a stream
+// whose format the proxy cannot parse.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err
@@ -118,7 +120,7 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// inspect decodes an event and asks the faults for their effects.
+// inspect decodes an event and asks the registered faults for their effects on it.
 func (s *stream) inspect(e *event) {
 	var err error
 	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
@@ -157,7 +159,7 @@ func (s *stream) endOf(err error) *streamEnd {
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliverEvents delivers the queued events in order, each when it is due, and returns how
+// deliverEvents delivers each queued event in order at its due time, and returns how
 // the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
@@ -201,7 +203,8 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}
 }
 
-// subjectGoneEnd is the end of a stream whose client is gone.
+// subjectGoneEnd describes the end of a stream after the subject has closed the watch
+// or the connection.
 func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.proxy.stopping() {
 		return &streamEnd{reason: "the proxy stopped"}

@@ -67,7 +67,8 @@ type openStreams struct {
 	all map[*stream]bool
 }
 
-// register adds the stream to the set. A fault ends it with cancel.
+// register adds the stream to the set, so that a fault can end the stream by calling
+// cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
 	streams := &s.proxy.openStreams
@@ -76,8 +77,8 @@ func (s *stream) register(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// unregister removes the stream from the set. It returns the end that a fault injected, or
-// else the given end.
+// unregister removes the stream from the set and returns how the stream ended. If a
+// fault injected an end, it returns this end. Otherwise it returns its argument.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()

@@ -29,7 +29,8 @@ type TunnelOptions struct {
 
 const (
 	// idleWanted is the number of idle connections that a Tunnel maintains. It exceeds
-	// the number of connections that a subject opens at once: one for each client.
+	// the number of connections that a subject opens at once, which is one for each of
+	// its clients.
 	idleWanted = 4
 	// backoffMin and backoffMax are the limits of the exponential back-off between
 	// attempts to connect to the relay.
@@ -90,8 +91,9 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
-// maintainIdle maintains one idle connection to the relay.
-// When the relay takes the connection, or when it breaks, maintainIdle opens the next one.
+// maintainIdle maintains one idle connection to the relay. When the relay uses the
+// connection for the subject, or the connection breaks, maintainIdle opens the next
+// one.
 func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
 	for t.ctx.Err() == nil {

@@ -22,9 +22,9 @@ type Options struct {
 	Control net.Listener
 	// Identity authenticates this end.
 	Identity Identity
-	// Patience is the time that a connection of the subject may wait in Serve.
-	// Serve resets it if the test process has opened no idle connection by then.
-	// Patience must exceed the time in which the test process opens one.
+	// Patience is how long a connection of the subject may wait for an idle connection
+	// of the test process. After that time, Serve resets the connection. Patience must
+	// exceed the time in which the test process opens one.
 	Patience time.Duration
 	// Log logs failures. It is optional.
 	Log func(format string, args ...any)

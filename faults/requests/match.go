@@ -29,8 +29,8 @@ type Match struct {
 
 const countMax = 1_000_000
 
-// withMatch returns the documentation of the fields of [Match], followed by the fault's own
-// parameters.
+// withMatch returns the documentation of the fields of [Match] and then that of the
+// fault's own parameters.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -100,8 +100,8 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches reports whether a request has the content that the parameters select. Controller
-// returns the owner that controls the request's object, or nil.
+// matches reports whether a request has the content that the parameters select. The
+// function controller returns the owner that controls the request's object, or nil.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -111,7 +111,8 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the matching requests and selects those on which the fault fires.
+// selection counts the matching requests and decides on which of these requests the
+// fault fires.
 type selection struct {
 	matcher Match
 
@@ -119,9 +120,9 @@ type selection struct {
 	matches, fired int
 }
 
-// count counts a matching request, and returns whether the fault fires and with which
-// effect. Every match draws random numbers, even after the last permitted firing. The
-// parameter times thus does not change the other draws.
+// count counts a matching request. It returns whether the fault fires, and with which
+// effect. Every match draws random numbers, even after the last permitted firing, so
+// that the parameter times does not change the other draws.
 func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect proxy.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

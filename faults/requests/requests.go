@@ -18,8 +18,9 @@ import (
 // durationMax is the maximum delay of a request.
 const durationMax = 10 * time.Minute
 
-// effectFunc returns the effect on a request and its description for the record. It draws
-// the same amount of random numbers for every request.
+// effectFunc returns the effect on a request and its description for the record. It
+// must draw the same amount of random numbers for every request, so that a seed gives
+// the same draws.
 type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, detail string)
 
 // fault is a fault of any type in this package.
@@ -43,7 +44,8 @@ func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the fault. The proxy forwards the delayed requests at once.
+// Heal ends the fault. The proxy then forwards the delayed requests without further
+// delay.
 func (f *fault) Heal(context.Context) error {
 	if f.remove != nil {
 		f.remove()
@@ -97,5 +99,6 @@ func validateDuration(params faults.Params, field string, d, lowest time.Duratio
 	return nil
 }
 
-// withoutWatch are the verbs of requests with a single response.
+// withoutWatch are the verbs of requests that have a single response, which excludes
+// watch.
 var withoutWatch = slices.DeleteFunc(slices.Clone(faults.Verbs), func(verb string) bool { return verb == "watch" })

@@ -20,12 +20,12 @@ var codesByVerb = map[string][]int{
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is the maximum time for which every matching request fails. A client that backs
-// off needs up to the same time again to recover.
+// outageMax is the maximum time for which every matching request fails. The limit is
+// low because a client that backs off needs up to the same time again to recover.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws the selected requests. If times is not 0, it is the maximum number of
-// firings that may be drawn.
+// sampleMatch draws the parameters that select requests. If times is not 0, it limits
+// the number of firings that may be drawn.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
@@ -91,8 +91,8 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreak draws a reset of the request more often, because a reset of the connection
-// breaks all watches.
+// sampleBreak draws the way in which a request is broken. A reset of the request is
+// more likely than a reset of the connection, because the latter breaks all watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(proxy.BreakConnection)

@@ -89,8 +89,8 @@ func (e *edit) Summary() string {
 	return fmt.Sprintf("%d of %d steps done", e.done.Load(), len(e.params.Steps))
 }
 
-// run performs the steps until one fails or the fault is healed. Heal cancels a step that
-// waits.
+// run performs the steps until one fails or the fault is healed. Heal cancels a step
+// that still waits for its time or condition.
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,8 +108,8 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}, e.params.Steps)
 }
 
-// stepRecorder records the steps as firings of the fault. The history's step records are for
-// the scenario's own steps.
+// stepRecorder records the steps of the second user as firings of the fault. It does
+// not write step records, because these are for the scenario's own steps.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
@@ -142,5 +142,5 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried closes begun, so that Inject returns.
+// firstStepTried closes begun, so that Inject can return.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

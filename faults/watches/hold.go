@@ -74,7 +74,8 @@ type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// holdUntilHealed is longer than any run, so that a hold ends when the fault is healed.
+// holdUntilHealed is a hold that ends only when the fault is healed, because it is
+// longer than any run.
 const holdUntilHealed = 1000 * time.Hour
 
 // NewStall returns the fault that params describe.
@@ -130,8 +131,8 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %d events on %d watches", h.events, len(h.streams))
 }
 
-// match holds an event. It records a firing for the first held event of each watch only; the
-// delivery records contain how long each event was held.
+// match holds an event. It records a firing only for the first held event of each
+// watch. The record of each delivery contains how long that event was held.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil

@@ -105,10 +105,11 @@ func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	return nil
 }
 
-// mayAnswerAtVersion reports whether an API server with an outdated watch cache could answer
-// the query. The watch cache is at the fault's version. A list without a resourceVersion
-// asks for the latest state. A streaming list without one is refused, so that the subject
-// sends a list.
+// mayAnswerAtVersion reports whether an API server with an outdated watch cache could
+// answer the query at the fault's version. It cannot if the query has no
+// resourceVersion, because such a list asks for the latest state. An exception is a
+// streaming list without a resourceVersion: it is refused, so that the subject sends
+// an ordinary list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)

@@ -43,7 +43,7 @@ const (
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000
-	// seekEvery is the interval of checks for a watch while none is open.
+	// seekEvery is the time between two checks for an open watch while there is none.
 	seekEvery = 20 * time.Millisecond
 )
 
@@ -121,8 +121,8 @@ func (e *end) run(context.Context) {
 }
 
 // round holds events for the duration of the parameter "blind" and then ends the open
-// watches. Without an open watch it waits for the next one. It returns false if the fault is
-// healed first.
+// watches. If no watch is open, it waits for the next one. It returns false if the
+// fault is healed first.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()

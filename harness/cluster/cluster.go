@@ -47,8 +47,8 @@ type Cluster interface {
 	Name() string
 
 	// Config returns a client configuration for a role. It is a copy that the caller
-	// may change. Its requests go directly to the API server, not through the fault
-	// proxy, and have no client-side rate limit.
+	// may change. Its requests go directly to the API server, so no fault affects them,
+	// and they have no client-side rate limit.
 	Config(role Role) *rest.Config
 
 	// Health returns nil if the control plane responds and all its components run.

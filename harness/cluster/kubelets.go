@@ -33,8 +33,8 @@ type Machines interface {
 	// kubelet then starts new containers for its pods. It has no effect on a node that
 	// was not killed.
 	StartNode(ctx context.Context, node string) error
-	// CutOff drops all network packets to and from a node. The processes on the node
-	// keep running.
+	// CutOff drops all network packets to and from a node until Reconnect. The
+	// processes on the node keep running.
 	CutOff(ctx context.Context, node string) error
 	// Reconnect ends CutOff and returns when the node is healthy. It has no effect on a
 	// node that is not cut off.

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Poll calls condition at every interval until it returns nil.
-// If ctx is canceled first, the error contains the cause and the last error of
-// condition. description completes the phrase "waiting for …".
+// Poll calls condition at every interval until it returns nil. If ctx is canceled
+// first, the error of Poll contains the cause and the last error of condition. The
+// argument description completes the phrase "waiting for …" in that error.
 func Poll(ctx context.Context, interval time.Duration, description string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -75,6 +75,7 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// PodCollapsed is the status.reason of a failed pod whose status simulated kubelets must not change.
-// The pod keeps its Ready condition although it has failed.
+// PodCollapsed is a status.reason that the pod-churn action collapse sets. Simulated
+// kubelets do not change a pod with this reason, so the pod keeps its Ready condition
+// although it has failed.
 const PodCollapsed = "Collapsed"

@@ -32,9 +32,9 @@ type Restartable interface {
 	Resume(ctx context.Context, part Part) error
 }
 
-// Unavailable reports whether a request failed because the control plane was unavailable.
-// The same request may succeed later. It is unknown whether the API server has
-// carried out the failed request.
+// Unavailable reports whether a request failed because the control plane was
+// unavailable. The caller may retry the request. It cannot know whether the API server
+// has carried out the failed request.
 func Unavailable(err error) bool {
 	var network net.Error
 	var status apierrors.APIStatus
@@ -52,8 +52,9 @@ func Unavailable(err error) bool {
 	}
 }
 
-// isConnectionLost reports whether err is the error of a connection that was lost during a response.
-// It compares texts because client-go does not preserve the types of these errors.
+// isConnectionLost reports whether err says that a connection was lost during a
+// response. It compares texts, because client-go does not preserve the types of these
+// errors.
 func isConnectionLost(err error) bool {
 	for _, text := range []string{"EOF", "http2: client connection lost", "http2: server sent GOAWAY", "connection reset by peer"} {
 		if strings.Contains(err.Error(), text) {

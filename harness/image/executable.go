@@ -39,7 +39,8 @@ func architecture(binary []byte) (string, error) {
 	return arch, nil
 }
 
-// interpreter returns the path of the dynamic linker in a PT_INTERP segment.
+// interpreter returns the path of the dynamic linker, which a PT_INTERP segment of the
+// executable contains.
 func interpreter(segment *elf.Prog) string {
 	const pathMax = 4096 // PATH_MAX of Linux
 	path := make([]byte, min(segment.Filesz, pathMax))

@@ -77,9 +77,9 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
-// Sign creates a key and signs a certificate for it.
-// The name of the leaf must differ from the name of the authority: a certificate
-// with equal subject and issuer is treated as self-signed.
+// Sign creates a key and signs a certificate for it. The name of the leaf must differ
+// from the name of the authority. Otherwise verifiers treat the certificate as
+// self-signed, because subject and issuer are equal.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {
 		return Pair{}, fmt.Errorf("creating the certificate of %s: %w", leaf.Name, err)
@@ -105,8 +105,8 @@ func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	return Pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)}, nil
 }
 
-// template returns the fields that all certificates share.
-// It has no serial number; x509.CreateCertificate generates one.
+// template returns the fields that all certificates share. It sets no serial number,
+// because x509.CreateCertificate generates one.
 func (a *Authority) template(name string) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},

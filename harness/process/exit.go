@@ -18,9 +18,9 @@ type Usage struct {
 	// CPU is the user and system time of the process and of the descendants that it
 	// waited for.
 	CPU time.Duration
-	// RSSBytesMax is the largest resident set size of the process, without
-	// descendants, until gauntlet sent it the last signal. It is 0 if gauntlet sent
-	// none.
+	// RSSBytesMax is the largest resident set size of the process, without descendants.
+	// It is read when gauntlet sends a signal; later growth is not included. It is 0 if
+	// gauntlet sent none.
 	RSSBytesMax int64
 }
 
@@ -38,8 +38,8 @@ type ExitError struct {
 	LogPath string
 	// LogTail contains the last lines that this process wrote to the log file.
 	LogTail string
-	// DiskFull reports whether the disk of the log file is full. If it is, the
-	// reason of the exit may be missing in the log.
+	// DiskFull reports whether the disk of the log file is full. If it is full, the log
+	// may not contain the reason of the exit.
 	DiskFull bool
 }
 
@@ -131,9 +131,9 @@ const (
 	lineBytesMax = 500 // a Go panic can print kilobytes in one line
 )
 
-// tail returns the last lines that the process wrote to its log.
-// If the log cannot be read, it returns "": the tail explains another error and
-// must not replace that error.
+// tail returns the last lines that the process wrote to its log. If it cannot read the
+// log, it returns "" instead of an error. The tail explains another error and must not
+// replace that error.
 func (l logFile) tail() string {
 	file, err := os.Open(l.path)
 	if err != nil {

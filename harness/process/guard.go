@@ -22,7 +22,8 @@ import (
 // Its value is the process ID of the gauntlet process that started the guard.
 const guardVariable = "GAUNTLET_GUARD_OF"
 
-// guardReady is the text that a guard prints when it ignores signals.
+// guardReady is the text that a guard prints as soon as it ignores signals. The parent
+// waits for this text.
 const guardReady = "ready"
 
 func init() {
@@ -70,9 +71,9 @@ type guardClient struct {
 // sharedGuard returns the guard of this process and starts it on the first call.
 var sharedGuard = sync.OnceValues(startGuard)
 
-// startGuard runs the binary of this process again as a guard.
-// The guard reads its standard input from a pipe whose write end only gauntlet has.
-// The guard reads EOF as soon as gauntlet has exited, and not before.
+// startGuard runs the binary of this process again as a guard. The guard's standard
+// input is a pipe whose write end only gauntlet has. The guard therefore reads EOF
+// when gauntlet has exited, and not before.
 func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -136,8 +137,8 @@ func (g *guardClient) watchGroup(pid int) error {
 	return g.send(guardMessage{Watch: &processGroup{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
 }
 
-// unwatchGroup makes the guard ignore a process group again.
-// Call it before the PID is released. It ignores errors, because a guard that has
+// unwatchGroup tells the guard no longer to kill a process group. The caller must call
+// it before the PID is released. unwatchGroup ignores errors, because a guard that has
 // exited watches no group.
 func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
@@ -161,7 +162,8 @@ func GuardDirectory(dir string) (release func(), err error) {
 // commandTimeout limits the duration of each command that a guard runs.
 const commandTimeout = time.Minute
 
-// commandNumber is the number of the last cleanup command of this process.
+// commandNumber is the number of the last cleanup command of this process. The number
+// identifies a command when it is released.
 var commandNumber atomic.Int64
 
 // GuardCommand makes the guard run a command if gauntlet exits before it calls release.

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Identity identifies a process uniquely across PID reuse, reboots and machines.
-// It can be stored and checked later. A PID alone cannot, because the kernel assigns
-// it to another process some time after the process has exited.
+// Identity identifies a process uniquely across PID reuse, reboots and machines. A
+// program can store it and check later whether the process still runs. A PID alone is
+// not enough, because the kernel reuses it after the process has exited.
 type Identity struct {
 	// Host is the host name of the machine.
 	Host string

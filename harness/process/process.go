@@ -36,7 +36,8 @@ type Spec struct {
 	// Args are its arguments without the program name.
 	Args []string
 	// Env is the complete environment, as "NAME=value". The process inherits no
-	// variables, so that settings of the user's shell cannot change a run.
+	// variables of gauntlet, because settings of the user's shell must not change a
+	// run.
 	Env []string
 	// Dir is the working directory. If it is empty, the process uses gauntlet's working
 	// directory.
@@ -106,9 +107,9 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done returns a channel that is closed when the process has exited and its group has been killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil until Done is closed, and then always an [*ExitError].
-// The processes of a run are expected to run until they are stopped. An exit that
-// the caller did not request is therefore an error, even with status 0.
+// Err returns nil until Done is closed, and then always an [*ExitError]. Even an exit
+// with status 0 is an error if the caller did not request it. The reason is that the
+// processes of a run must run until they are stopped.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -128,7 +129,7 @@ func (p *Process) Usage() Usage {
 	}
 }
 
-// LogTail returns the last lines that the process has written to its log.
+// LogTail returns the last lines that the process has written to its log, for errors.
 func (p *Process) LogTail() string { return p.log.tail() }
 
 // Signal sends a signal to the process or to its process group.
@@ -158,11 +159,11 @@ func (p *Process) Signal(sig syscall.Signal) error {
 // failed disk.
 const killTimeout = 10 * time.Second
 
-// Stop sends SIGTERM and, after the grace period, SIGKILL to the process group.
-// If ctx is canceled, Stop sends SIGKILL immediately. Stop returns when the process
-// has exited, at the latest 10 seconds after the grace period. Its exit status is
-// not an error of Stop; [Process.Err] returns it. A process that is paused with
-// SIGSTOP does not exit before SIGKILL.
+// Stop sends SIGTERM and, after the grace period, SIGKILL to the process group. If ctx
+// is canceled, Stop sends SIGKILL immediately. Stop returns when the process has
+// exited, at the latest 10 seconds after the grace period. Stop does not return the
+// exit status; [Process.Err] does. A process that is paused with SIGSTOP exits only at
+// SIGKILL.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, ErrEnded) {
 		return err
@@ -221,10 +222,9 @@ func waitUntilZombie(pid int) {
 	}
 }
 
-// forkFromOneThread starts the command from a thread that runs as long as gauntlet runs.
-// The kernel sends the parent-death signal when the thread that forked exits. The Go
-// runtime may end a thread at any time, which would kill a healthy process that a
-// goroutine on this thread had started.
+// forkFromOneThread starts the command from a thread that runs as long as gauntlet
+// runs. The kernel sends the parent-death signal when the forking thread exits. The Go
+// runtime may end any other thread, and the signal would then kill a healthy process.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {
@@ -241,7 +241,8 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 	return <-request.started
 }
 
-// forkRequest asks the forking thread to start a command and to send the error of cmd.Start.
+// forkRequest asks the forking thread to start a command. The thread sends back the
+// error of cmd.Start.
 type forkRequest struct {
 	cmd     *exec.Cmd
 	started chan error

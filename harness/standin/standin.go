@@ -20,8 +20,8 @@ const Port = 8080
 
 // The HTTP paths that the program serves.
 const (
-	// Ready is the path of the readiness probe. GET returns status 200 or 503.
-	// POST makes the container ready again after Unready.
+	// Ready is the path of the readiness probe. GET returns status 200 if the container
+	// is ready and 503 if not. POST makes the container ready again after Unready.
 	Ready = "/ready"
 	// Unready makes the container unready. Its method is POST.
 	Unready = "/unready"
@@ -31,7 +31,8 @@ const (
 
 // Options are the settings of the program.
 type Options struct {
-	// StartDelay is the time from the start until the container is ready.
+	// StartDelay is the time from the start of the program until the container is
+	// ready.
 	StartDelay time.Duration
 	// StopDelay is the time from SIGTERM until the program exits. The program continues to
 	// serve requests during this time.
@@ -46,7 +47,8 @@ func (o Options) Args() []string {
 // ErrDied is the error that Serve returns after a POST request to Die.
 var ErrDied = errors.New("exiting because of a POST request to " + Die)
 
-// shutdownTimeout is the time that running requests have to finish when Serve returns.
+// shutdownTimeout is the time that HTTP requests in flight have to finish before Serve
+// returns.
 const shutdownTimeout = time.Second
 
 // Serve serves HTTP requests until ctx is canceled and the stop delay has passed.

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// All replicas use the lease name of kube-controller-manager, because the upstream RBAC
-// roles allow only that name.
+// All replicas use the lease name of kube-controller-manager for leader election,
+// because the upstream RBAC roles allow only that name.
 const (
 	leaseName = "kube-controller-manager"
 	// LeaseNamespace is the namespace of the lease, unless the run uses an existing
@@ -23,14 +23,14 @@ type Settings struct {
 	QPS, Burst  int // client-side rate limit of each controller's client
 	Concurrency int // workers per controller
 	// LeaseDuration is the lease duration of the leader election. The renew deadline
-	// and the retry period follow from it, in the proportions of
+	// and the retry period are derived from it. The proportions are those of
 	// kube-controller-manager's defaults: 15 s, 10 s and 2 s.
 	LeaseDuration time.Duration
 	// LeaseNamespace is the namespace of the lease; see [LeaseNamespace].
 	LeaseNamespace string
 }
 
-// Flags returns the command line of one replica, which is the same for every target. If
+// Flags returns the command line of one replica. It is the same for every target. If
 // serving is nil, the replica opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	return append([]string{

@@ -25,9 +25,10 @@ var upstreamRoles = []string{
 	"system:controller:endpoint-controller",
 }
 
-// Grant gives an account exactly the RBAC permissions that the subject's controllers
-// need. Our controllers get the roles that they ship with; other targets get the
-// upstream roles. The lease is in leaseNamespace.
+// Grant gives a user or service account exactly the RBAC permissions that the
+// subject's controllers need. Our controllers get the roles that they ship with. Other
+// targets get the upstream roles. Grant allows access to the lease only in
+// leaseNamespace.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, account rbacv1.Subject, leaseNamespace string) error {
 	if target != Ours {
 		var all []error
@@ -56,8 +57,9 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, accou
 // grantedLabels are the labels of the cluster-wide objects that Grant creates.
 var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
-// Revoke deletes the cluster-wide objects that Grant created. Role and role binding in
-// the lease's namespace remain until that namespace is deleted.
+// Revoke deletes the cluster-wide objects that Grant created. It leaves the role and
+// role binding in the lease's namespace, because the deletion of that namespace
+// removes them.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
 	var now metav1.DeleteOptions
@@ -98,7 +100,8 @@ func User() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
-// ignoreExists ignores AlreadyExists: an earlier subject may have created the roles.
+// ignoreExists returns nil for AlreadyExists, because an earlier subject may have
+// created the roles.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

@@ -16,13 +16,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// Local says how replicas run as processes of this machine.
+// Local contains the options for replicas that run as processes of this machine.
 type Local struct {
 	Executable string
 	Settings   Settings
 	Cluster    cluster.Cluster
-	// Route may change the client configuration of a replica, which connects directly
-	// to the API server. It is called once for each replica; restarts use the same
+	// Route may change the client configuration of a replica, for example to connect
+	// through the fault proxy. Without a change the replica connects directly to the
+	// API server. Route is called once for each replica, and restarts use the same
 	// configuration.
 	Route func(replica string, config *rest.Config) error
 
@@ -64,7 +65,7 @@ func (l Local) Launcher() Launcher {
 	}
 }
 
-// replicaFiles are the files that all instances of a replica share.
+// replicaFiles are the paths of the files that all instances of a replica share.
 type replicaFiles struct {
 	kubeconfig string
 	serving    *Serving // nil if the replica serves nothing
@@ -77,7 +78,8 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 	return files, err
 }
 
-// route writes the kubeconfig of a replica and returns its path.
+// route calls Route for a replica, writes the resulting kubeconfig, and returns its
+// path.
 func (l Local) route(replica string) (string, error) {
 	config := l.Cluster.Config(cluster.Subject)
 	if err := l.Route(replica, config); err != nil {
@@ -112,8 +114,8 @@ func (l local) Usage() *history.Usage {
 
 func (l local) Kill(context.Context) error { return l.Process.Kill() } // ends within seconds
 
-// DumpStacks sends SIGQUIT, on which the Go runtime prints all goroutines and ends the
-// process.
+// DumpStacks sends SIGQUIT. The Go runtime then prints the stacks of all goroutines
+// and ends the process.
 func (l local) DumpStacks(ctx context.Context) error {
 	if err := l.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, process.ErrEnded) {
 		return err

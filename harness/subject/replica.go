@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// replica is one replica of the subject, across restarts.
+// replica is one replica of the subject. It stays the same across restarts, and each
+// start creates a new instance.
 type replica struct {
 	name    string
 	subject *Subject
@@ -23,37 +24,42 @@ type replica struct {
 	retired bool             // no further start is allowed
 }
 
-// trackedInstance is an instance with the state that explains its end.
+// trackedInstance is an instance with the state that decides whether its end was
+// expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
 	stopRequested bool
 	pause         pauseState
-	// endRecorded is closed when the end is in the history. The start of the next
-	// instance is recorded after it.
+	// endRecorded is closed when the end of the instance is in the history. The start
+	// of the next instance waits for it, so that the records are in order.
 	endRecorded chan struct{}
 }
 
-// pauseState describes the pause of an instance.
+// pauseState contains the times of a pause of an instance and what the run must do
+// after it.
 type pauseState struct {
 	paused    bool
 	resumedAt time.Time // zero if the instance was never paused or is still paused
 	// lease is the lease that the replica held before the pause; nil if it held none.
 	lease *coordinationv1.Lease
-	// restart starts another instance after this one has ended because of the pause.
+	// restart makes the run start another instance after this one has ended because of
+	// the pause.
 	restart func()
 }
 
 // endAfterResumeMax is the time after a resume within which an end counts as a
-// consequence of the pause. A resumed leader that has lost its lease exits.
+// consequence of the pause. A limit is needed because a resumed leader exits if it has
+// lost its lease.
 const endAfterResumeMax = 30 * time.Second
 
-// explainsEnd reports whether the pause explains an end now.
+// explainsEnd reports whether the pause explains an end of the instance at the given
+// time.
 func (s pauseState) explainsEnd() bool {
 	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
 }
 
-// errStopped reports that the subject was stopped for good.
+// errStopped means that the subject was stopped and no replica may start again.
 var errStopped = errors.New("the subject has been stopped")
 
 // start starts an instance, unless one is running.
@@ -76,7 +82,8 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance with by, and reports whether one was running.
+// stop ends the running instance with the function by. It reports whether an instance
+// was running.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +101,8 @@ func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) 
 	return true, nil
 }
 
-// pause suspends the running instance, and reports whether one was running. lease is the
-// lease that the replica holds, or nil.
+// pause suspends the running instance and reports whether one was running. The
+// argument lease is the lease that the replica holds, or nil.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +119,8 @@ func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool,
 	return true, nil
 }
 
-// resume resumes the instance if it is paused. If it held the lease, resume waits until
-// it has renewed the lease or has ended.
+// resume resumes the instance if it is paused. If the replica held the lease before
+// the pause, resume waits until it has renewed the lease or has ended.
 func (r *replica) resume(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,8 +184,8 @@ func (r *replica) running() bool {
 	}
 }
 
-// awaitEnd records the end of an instance. If neither the run nor a pause explains the
-// end, the subject has failed.
+// awaitEnd waits until an instance ends and records the end. If neither the run nor a
+// pause explains the end, awaitEnd reports a failure of the subject.
 func (r *replica) awaitEnd(current *trackedInstance) {
 	defer close(current.endRecorded)
 	<-current.Done()

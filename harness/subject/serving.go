@@ -38,8 +38,8 @@ type Serving struct {
 }
 
 // flags returns the flags that make a replica serve. Every process on the machine may
-// read metrics and goroutines, which contain no secrets. So the replica needs no
-// permission to authorize requests.
+// read metrics and goroutines, because these contain no secrets. The replica therefore
+// needs no permission to authorize requests.
 func (s *Serving) flags() []string {
 	if s == nil {
 		return []string{"--secure-port=0"}
@@ -96,11 +96,12 @@ func freeAddress() (net.IP, error) {
 	return nil, fmt.Errorf("finding a loopback address with a free port %d: %w", servingPort, last)
 }
 
-// bodyBytesMax bounds a response; 64 MiB hold the stacks of some 50,000 goroutines.
+// bodyBytesMax limits the size of a response. 64 MiB are enough for the stacks of
+// about 50,000 goroutines.
 const bodyBytesMax = 64 << 20
 
-// fetch returns the response of the replica for a path. A response of more than
-// bodyBytesMax is an error.
+// fetch sends a GET request for a path to the replica and returns the response. A
+// response of more than bodyBytesMax is an error.
 func (s *Serving) fetch(ctx context.Context, path string) ([]byte, error) {
 	url := fmt.Sprintf("https://%s:%d%s", s.Address, servingPort, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -31,12 +31,13 @@ import (
 // The replicas are named subject-0, subject-1, and so on.
 type Launcher func(ctx context.Context, replica string) (Instance, error)
 
-// Instance is one start of a replica, until its process ends.
+// Instance is one start of a replica. It exists until its process ends; a restart
+// creates another Instance.
 type Instance interface {
 	// PID returns the process ID on this machine, 0 if the process runs elsewhere.
 	PID() int
-	// Stop asks the instance to end, kills it after grace or when ctx ends, and waits
-	// for its end. A kill is no error.
+	// Stop asks the instance to end and waits until it has ended. It kills the instance
+	// after grace or when ctx ends. A kill is not an error.
 	Stop(ctx context.Context, grace time.Duration) error
 	// Kill kills the instance and waits for its end.
 	Kill(ctx context.Context) error
@@ -55,7 +56,7 @@ type Instance interface {
 	LogTail() string
 }
 
-// Options says what to start.
+// Options describes the subject to start.
 type Options struct {
 	Target   Target         // determines the permissions
 	Account  rbacv1.Subject // identity that gets the permissions
@@ -105,8 +106,8 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 	return s, nil
 }
 
-// WaitForLeader waits until a replica holds the lease. If a replica fails first, it
-// returns that replica's error.
+// WaitForLeader waits until a replica holds the lease. If a replica fails first,
+// WaitForLeader returns the error of that replica.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -155,21 +156,23 @@ func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err err
 	return s.stopReplica(replica, func(i Instance) error { return i.Kill(ctx) })
 }
 
-// Terminate asks a replica to end, kills it after stopGracePeriod, and waits for its
-// end. It returns false if the replica was not running.
+// Terminate asks a replica to end and waits until it has ended. It kills the replica
+// after stopGracePeriod. It returns false if the replica was not running.
 func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 }
 
-// StackDumper is an Instance that can end with a stack dump in its log.
+// StackDumper is an Instance that can write the stacks of all goroutines to its log
+// when it ends.
 type StackDumper interface {
 	// DumpStacks ends the instance with a dump of all goroutines, and waits for its
 	// end. It kills the instance when ctx ends first.
 	DumpStacks(ctx context.Context) error
 }
 
-// DumpStacks ends a replica as Terminate does, with a dump of all goroutines in its
-// log. If the instance is no [StackDumper], DumpStacks does nothing and returns false.
+// DumpStacks ends a replica as Terminate does, and writes the stacks of all goroutines
+// to its log first. If the instance is not a [StackDumper], DumpStacks does nothing
+// and returns false.
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -197,10 +200,11 @@ type DebugClient interface {
 	Fetch(ctx context.Context, path string) ([]byte, error)
 }
 
-// ErrNoDebugEndpoint reports that the replica has no debug endpoint.
+// ErrNoDebugEndpoint means that the replica has no debug endpoint.
 var ErrNoDebugEndpoint = errors.New("the replica has no debug endpoint")
 
-// ErrNotRunning reports that the replica has ended.
+// ErrNotRunning means that the replica has ended, so that its debug endpoint cannot be
+// read.
 var ErrNotRunning = errors.New("the replica is not running")
 
 // Fetch returns the response of a running replica's debug endpoint. It returns
@@ -224,8 +228,8 @@ func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, erro
 }
 
 // Pause suspends a replica until Resume. It returns false if the replica was not
-// running. A resumed leader may exit because it has lost its lease. That is no failure
-// of the subject, and the replica is restarted as a kubelet would do.
+// running. A resumed leader may exit because it has lost its lease. The subject does
+// not count this exit as a failure and restarts the replica, as a kubelet does.
 func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -238,9 +242,9 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 	return r.pause(ctx, lease)
 }
 
-// Resume resumes a paused replica. If the replica held the lease before the pause, Resume
-// waits until it has renewed the lease or has ended. After that, it no longer acts on an
-// outdated lease.
+// Resume resumes a paused replica. If the replica held the lease before the pause,
+// Resume waits until the replica has renewed the lease or has ended. When Resume
+// returns, the replica therefore no longer acts on an outdated lease.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -249,7 +253,7 @@ func (s *Subject) Resume(ctx context.Context, replica string) error {
 	return r.resume(ctx)
 }
 
-// lease returns the lease if the replica holds it, or nil.
+// lease returns the lease if the given replica holds it, and nil otherwise.
 func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	switch {
@@ -287,7 +291,8 @@ func (s *Subject) Err() error {
 	}
 }
 
-// Stop ends every replica for good, within stopGracePeriod and the time of a kill.
+// Stop ends every replica permanently. It takes at most stopGracePeriod and the time
+// of a kill.
 func (s *Subject) Stop(ctx context.Context) error {
 	all := make([]error, len(s.replicas))
 	var group sync.WaitGroup
@@ -316,7 +321,8 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// CheckLeaseHeld returns nil if any process holds the subject's lease in the namespace.
+// CheckLeaseHeld returns nil if some process holds the subject's lease in the
+// namespace, and an error otherwise.
 func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
@@ -334,7 +340,7 @@ func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace str
 
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
-// fail notes that a replica ended unexpectedly.
+// fail stores the first unexpected end of a replica and closes the channel failed.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("the subject ended unexpectedly: %w", err)

@@ -15,20 +15,22 @@ type component struct {
 	args      []string
 	healthURL string // returns status 200 if the component is healthy; empty if it has none
 	stopGroup int    // one of stopOrder
-	// stopGrace is the time between SIGTERM and SIGKILL. It only serves to complete the
-	// log, because the state is removed.
+	// stopGrace is the time between SIGTERM and SIGKILL. A component needs it only to
+	// complete its log, because the cluster removes the component's state afterwards.
 	stopGrace time.Duration
 }
 
 const (
-	// stopGrace exceeds the time that the programs take to exit, which is about 20 ms.
+	// stopGrace is longer than the time that the programs take to exit, which is about
+	// 20 ms.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is the time that the API server needs to stop serving. Without
-	// SIGKILL, it would then sleep for one second, which would prolong every run.
+	// apiServerStopGrace is the time that the API server needs to stop serving. SIGKILL
+	// follows so early because the API server would otherwise sleep for one second,
+	// which would prolong every run.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 
-// stopOrder is the order in which the groups of components are stopped.
+// stopOrder is the order in which Stop stops the groups of components.
 var stopOrder = []int{stopClients, stopAPIServer, stopEtcd}
 
 const (
@@ -38,8 +40,8 @@ const (
 )
 
 // The client-side rate limit of the support components, in requests per second and
-// burst. It is so high that it has no effect: a throttled scheduler would be a fault
-// that no scenario contains.
+// burst. It is so high that it never delays a request, because a throttled scheduler
+// would be a fault that no scenario contains.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
@@ -190,8 +192,8 @@ enableProfiling: false
 `, l.file(supportConfig), supportQPS, supportBurst)
 }
 
-// kwokComponent returns the component of KWOK. It has no health endpoint.
-// KWOK works if its process runs and the nodes are Ready.
+// kwokComponent returns the component of KWOK. It has no health endpoint, because KWOK
+// works if its process runs and the nodes are Ready.
 func kwokComponent(l layout, b Binaries) component {
 	return component{name: "kwok", path: b.KWOK, stopGroup: stopClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(supportConfig),

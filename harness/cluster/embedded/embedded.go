@@ -59,8 +59,8 @@ var _ cluster.Cluster = (*Cluster)(nil)
 type part struct {
 	component
 	*process.Process
-	// down means that the process has exited as expected: it was halted, or it exited
-	// because another component was halted.
+	// down means that the process has exited as expected, so that Health waits for its
+	// restart. Either it was halted, or it exited because another component was halted.
 	down bool
 }
 
@@ -151,8 +151,8 @@ func unhealthy(p *part, err error) error {
 	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
 }
 
-// launch starts a component and watches its process.
-// It replaces an earlier part with the same name.
+// launch starts a component and watches its process for an unexpected exit. The new
+// part replaces an earlier part with the same name.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
@@ -173,7 +173,7 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	return nil
 }
 
-// fail stores the first unexpected exit and closes failed.
+// fail stores the first unexpected exit and closes the channel failed.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,12 +12,13 @@ import (
 
 var _ cluster.Restartable = (*Cluster)(nil)
 
-// recoveryTimeout limits the time until all components run again after a restart.
-// On two idle cores this takes 2 s.
+// recoveryTimeout limits the time from a restart until all components run again.
+// Without other load, two cores need 2 s for this.
 const recoveryTimeout = time.Minute
 
-// Halt kills a component until Resume. It does not stop the clients of the API server.
-// If a client exits because the API server is missing, Resume restarts it.
+// Halt kills a component, which stays down until Resume. Halt does not stop the
+// clients of the API server. If a client exits because the API server is missing,
+// Resume restarts that client.
 func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -40,9 +41,9 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	return nil
 }
 
-// Resume starts a halted component with its previous port and data.
-// It waits until the API server and all its clients work again. It does not wait if the
-// API server itself is halted; Resume of the API server does.
+// Resume starts a halted component with its previous port and data. It waits until the
+// API server and all its clients work again. If the API server itself is halted,
+// Resume of another component does not wait, because Resume of the API server does.
 func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	return nil
 }
 
-// relaunch starts the component of a part that is down.
+// relaunch starts the program of a part whose process is down.
 func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	c.mu.Lock()
 	stopping := c.stopping
@@ -87,9 +88,9 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	return c.launch(ctx, p.component)
 }
 
-// recoverClients restarts the clients that exited while the API server was unavailable.
-// It returns nil when all components run. It returns an error while the API server is
-// not ready.
+// recoverClients restarts the clients that exited while the API server was
+// unavailable. It returns nil when all components run, and an error while the API
+// server is not ready, so that the caller can poll it.
 func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.recovering.Lock()
 	defer c.recovering.Unlock()
@@ -147,7 +148,8 @@ func (c *Cluster) isDegraded() bool {
 	return c.degraded
 }
 
-// haltCount returns the number of calls of Halt.
+// haltCount returns the number of calls of Halt so far. A caller compares two values
+// to find out whether a component was halted in between.
 func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +163,7 @@ func (c *Cluster) halted(name string) bool {
 	return slices.ContainsFunc(c.parts, func(p *part) bool { return p.name == name && p.down })
 }
 
-// part returns a part that can be halted.
+// part returns the part with this name, if a fault may halt it.
 func (c *Cluster) part(name cluster.Part) (*part, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -78,7 +78,8 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether a kubelet has no pending work for a pod.
+// isFinished reports whether the kubelet has no more work for a pod, so that KWOK need
+// not process it again.
 func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)
 	switch {

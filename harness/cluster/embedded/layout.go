@@ -24,9 +24,8 @@ type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, scheduler int
 }
 
-// freePorts selects free ports.
-// If another process binds one of them before the component does, Start tries again
-// with other ports.
+// freePorts selects free ports for the components. Another process may bind one of
+// them before the component does. In this case Start tries again with other ports.
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {

@@ -105,7 +105,7 @@ func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kuberne
 	})
 }
 
-// logTail returns the last lines of the log of a component.
+// logTail returns the last lines of the log of a component, for errors.
 func (c *Cluster) logTail(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,8 @@ const (
 	// NodesMax limits the number of nodes. It exceeds the number that a laptop can
 	// simulate.
 	NodesMax = 1000
-	// podDelayMax limits the pod delays. A longer delay is most likely a wrong unit.
+	// podDelayMax limits the pod delays, because a longer delay is most likely a wrong
+	// unit.
 	podDelayMax = time.Hour
 	// freeBytesMin is the free disk space that a cluster needs to start. etcd reserves
 	// 64 MiB for its write-ahead log, twice.
@@ -57,7 +58,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// absolute returns the options with absolute paths, because the components have another working directory.
+// absolute returns a copy of the options with absolute paths. Relative paths would not
+// work, because the components have another working directory.
 func (o Options) absolute() (Options, error) {
 	for _, dir := range []*string{&o.Dir, &o.LogDir, &o.BinDir} {
 		if *dir == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// ErrNoRoom means that the nodes of a cluster do not have enough capacity for the pods of a
-// run.
+// ErrNoRoom means that the nodes of an existing cluster have too little free capacity
+// for the pods of a run.
 var ErrNoRoom = errors.New("the nodes do not have enough capacity for the pods of the run")
 
 // checkCapacity returns nil if the nodes have capacity for the given number of pods.

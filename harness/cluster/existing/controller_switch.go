@@ -23,7 +23,8 @@ const (
 	argumentOn  = "on"
 )
 
-// turnOffTimeout limits the time until the controllers are inactive, including the program.
+// turnOffTimeout limits the time until the cluster's own controllers are inactive. It
+// includes the run time of the program that turns them off.
 const turnOffTimeout = 90 * time.Second
 
 // controllerSwitch turns the cluster's own controllers off and on.

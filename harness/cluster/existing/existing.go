@@ -59,7 +59,8 @@ const (
 	Namespace = "gauntlet"
 	// serviceAccount is the name of the subject's ServiceAccount in this namespace.
 	serviceAccount = "subject"
-	// tokenLifetime is longer than any run.
+	// tokenLifetime is the lifetime of the subject's token. It is longer than any run,
+	// so the token needs no renewal.
 	tokenLifetime = 24 * time.Hour
 	// requestTimeout limits a single request to the API server.
 	requestTimeout = 15 * time.Second
@@ -201,7 +202,8 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return nil
 }
 
-// Failed returns a channel that is never closed, because gauntlet runs no component of the cluster.
+// Failed returns a channel that is never closed. gauntlet runs no component of an
+// existing cluster, so none can exit unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
 // Err returns nil.

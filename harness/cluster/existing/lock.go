@@ -19,7 +19,8 @@ import (
 // ownerAnnotation is an annotation of the namespace with the [process.Identity] of its creator.
 const ownerAnnotation = "gauntlet.owner"
 
-// namespaceLock is the lock of a run on the cluster: the namespace of the run.
+// namespaceLock is the lock that a run holds on the cluster. Its implementation is the
+// namespace of the run.
 type namespaceLock struct {
 	admin     kubernetes.Interface
 	unguard   func() // stops the guard process from removing the namespace

@@ -40,7 +40,8 @@ var (
 	apps = schema.GroupVersion{Group: "apps", Version: "v1"}
 )
 
-// probes contains one probe for each of the four controllers. None of them results in a pod.
+// probes contains one probe for each of the four controllers. No probe causes a
+// controller to create a pod.
 var probes = []probe{
 	workloadProbe("replicationcontroller-controller", core, "ReplicationController", "replicationcontrollers", probeLabels),
 	workloadProbe("replicaset-controller", apps, "ReplicaSet", "replicasets", map[string]any{"matchLabels": probeLabels}),
@@ -106,7 +107,8 @@ func activeControllers(ctx context.Context, client dynamic.Interface) (controlle
 	return controllers, ctx.Err()
 }
 
-// checkResult returns nil if a controller has reacted to the probe.
+// checkResult returns nil if a controller has reacted to the probe, and an error
+// otherwise.
 func (p probe) checkResult(ctx context.Context, client dynamic.Interface, name string) error {
 	object, err := client.Resource(p.resultResource).Namespace(Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

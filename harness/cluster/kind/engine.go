@@ -27,7 +27,7 @@ const (
 	enginePullTimeout   = 5 * time.Minute
 )
 
-// check returns nil if the container engine is running and accessible.
+// check returns nil if the container engine is running and the user may use it.
 func (e engine) check(ctx context.Context) error {
 	_, err := e.run(ctx, engineQueryTimeout, "version", "--format", "{{.Server.Version}}")
 	return err
@@ -72,7 +72,7 @@ type commandError struct {
 	err    error
 }
 
-// outputBytesMax limits the part of a command's output that an error contains.
+// outputBytesMax limits how much of a command's output its error contains.
 const outputBytesMax = 2000
 
 func (e *commandError) Error() string {
@@ -88,7 +88,7 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// The known reasons for failures of engine commands. Most texts contain the next step.
+// The known reasons why engine commands fail. Most texts contain the next step.
 var (
 	// ErrNoEngine means that no container engine is installed on this machine.
 	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH; install Docker Engine (on Debian, run `make engine` as root)")
@@ -105,7 +105,8 @@ var (
 	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 
-// errorPatterns maps texts in the output of commands to reasons. The first match counts.
+// errorPatterns maps a text in the output of a command to the reason for the failure.
+// The first pattern that matches applies.
 var errorPatterns = []struct {
 	text   string // in lower case
 	reason error
@@ -127,8 +128,8 @@ var errorPatterns = []struct {
 	{"no such container", errNotFound},
 }
 
-// explain prefixes the error of a command with its reason, if the reason is known.
-// It handles errors of commands that this package or kind ran.
+// explain adds the known reason, if there is one, in front of the error of a command.
+// The command was run by this package or by kind.
 func explain(err error) error {
 	if err == nil {
 		return nil

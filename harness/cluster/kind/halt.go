@@ -52,9 +52,9 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	return cluster.DialEtcd("https://"+address, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 }
 
-// Halt kills the process of a component and prevents its restart until Resume.
-// It pauses the kubelet for that. The alternatives, removing the static pod or stopping
-// the kubelet, would delay the later restart by minutes.
+// Halt kills the process of a component and pauses the kubelet, so that the component
+// does not restart until Resume. Halt does not remove the static pod or stop the
+// kubelet, because either would delay the later restart by minutes.
 func (c *Cluster) Halt(ctx context.Context, part cluster.Part) error {
 	if part != cluster.APIServer && part != cluster.Etcd {
 		return fmt.Errorf("component %q cannot be halted: expected %s or %s", part, cluster.APIServer, cluster.Etcd)
@@ -75,8 +75,9 @@ func (c *Cluster) Halt(ctx context.Context, part cluster.Part) error {
 	return nil
 }
 
-// pauseKubeletAndKill is a shell script that pauses the kubelet and kills all processes with a name.
-// It waits until they have exited. It uses only commands that every node image contains.
+// pauseKubeletAndKill is a shell script that pauses the kubelet and kills all
+// processes with a given name. It waits until these processes have exited. It uses
+// only commands that every node image contains.
 const pauseKubeletAndKill = `
 systemctl kill --kill-who=main --signal=SIGSTOP kubelet || exit
 found=

@@ -108,7 +108,7 @@ func (c *Cluster) Err() error {
 	return c.err
 }
 
-// fail stores the first unexpected failure and closes failed.
+// fail stores the first unexpected failure and closes the channel failed.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,8 +119,8 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// untilFailed returns a context that is also canceled when the cluster fails.
-// The cause of the cancellation is then the error of the cluster.
+// untilFailed returns a context that is canceled when ctx is canceled or the cluster
+// fails. After a failure, context.Cause returns the error of the cluster.
 func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

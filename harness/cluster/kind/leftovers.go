@@ -44,9 +44,10 @@ func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	return err
 }
 
-// removeScript is a shell script for the guard process that does the same as [engine.remove].
-// It repeats the removal, because commands that survive gauntlet may still create nodes.
-// See [thaw] for the inner loop.
+// removeScript is a shell script that removes a cluster like [engine.remove]. The
+// guard process runs it after gauntlet has died. It repeats the removal, because
+// commands that survive gauntlet may still create nodes. See [thaw] for the inner
+// loop.
 const removeScript = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	nodes=$(docker ps --all --quiet --no-trunc --filter "label=$1=$2")
@@ -162,8 +163,8 @@ func parseNetwork(line string) (Found, error) {
 	return f, nil
 }
 
-// stateOf returns the state of a cluster.
-// keep is Options.Keep, and complete reports whether Start has completed.
+// stateOf returns the state of a cluster. The argument keep is the value of
+// Options.Keep, and complete is true if Start has completed.
 func stateOf(owner process.Existence, keep, complete bool) State {
 	switch {
 	case owner == process.Lives:

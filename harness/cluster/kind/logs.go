@@ -25,8 +25,8 @@ const (
 // components lists the components of the control plane, each of which has its own log.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// writeLogs writes the logs of the components and kubelets, and all other logs if all is set.
-// It omits logs that it cannot read.
+// writeLogs writes the logs of the components and kubelets. If all is true, it also
+// writes all other logs of the nodes. It omits logs that it cannot read.
 func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, logsTimeout)
 	defer cancel()
@@ -119,7 +119,8 @@ func (l *kindLog) Error(message string) { l.line("%s", message) }
 // Errorf writes an error.
 func (l *kindLog) Errorf(format string, args ...any) { l.line(format, args...) }
 
-// V returns the logger for a verbosity level. The output of kubeadm has level 3.
+// V returns the logger for a verbosity level of kind. Level 3 includes the output of
+// kubeadm.
 func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 	return kindInfo{l, level <= 3}
 }

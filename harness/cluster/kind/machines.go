@@ -48,7 +48,8 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// rejoin configures the pod network after a kubelet restart and waits until the node is healthy.
+// rejoin connects a node to the cluster again after a restart of its kubelet. It
+// configures the pod network and waits until the node is healthy.
 func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -62,7 +63,8 @@ func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// awaitNodeHealthy waits until a node is healthy and then includes it in Health again.
+// awaitNodeHealthy waits until a node is healthy. After that, Health checks this node
+// again.
 func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	if err := cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout); err != nil {
 		return err
@@ -71,8 +73,9 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the given time.
-// Until then, the conditions of the Node object may still be from before the failure.
+// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the
+// given time. The wait is necessary because the Node object may still contain the
+// conditions from before the failure.
 func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

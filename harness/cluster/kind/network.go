@@ -35,7 +35,8 @@ func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 	return pods, nil
 }
 
-// cniFile is the CNI configuration of a node. All other configurations of the image are removed.
+// cniFile is the path of the CNI configuration on a node. gauntlet removes all other
+// CNI configurations that the node image contains.
 const cniFile = "/etc/cni/net.d/10-gauntlet.conflist"
 
 // cniConfig returns the CNI configuration of a node.

@@ -40,8 +40,8 @@ func (c *Cluster) Workers() []*Node {
 // Name returns the name of the node.
 func (n *Node) Name() string { return n.name }
 
-// APIServer returns the URL of the API server as seen from the control plane node.
-// The certificate of the API server is valid for this address.
+// APIServer returns the URL at which clients on the control plane node reach the API
+// server. The certificate of the API server is valid for this address.
 func (n *Node) APIServer() string { return "https://127.0.0.1:6443" }
 
 // Exec runs a command on the node for at most one minute and returns its standard output.

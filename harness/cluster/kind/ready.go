@@ -28,8 +28,8 @@ func poll(ctx context.Context, description string, condition func(context.Contex
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// awaitReady waits until pods can run on all nodes.
-// The wait of kind checks less and returns no error after a timeout.
+// awaitReady waits until pods can run on all nodes. It replaces the wait of kind,
+// which checks less and returns no error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
@@ -74,8 +74,9 @@ const (
 	clients = "kube-controller-manager,kube-scheduler"
 )
 
-// componentsReady returns nil if the static pods of the components are Ready.
-// parts is a comma-separated list. The probes of the pods check the health of the components.
+// componentsReady returns nil if the static pods of the given components are Ready.
+// Their readiness probes check the health of the components. The argument parts is a
+// comma-separated list of the names.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",
@@ -126,8 +127,8 @@ func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// testPods runs a pod on every node without taints and removes it.
-// The scheduler assigns the pods. This is the only reliable test that pods can start.
+// testPods runs a pod on every node without taints and then removes it. Only such a
+// test shows reliably that pods can start. The scheduler assigns the pods.
 func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

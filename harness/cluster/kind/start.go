@@ -162,16 +162,15 @@ func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	return err
 }
 
-// creating is a lock that is held while kind creates a cluster.
-// kind reads the name of the network from the environment of the process, so only one
-// cluster can be created at a time.
+// creating is a lock that is held while kind creates a cluster. Only one cluster can
+// be created at a time, because kind reads the name of the network from the
+// environment of the process.
 var creating = make(chan struct{}, 1)
 
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// create creates the cluster with kind.
-// The function of kind accepts no context. If ctx is canceled, create removes the
-// nodes until kind returns an error.
+// create creates the cluster with kind. The function of kind accepts no context. If
+// ctx is canceled, create therefore removes the nodes until kind returns an error.
 func (c *Cluster) create(ctx context.Context, opts Options) error {
 	config, err := clusterConfig(opts, filepath.Join(c.dir, sharedDir))
 	if err != nil {
@@ -234,7 +233,8 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 // abortTimeout limits the time until kind returns after its nodes were removed.
 const abortTimeout = 30 * time.Second
 
-// abortCreate removes the nodes repeatedly until kind returns.
+// abortCreate removes the nodes repeatedly until kind returns, because kind may still
+// create nodes.
 func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("timed out after %s", abortTimeout))
 	defer cancel()

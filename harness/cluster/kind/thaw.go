@@ -18,8 +18,8 @@ var freezers = []string{
 }
 
 // thaw unfreezes all cgroups in the container of a node, which has the given full ID.
-// If the container runtime of a node is killed while it starts a pod, the pod stays
-// frozen. SIGKILL does not terminate frozen processes, so the container would not stop.
+// If the container runtime is killed while it starts a pod, the pod stays frozen. The
+// container would then not stop, because SIGKILL does not terminate frozen processes.
 func thaw(container string) error {
 	var errs []error
 	for _, pattern := range freezers {

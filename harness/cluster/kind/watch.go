@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
-// nodeWatch is a `docker wait` process, which exits when the container of a node exits.
+// nodeWatch watches the container of a node. Its process is `docker wait`, which exits
+// when the container exits.
 type nodeWatch struct {
 	process *process.Process
 	// down means that the node is down on purpose. The exit of its container is then not

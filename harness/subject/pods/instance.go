@@ -16,13 +16,15 @@ import (
 )
 
 const (
-	// killTimeout bounds the wait for the end of a killed process.
+	// killTimeout limits the wait until a killed process has ended.
 	killTimeout = 10 * time.Second
-	// confirmEndTimeout bounds the check on the node whether a process has ended. The check
-	// runs if the log follower ends early. The run detects a failed node earlier.
+	// confirmEndTimeout limits the check on the node whether a process has ended. This
+	// check runs if the log follower ends early. The limit does not delay the detection
+	// of a failed node, because the run detects it earlier.
 	confirmEndTimeout = 30 * time.Second
-	// exitStatusTimeout bounds the wait for the exit code in the pod's status. The
-	// kubelet checks its containers every second.
+	// exitStatusTimeout limits the wait for the exit code in the pod's status. The
+	// kubelet writes the code later than the exit, because it checks its containers
+	// every second.
 	exitStatusTimeout = 5 * time.Second
 )
 
@@ -63,8 +65,8 @@ func (i *instance) Kill(ctx context.Context) error {
 	}
 }
 
-// Stop sends SIGTERM to the subject's process, as its kubelet would, and SIGKILL after
-// grace.
+// Stop sends SIGTERM to the subject's process and, after grace, SIGKILL. A kubelet
+// does the same.
 func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	if err := signal(ctx, i.launcher.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
 		return err
@@ -111,9 +113,9 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	i.err = err
 }
 
-// reportLoss reports a loss of connections to the relay, unless the subject has ended.
-// After the subject has ended, its kubelet ends the relay too. The tunnel calls
-// reportLoss; awaitEnd closes the tunnel before it waits for lossChecks.
+// reportLoss reports a broken connection to the relay, unless the subject has ended. A
+// break is expected after the end, because the kubelet then ends the relay too. The
+// tunnel calls reportLoss. awaitEnd closes the tunnel before it waits for lossChecks.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
 		return // several connections break at the same time; report one
@@ -126,8 +128,8 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded returns nil if the subject's process has ended, and not only the log
-// follower.
+// confirmEnded returns nil if the subject's process has ended. It is needed because
+// the log follower may end although the process still runs.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
@@ -144,7 +146,7 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	return nil
 }
 
-// exitError describes how the subject's process ended.
+// exitError returns the error that describes how the subject's process ended.
 func (i *instance) exitError(ctx context.Context) error {
 	ended := &process.ExitError{Name: i.replica, LogPath: i.logPath, LogTail: i.follow.LogTail()}
 	i.mu.Lock()

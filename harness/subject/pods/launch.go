@@ -143,7 +143,8 @@ func started(pod *corev1.Pod) bool {
 	return false
 }
 
-// cannotStart returns the reason for which a pod will never start, or nil if it may start.
+// cannotStart returns the reason why a pod will never start, or nil if it may still
+// start.
 func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
 		return fmt.Errorf("pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
@@ -156,7 +157,7 @@ func cannotStart(pod *corev1.Pod) error {
 	return nil
 }
 
-// waitingFor describes why the containers of a pod are not running.
+// waitingFor describes why the containers of a pod are not running, for errors.
 func waitingFor(pod *corev1.Pod) string {
 	var all []string
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
@@ -202,14 +203,15 @@ type instance struct {
 	subject, relay string // container IDs
 	logPath        string
 	tunnel         *relay.Tunnel
-	// follow copies the log. It ends when the subject's process ends.
+	// follow copies the log of the subject to this machine. It ends when the subject's
+	// process ends.
 	follow *process.Process
 
 	mu     sync.Mutex
 	killed bool
 
-	// checkingLoss is true while a loss of connections is checked. lossChecks counts
-	// these checks.
+	// checkingLoss is true while reportLoss checks whether a broken connection is a
+	// failure. lossChecks counts these checks, so that awaitEnd can wait for them.
 	checkingLoss atomic.Bool
 	lossChecks   sync.WaitGroup
 

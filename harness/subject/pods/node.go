@@ -53,7 +53,8 @@ func shell(script string, args ...string) []string {
 	return append([]string{"sh", "-c", script, "gauntlet"}, args...)
 }
 
-// signal sends a signal to the processes of running containers.
+// signal sends a signal to the processes of the given containers. It ignores
+// containers that do not run.
 func signal(ctx context.Context, node Node, name string, containers ...string) error {
 	if _, err := node.Exec(ctx, shell(killScript, append([]string{name}, containers...)...)...); err != nil {
 		return fmt.Errorf("sending SIG%s to containers %s on %s: %w", name, strings.Join(containers, ", "), node.Name(), err)
@@ -61,7 +62,8 @@ func signal(ctx context.Context, node Node, name string, containers ...string) e
 	return nil
 }
 
-// gone returns nil if no process of a container runs on the node.
+// gone returns nil if no process of the container runs on the node any more, and an
+// error otherwise.
 func gone(ctx context.Context, node Node, container string) error {
 	pid, err := node.Exec(ctx, shell(pidOf+`pid_of "$1"`, container)...)
 	if err != nil {

@@ -41,7 +41,7 @@ type Image struct {
 	Command []string
 }
 
-// Options says how replicas run.
+// Options contains the options for replicas that run as pods.
 type Options struct {
 	Subject  Image // must accept kube-controller-manager's flags
 	Settings subject.Settings
@@ -56,8 +56,8 @@ type RelayOptions struct {
 	// Route writes the address of the replica's listener at the fault proxy to config.
 	// It is called once for each replica; restarts use the same address.
 	Route func(replica string, config *rest.Config) error
-	// Lost is called when the connection to a running replica breaks although no fault of
-	// the scenario broke it. It must return quickly.
+	// Lost is called when the connection to a running replica breaks and no fault of
+	// the scenario caused the break. It must return quickly.
 	Lost func(replica string, err error)
 }
 

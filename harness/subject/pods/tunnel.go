@@ -25,8 +25,8 @@ const (
 	controlPort = 10900
 )
 
-// Ports returns the node ports that must be reachable from this machine for a number of
-// replicas.
+// Ports returns the node ports that must be reachable from this machine, for the given
+// number of replicas.
 func Ports(replicas int) []int {
 	var ports []int
 	for i := range replicas {
@@ -35,7 +35,7 @@ func Ports(replicas int) []int {
 	return ports
 }
 
-// replicaTunnel describes the connection of one replica to the fault proxy. All
+// replicaTunnel is the connection between one replica's pods and the fault proxy. All
 // instances of the replica use it.
 type replicaTunnel struct {
 	replica   string
@@ -46,7 +46,7 @@ type replicaTunnel struct {
 	proxyAddress string         // host:port of the replica's listener at the fault proxy
 }
 
-// indexOf returns the number in a replica's name.
+// indexOf returns the number at the end of a replica's name, such as 0 for subject-0.
 func indexOf(replica string) (int, error) {
 	_, number, _ := strings.Cut(replica, "-")
 	index, err := strconv.Atoi(number)
@@ -97,7 +97,7 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	})
 }
 
-// connect connects the relay of an instance to the fault proxy. lost is called when an
+// connect connects the relay of an instance to the fault proxy. It calls lost when an
 // established connection breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
