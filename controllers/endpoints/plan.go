@@ -47,7 +47,8 @@ func annotate(object *endpoints, key, value string, present bool) {
 }
 
 // labelsOf returns the labels of a Service's Endpoints: the labels of the Service and
-// those that the controller sets. A Service cannot override the latter.
+// those that the controller sets. A Service cannot override the labels that the
+// controller sets.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

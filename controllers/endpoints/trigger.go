@@ -46,8 +46,8 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 }
 
 // triggerTimeTracker holds the change times of the last successful sync of each
-// Service. A change therefore determines the trigger time until it is written. It is
-// safe for concurrent use.
+// Service. A change therefore determines the trigger time until a write with that
+// change succeeds. It is safe for concurrent use.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes

@@ -25,8 +25,8 @@ type triggerDispatcher struct {
 	subscriptions []*subscription
 }
 
-// recordHoldMax bounds the time for which a record is held. A record reaches it only if
-// a fault blocks.
+// recordHoldMax bounds the time for which the dispatcher holds a record. A record is
+// held that long only if a fault blocks.
 const recordHoldMax = 5 * time.Second
 
 // subscription waits for one trigger to match.
@@ -41,8 +41,8 @@ func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *t
 	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record. It returns when all faults triggered by the record have
-// acted.
+// Append appends a record to the history. It returns when all faults triggered by the
+// record have acted, so that the subject or the workload waits for them.
 func (d *triggerDispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {

@@ -33,8 +33,8 @@ type StandingSubject struct {
 	Route func(replica string, config *rest.Config) error
 }
 
-// standingSubjectTimeout bounds the start of a standing subject, without the load of
-// its image.
+// standingSubjectTimeout bounds the start of a standing subject. The time to load its
+// image does not count.
 const standingSubjectTimeout = 2 * time.Minute
 
 // Install starts the subject on a control plane that has none, and waits until a

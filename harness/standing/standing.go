@@ -4,8 +4,8 @@
 //
 // A kind cluster needs no process of gauntlet. An embedded cluster consists of
 // processes that never outlive the gauntlet that started them. Therefore a separate
-// gauntlet process, the host process, runs it in the background until it is asked to
-// end.
+// gauntlet process, the host process, runs the embedded cluster in the background until
+// a command asks it to end.
 package standing
 
 import (
@@ -73,8 +73,8 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up creates a standing cluster, with a subject unless standingSubject is nil. It sets the
-// directories in controlPlane.
+// Up creates a standing cluster, with a subject unless standingSubject is nil. The
+// caller leaves the directories in controlPlane empty, because Up sets them.
 func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
 	if supported := []string{embeddedProvider, kindProvider}; !slices.Contains(supported, provider) {
 		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(supported, " or "))

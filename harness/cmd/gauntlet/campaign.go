@@ -136,7 +136,7 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 }
 
 // runCampaign makes the runs and returns the exit code of the verdicts. It reports the
-// failures in a directory whose name begins with name.
+// failures in a new directory whose name begins with the given name.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}

@@ -297,7 +297,8 @@ func (f *runFlags) parallelRuns() (int, error) {
 	return min(campaign.DefaultParallel(), parallelMax), nil
 }
 
-// parallelMax bounds --parallel: each run needs ports of its own.
+// parallelMax bounds --parallel: each run needs its own ports, and a machine has a
+// limited number.
 const parallelMax = 64
 
 // errCannotStart stops a series of runs. The reason why a run cannot start usually affects
