@@ -46,9 +46,9 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 
 // untilDeadlineCheck returns the time until the progress deadline is to be checked. The
 // deadline starts at the last update of the condition Progressing, c. The result is not
-// positive if the deadline has passed. ok is false if no deadline is running: the
-// condition is absent, the last rollout is complete, or the deadline was already
-// exceeded.
+// positive if the deadline has passed. ok is false if no deadline is running. That is
+// so if the condition is absent, the last rollout is complete, or the deadline was
+// already exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false

@@ -21,8 +21,8 @@ const (
 	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo returns the value of the rollback annotation, which names a revision but
-// may be malformed. requested is false if the annotation is absent.
+// rollbackTo returns the unparsed value of the rollback annotation. The value should be
+// a revision, but may be malformed. requested is false if the annotation is absent.
 func rollbackTo(annotations map[string]string) (revision string, requested bool) {
 	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
 	return revision, requested

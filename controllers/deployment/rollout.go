@@ -6,8 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// rollout is the state of one sync of a Deployment: the objects that the sync has read
-// and the changes that it has made.
+// rollout is the state of one sync of a Deployment. It holds the objects that the sync
+// has read and the results of its steps.
 type rollout struct {
 	// deployment is the cached Deployment. Do not modify it.
 	deployment *appsv1.Deployment

@@ -99,7 +99,7 @@ func (c *Controller) podDeleted(object any) {
 }
 
 // podChanged enqueues the Services whose Endpoints may change with a pod, after the
-// batch period. old is nil if the pod was added, and pod is nil if it was deleted.
+// batch period. For an added pod, old is nil; for a deleted one, pod is nil.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {

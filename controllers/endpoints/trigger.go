@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// changeTimes holds the times of the last changes that affect a Service's Endpoints,
-// as far as the objects record them.
+// changeTimes holds the times of the last changes that affect a Service's Endpoints. It
+// lacks changes whose time no object records.
 type changeTimes struct {
 	service types.UID
 	created time.Time

@@ -48,7 +48,7 @@ type Manager struct {
 	options *Options
 	clients Clients
 	// events sends the events of the controllers and of leader election to the API
-	// server, for the lifetime of the process.
+	// server. It lives as long as the process.
 	events *eventBroadcasters
 	// running holds the controllers while this replica is the leader, and nil
 	// otherwise. Readiness depends on it.

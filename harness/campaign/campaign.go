@@ -41,8 +41,8 @@ type Results struct {
 	Passed []reports.Run
 }
 
-// failedStartsMax is the number of consecutive failed starts that ends a campaign. A
-// smaller number may have a temporary reason, such as a port in use.
+// failedStartsMax is the number of consecutive failed starts that ends a campaign.
+// Fewer failed starts may have a temporary reason, so the campaign continues.
 const failedStartsMax = 3
 
 // Run runs the series until the series ends, the duration is over, or ctx ends. The end

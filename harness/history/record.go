@@ -171,8 +171,9 @@ type Response struct {
 	// Fault is the name of the fault that changed the request or its response, if one
 	// did.
 	Fault string `json:"fault,omitempty"`
-	// RetryAfter is the value of the Retry-After header in seconds, nil if there is
-	// none. client-go repeats such a request by itself.
+	// RetryAfter is the value of the Retry-After header in seconds, or nil without that
+	// header. If the header is set, client-go repeats the request without a new sync of
+	// the controller.
 	RetryAfter *int `json:"retryAfter,omitempty"`
 	// Object is the object in the API server's response, whether or not the subject
 	// received the response.
@@ -275,16 +276,16 @@ const (
 	StepFailed StepEvent = "failed"
 )
 
-// Process is an event in the life cycle of a process of the run. The process is usually a
-// replica of the subject.
+// Process is an event in the life cycle of a process, usually of a replica of the
+// subject.
 type Process struct {
 	Name  string       `json:"name"` // such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`
 	PID   int          `json:"pid,omitempty"`
 	// Detail describes how or why the process ended.
 	Detail string `json:"detail,omitempty"`
-	// Usage is the resource usage of the process. It is set once the process has ended,
-	// if it is known.
+	// Usage is the resource usage of the process. It is nil while the process runs, and
+	// if the usage is unknown.
 	Usage *Usage `json:"usage,omitempty"`
 }
 

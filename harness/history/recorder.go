@@ -85,15 +85,15 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 }
 
 // A recorder that detects stalls checks every heartbeatInterval that this process runs.
-// A delay of stallMin or more is a stall; a busy machine is often late by tens of
-// milliseconds.
+// A delay of stallMin or more is a stall. A shorter delay is not, because a busy
+// machine is often late by tens of milliseconds.
 const (
 	heartbeatInterval = 50 * time.Millisecond
 	stallMin          = 200 * time.Millisecond
 )
 
 // RecordStalls makes the recorder detect stalls of this process until stop is called.
-// It appends a [Stall] record before the record that follows.
+// It appends the [Stall] record before the first record after the stall.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)

@@ -102,8 +102,8 @@ func needed(r *history.Request) Permission {
 
 // refused reports whether the API server denied the request for lack of a permission.
 // Creates do not count, because quotas and terminating namespaces also answer 403 to
-// them. The request of a create names no object, so no later request can show that the
-// object is allowed. Permissions still contains the create.
+// them. A missing permission to create still shows in Permissions, because Permissions
+// contains denied requests too.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }

@@ -41,8 +41,9 @@ func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *t
 	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history. It returns when all faults triggered by the
-// record have acted, so that the subject or the workload waits for them.
+// Append appends a record to the history. If the event of the record can be delayed,
+// Append returns only when all faults that the record triggers have acted. The subject
+// or the workload thus waits for them.
 func (d *triggerDispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {

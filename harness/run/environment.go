@@ -59,7 +59,8 @@ type testEnvironment struct {
 	teardowns Teardowns
 }
 
-// observer records commits from etcd or from the API server; see package observe.
+// observer is the part of the run that records commits, from etcd or from the API
+// server; see package observe.
 type observer interface {
 	CatchUp(ctx context.Context) error
 	Stop()

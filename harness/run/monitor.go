@@ -19,8 +19,8 @@ import (
 // and at convergence. A leader with fewer watches is still starting.
 var requiredWatches = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
-// monitor observes the history while it is recorded, and tells the run when to
-// continue. It determines how long a run takes, never its verdict.
+// monitor observes the history while it is recorded, so that the run knows when the
+// next phase can begin. It affects the duration of a run, never the verdict.
 type monitor struct {
 	settled *check.Settled
 	// withoutProxy is true if the subject connects directly, so that the history has
@@ -29,9 +29,10 @@ type monitor struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every relevant record
-	// pendingWatches are watch requests without a response, by ID. watchedResources are
-	// the resources that each replica watches. holders maps the leader-election
-	// identity of a replica to its name. All three contain only running replicas.
+	// pendingWatches are the watch requests without a response, by request ID.
+	// watchedResources are the resources that each replica watches. holders maps the
+	// leader-election identity of a replica to its name. All three contain only running
+	// replicas.
 	pendingWatches   map[uint64]watchRequest
 	watchedResources map[string]map[string]bool
 	holders          map[string]string

@@ -39,7 +39,8 @@ const (
 
 // Cluster is a standing cluster, or the files that a removed or failed cluster has left.
 type Cluster struct {
-	// Name is unique among the clusters that exist.
+	// Name identifies the cluster for commands such as gauntlet down. It is unique
+	// among the clusters that exist.
 	Name     string
 	Provider string
 	State    State
@@ -130,8 +131,8 @@ func upKind(ctx context.Context, controlPlane run.ControlPlane, standingSubject 
 }
 
 // List returns this user's standing embedded clusters, and every kind cluster that
-// gauntlet created on the container engine. Without a running engine, it returns no
-// kind clusters.
+// gauntlet created on the container engine. If no container engine is running, List
+// returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {

@@ -124,7 +124,7 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 }
 
 // versionAnnotation makes the pod templates of different versions differ. The templates
-// are otherwise equal, so that a rollout needs no second image.
+// are otherwise equal, so that the pods of every version can run on every cluster.
 const versionAnnotation = "gauntlet/version"
 
 func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplateSpec {

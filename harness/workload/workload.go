@@ -20,7 +20,7 @@ import (
 )
 
 // ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject
-// may have caused it, so the run continues and the checks decide.
+// may have caused the timeout. The run therefore continues, and the checks decide.
 var ErrUnmet = errors.New("the await timed out")
 
 // Env is the environment in which the user operations run.

@@ -48,11 +48,11 @@ type expectation struct {
 	deleted map[types.UID]struct{}
 }
 
-// New returns an empty Tracker. cacheReached reports whether the cache of the children
-// has reached a resourceVersion; it returns false if the versions cannot be compared.
-// Once the cache has reached the version at which a child was created, the child has
-// been observed or is gone. This holds even if no event was delivered for it, for
-// example after a relist.
+// New returns an empty Tracker. The function cacheReached must report whether the cache
+// of the children has reached a resourceVersion. It must return false if the versions
+// cannot be compared. Once the cache has reached the version at which a child was
+// created, the child has been observed or is gone. This holds even if no event was
+// delivered for it, for example after a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }

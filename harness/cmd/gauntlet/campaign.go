@@ -35,8 +35,8 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 }
 
 // attemptsOf returns the runs of scenarios with a seed, on each subject in turn. Seed 0
-// means the seed of the scenario. It calls load once for each subject, because each run
-// writes its seed into its scenario.
+// means the seed of the scenario. It calls load once for each subject, so that the
+// subjects do not share scenarios: each run writes its seed into its scenario.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")

@@ -39,8 +39,8 @@ type runFlags struct {
 
 	// terminal prints the progress of all runs of a command; nil creates one.
 	terminal *terminal
-	// label follows the scenario name in progress lines. It is set if several runs have the
-	// same scenario.
+	// label follows the scenario name in progress lines. It is set if several runs have
+	// the same scenario, so that users can distinguish their lines.
 	label string
 }
 

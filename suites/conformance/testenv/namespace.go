@@ -252,8 +252,9 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 }
 
 // retryServerErrors retries a write while the API server responds with a status of 500
-// or more. A slow machine may cause such a response, and specs do not test that. The
-// write must handle an earlier attempt that succeeded in spite of such a response.
+// or more. It retries because a slow machine may cause such a response, and specs do
+// not test the API server. The write must handle an earlier attempt that succeeded in
+// spite of such a response.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
 	var last error
