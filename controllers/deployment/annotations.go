@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotations that users and clients read.
+// These annotations are part of the API: users and clients such as kubectl read them.
 const (
 	// revisionAnnotation holds the revision of a ReplicaSet. On a Deployment, it holds
 	// the revision of the new ReplicaSet.
@@ -29,7 +29,7 @@ const (
 const maxHistoryLength = 2000
 
 // annotationsToSkip are never copied between a Deployment and its ReplicaSets. All
-// other annotations are.
+// other annotations are copied.
 var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
@@ -49,7 +49,7 @@ func parseReplicas(text string) (int, bool) {
 }
 
 // withReplicasAnnotations returns annotations with desired-replicas and max-replicas
-// set from l.
+// set from the limits of the Deployment.
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -57,9 +57,9 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns annotations with at least the given revision. The revision that
-// it replaces is appended to the history. A revision never decreases, because
-// ReplicaSets with higher revisions may have been deleted.
+// withRevision returns annotations with at least the given revision. If the revision
+// increases, the old one is appended to the history. A revision never decreases,
+// because ReplicaSets with higher revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -93,7 +93,7 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 }
 
 // withInheritedAnnotations returns a ReplicaSet's annotations with those of its
-// Deployment added. It removes none.
+// Deployment added. Annotations that only the ReplicaSet has stay.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
@@ -121,8 +121,9 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations plus the entries of changed, which take precedence.
-// It returns the same map if nothing changes, and a new map otherwise.
+// withEntries returns annotations plus the entries of changed. If both have a key, the
+// value in changed applies. It returns the same map if nothing changes, and a new map
+// otherwise.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

@@ -25,7 +25,8 @@ const (
 	reasonResumed                  = "DeploymentResumed"
 )
 
-// findCondition returns the condition of the given type, or nil. Do not modify it.
+// findCondition returns the condition of the given type, or nil. The caller must not
+// modify the condition, because it may be part of a cached object.
 func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
@@ -36,7 +37,8 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 }
 
 // withCondition returns conditions with c added or replaced. If the existing condition
-// of that type has the same status and reason, it stays, even if the message differs.
+// of that type has the same status and reason, the existing condition stays unchanged,
+// even if the message differs.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -45,7 +47,8 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 }
 
 // withRefreshedCondition returns conditions with c added or replaced, even if status
-// and reason are the same. lastTransitionTime changes only with the status.
+// and reason are the same. For the condition Progressing, this restarts the progress
+// deadline. lastTransitionTime changes only with the status.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)

@@ -13,7 +13,8 @@
 // sync.go carries the decisions out, with the API calls in sets.go, rollback.go and
 // updatestatus.go.
 //
-// The controller never creates or deletes pods; package replicaset does.
+// The controller never creates or deletes pods; the ReplicaSet controller in package
+// replicaset does that.
 package deployment
 
 import (
@@ -36,8 +37,8 @@ import (
 // EventSource is the source component of events.
 const EventSource = "deployment-controller"
 
-// queueName is the name of the work queue in metrics. The others are resource names, as
-// package ownwrites uses them.
+// queueName is the name of the work queue in metrics. The other constants are the
+// resource names under which package ownwrites records writes.
 const (
 	queueName           = "deployment"
 	deploymentsResource = "deployments"

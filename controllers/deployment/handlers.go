@@ -50,8 +50,9 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted drops the recorded writes and enqueues the key. A sync that is
-// still running may record another write, and only a later sync drops that one.
+// deploymentDeleted drops the recorded writes and enqueues the key. It enqueues the key
+// because a sync that is still running may record another write. The next sync finds no
+// Deployment and drops that write.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -115,13 +116,12 @@ func (c *Controller) podDeleted(object any) {
 }
 
 // podEnded enqueues a Recreate Deployment when no pod of one of its old ReplicaSets is
-// running any more. The rollout may be waiting for that. Terminal pods that still
-// exist do not count.
+// running any more. The rollout may be waiting until all old pods have stopped.
+// Terminal pods count as stopped, even while they exist.
 //
-// While the ReplicaSet's spec or status still has replicas, the rollout does not wait
-// for this pod alone. A later ReplicaSet event then enqueues the Deployment. podEnded
-// returns early in that case, so that it does not list the pods for every pod that
-// ends.
+// podEnded returns early while the ReplicaSet's spec or status still has replicas. The
+// rollout then also waits for the ReplicaSet, and a later ReplicaSet event enqueues the
+// Deployment. Returning early avoids a list of the pods for every pod that ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {

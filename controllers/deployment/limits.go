@@ -59,8 +59,8 @@ func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// resolveIntOrPercent returns a number, or a percentage of whole. It returns 0 if of
-// is nil.
+// resolveIntOrPercent returns a number, or the given percentage of whole. It returns 0
+// for nil.
 func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil

@@ -64,8 +64,8 @@ func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64)
 }
 
 // replicaSetName returns the name of the ReplicaSet for a Deployment and a template
-// hash. A repeated create therefore uses the same name and finds the existing
-// ReplicaSet.
+// hash. The name depends only on these two, so that a repeated create fails with
+// AlreadyExists instead of creating a second ReplicaSet.
 func replicaSetName(deployment, hash string) string {
 	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); len(deployment) > room {
 		deployment = strings.TrimRight(deployment[:room], "-.")

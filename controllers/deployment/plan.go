@@ -5,7 +5,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index of a ReplicaSet that does not exist.
+// none is the index of a ReplicaSet that does not exist, and the value of an absent
+// annotation.
 const none = -1
 
 // size holds the replica counts of one ReplicaSet that the decisions use.

@@ -44,11 +44,11 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// untilDeadlineCheck returns the time until the progress deadline is to be checked. c
-// is the condition Progressing, which the deadline starts from. The result is not
-// positive if the deadline has passed. ok is false if no deadline is running: the
-// condition is absent, the last rollout is complete, or the deadline was already
-// exceeded.
+// untilDeadlineCheck returns the time until the progress deadline is to be checked. The
+// deadline starts at the last update of the condition Progressing, c. The result is not
+// positive if the deadline has passed. ok is false if no deadline is running. That is
+// so if the condition is absent, the last rollout is complete, or the deadline was
+// already exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false
@@ -56,8 +56,9 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// progressConditions returns the conditions of the new status, after, with Progressing
-// updated. It compares the replicas of the reported status with those of the new status.
+// progressConditions returns the conditions of the new status with Progressing updated.
+// To find out whether the rollout has progressed, it compares the replicas of the
+// reported status with those of the new status.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
@@ -109,8 +110,8 @@ func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format s
 
 // setPausedOrResumed sets the condition Progressing if the Deployment was paused or
 // resumed since the last status update. Time while the Deployment is paused does not
-// count against the progress deadline. A rollout that has already exceeded its
-// deadline keeps that reason.
+// count against the progress deadline. If a rollout has already exceeded its deadline,
+// the reason ProgressDeadlineExceeded stays.
 func (r *rollout) setPausedOrResumed() {
 	c := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if c != nil && c.Reason == reasonProgressDeadlineExceeded {
@@ -126,8 +127,8 @@ func (r *rollout) setPausedOrResumed() {
 }
 
 // setFoundNewReplicaSet starts the progress deadline of a Deployment whose new
-// ReplicaSet exists but whose condition Progressing does not. That happens if
-// progressDeadlineSeconds was set later.
+// ReplicaSet exists but whose condition Progressing does not. The condition is missing
+// if progressDeadlineSeconds was set after the ReplicaSet was created.
 func (r *rollout) setFoundNewReplicaSet() {
 	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {

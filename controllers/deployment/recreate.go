@@ -21,8 +21,8 @@ func scaleOldToZero(rs replicaSetSizes) []change {
 // oldPodsStopped reports whether no old pod is running and none can be created any
 // more. Every old ReplicaSet must have no replicas in its status and an observed
 // generation: a controller that has not observed the scale-down may still create pods.
-// All their pods must be terminal. Terminal pods that still exist do not count,
-// because they may never be deleted.
+// All their pods must be deleted or terminal. Terminal pods count as stopped, because
+// they may never be deleted.
 func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
 		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {

@@ -21,8 +21,8 @@ const (
 	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo returns the revision from the rollback annotation, unparsed. requested is
-// false if the annotation is absent.
+// rollbackTo returns the unparsed value of the rollback annotation. The value should be
+// a revision, but may be malformed. requested is false if the annotation is absent.
 func rollbackTo(annotations map[string]string) (revision string, requested bool) {
 	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
 	return revision, requested
@@ -36,10 +36,10 @@ type rollback struct {
 	eventType, reason, message string
 }
 
-// planRollback plans the rollback of d to the requested revision; revision 0 is the
-// one before the newest. If the revision does not exist or is not a number, only the
-// rollback annotation is removed. An annotation that stayed would block every later
-// sync.
+// planRollback plans the rollback of d to the requested revision; revision 0 is the one
+// before the newest. If the revision does not exist or is not a number, only the
+// rollback annotation is removed. The annotation must not stay, because every later
+// sync would try the rollback again instead of the rollout.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
@@ -113,10 +113,10 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 	return &content
 }
 
-// rollBack rolls the Deployment back to the requested revision. It removes the
-// rollback annotation even if the rollback is not possible. If the current template
-// has no ReplicaSet yet, rollBack first creates one without replicas. Otherwise users
-// could not return to that template.
+// rollBack rolls the Deployment back to the requested revision. It removes the rollback
+// annotation even if the rollback is not possible. If the current template has no
+// ReplicaSet yet, rollBack first creates one without replicas, so that users can return
+// to that template.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
 	if c.deferWrite(ctx, r, "rollback") {
 		return nil // The rollback may already be done, and the cache may not contain it yet.

@@ -12,10 +12,10 @@ func scaleUpNew(l limits, rs replicaSetSizes) int {
 }
 
 // scaleDownOld returns the next scale-down of the old ReplicaSets. It removes the
-// replicas that are not needed for minAvailable, and assumes that unavailable replicas
-// of the new ReplicaSet stay unavailable. Unavailable old replicas go first, in all
-// old ReplicaSets, because they would block the rollout. Then the oldest ReplicaSets
-// are scaled down.
+// replicas that are not needed for minAvailable. It assumes that unavailable replicas
+// of the new ReplicaSet stay unavailable. First it removes unavailable replicas from
+// all old ReplicaSets, because they would block the rollout. Then it scales down the
+// oldest ReplicaSets.
 func scaleDownOld(l limits, rs replicaSetSizes) []change {
 	newSize := rs.newSize()
 	budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)

@@ -6,8 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// rollout is the state of one sync of a Deployment: what it has read and what it has
-// done.
+// rollout is the state of one sync of a Deployment. It holds the objects that the sync
+// has read and the results of its steps.
 type rollout struct {
 	// deployment is the cached Deployment. Do not modify it.
 	deployment *appsv1.Deployment
@@ -18,13 +18,13 @@ type rollout struct {
 	// newIndex is the index of the new ReplicaSet, or none.
 	newIndex int
 	// stale explains which write to the Deployment the informer cache does not contain
-	// yet; "" if it contains all. While stale is set, another write would be a
-	// conflict.
+	// yet; "" if it contains all. While stale is set, the API server would reject
+	// another write with a conflict.
 	stale string
 	now   time.Time
 
-	// progressing is the condition Progressing that this sync sets regardless of the
-	// replicas.
+	// progressing is the condition Progressing that this sync writes to the status,
+	// regardless of the replicas. If it is nil, estimateProgress decides.
 	progressing *appsv1.DeploymentCondition
 	// hashCollision is true if another object has the name of the new ReplicaSet.
 	hashCollision bool
@@ -34,8 +34,8 @@ type rollout struct {
 	// createFailed is true if the new ReplicaSet could not be created. The status then
 	// reports only that, because the replicas were not reconciled.
 	createFailed bool
-	// deploymentWritten is true if this sync has updated the Deployment itself. The
-	// next sync then writes the status.
+	// deploymentWritten is true if this sync has updated the Deployment itself. This
+	// sync then leaves the status to the next one.
 	deploymentWritten bool
 }
 

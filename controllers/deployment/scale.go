@@ -6,8 +6,8 @@ import (
 )
 
 // isScalingEvent reports whether the Deployment's replicas changed since its
-// ReplicaSets were last scaled. The controller then scales all ReplicaSets before it
-// continues the rollout, so that scaling does not change the progress of the rollout.
+// ReplicaSets were last scaled. If they have, the controller scales all ReplicaSets
+// before it continues the rollout, so that old and new pods keep their proportion.
 func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	return slices.ContainsFunc(rs.active(), func(i int) bool {
 		desired := rs.sizes[i].desiredReplicas
@@ -45,12 +45,12 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 }
 
 // proportional distributes the Deployment's replicas plus maxSurge over the active
-// ReplicaSets in proportion to their sizes. A failing rollout thus proceeds neither forward
-// nor backward.
+// ReplicaSets in proportion to their sizes. Scaling therefore does not advance or
+// revert a failing rollout.
 //
-// The largest ReplicaSet comes first and gets the rounding remainder. Among equal
-// ones, the newest comes first on scale-up and the oldest on scale-down. No ReplicaSet
-// shrinks on scale-up or grows on scale-down.
+// The largest ReplicaSet comes first and gets the rounding remainder. Among ReplicaSets
+// of equal size, the newest comes first on scale-up and the oldest on scale-down. No
+// ReplicaSet shrinks on scale-up or grows on scale-down.
 //
 // A ReplicaSet whose annotations already have these limits keeps its size. If a
 // scaling fails halfway, the next call therefore returns the same sizes.
@@ -83,9 +83,10 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize returns the size of s if all ReplicaSets together have most
-// replicas. The previous maximum is s.maxReplicas, or reported if that is unknown.
-// Halves round up.
+// proportionalSize returns the size of one ReplicaSet if all ReplicaSets together have
+// most replicas. It multiplies the current size by most and divides it by the previous
+// maximum. The previous maximum is s.maxReplicas, or reported if s.maxReplicas is
+// unknown. Halves round up.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {

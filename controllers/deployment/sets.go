@@ -71,9 +71,10 @@ func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error 
 	return nil
 }
 
-// create creates the new ReplicaSet. made is false without an error in two cases. If
-// the name collides with another ReplicaSet, the next sync uses a new hash. If the
-// namespace is terminating, the controller gives up without an event.
+// create creates the new ReplicaSet. If it created nothing, made is false. Two such
+// cases are not errors. If the name collides with another ReplicaSet, the next sync
+// uses a new hash. If the namespace is terminating, the controller gives up without an
+// event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
 	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))
@@ -144,7 +145,8 @@ func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from,
 	c.events.Eventf(d, corev1.EventTypeNormal, reasonScalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
-// update writes a changed ReplicaSet. Its resourceVersion is the precondition.
+// update writes a changed ReplicaSet. The request contains its resourceVersion, so that
+// a concurrent change causes a conflict.
 func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
 	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
 	if err != nil {

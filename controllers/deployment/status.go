@@ -7,8 +7,8 @@ import (
 )
 
 // status returns the new status of the Deployment. If this sync has set the condition
-// Progressing, status does not compute it from the replicas: the status write triggers
-// another sync, which does.
+// Progressing, status does not compute the condition from the replicas. The status
+// write triggers another sync, and that sync computes it.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
 	if r.hashCollision {

@@ -166,8 +166,8 @@ func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found b
 	return object.(*appsv1.Deployment), true, nil
 }
 
-// parseSpec returns the selector and the limits of d, the parts of the spec that can
-// be malformed.
+// parseSpec returns the selector and the limits of d, because only these parts of the
+// spec can be malformed.
 func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {

@@ -57,8 +57,8 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 }
 
 // deferWrite reports whether a write to the Deployment must wait because the informer
-// cache is stale. The write would be a conflict. deferWrite then enqueues the
-// Deployment after StaleRetryDelay.
+// cache is stale. The API server would reject such a write with a conflict. If the
+// cache is stale, deferWrite enqueues the Deployment after StaleRetryDelay.
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false

@@ -53,12 +53,13 @@ type Controller struct {
 	writes       *ownwrites.Tracker
 	triggerTimes *triggerTimeTracker
 	// awaitingCache holds the keys whose last sync found that the cache does not
-	// contain the last write yet.
+	// contain the last write yet. The informer event of that write enqueues such a key.
 	awaitingCache sync.Map
 	// failedWrites holds the keys whose last write returned an error. The write may
 	// still have succeeded, so the cache may be stale.
 	failedWrites sync.Map
-	// writeDurations holds the duration of the last write of each key.
+	// writeDurations holds the duration of the last write of each key, from which
+	// batchDelay computes the delay.
 	writeDurations sync.Map
 	loop           *workloop.Loop
 	logger         klog.Logger // for event handlers, which have no context

@@ -99,7 +99,7 @@ func (c *Controller) podDeleted(object any) {
 }
 
 // podChanged enqueues the Services whose Endpoints may change with a pod, after the
-// batch period. old is nil if the pod was added, and pod is nil if it was deleted.
+// batch period. For an added pod, old is nil; for a deleted one, pod is nil.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
@@ -113,8 +113,8 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 
 // batchDelay returns how long changes are batched before the Endpoints under key are
 // written again. This is the duration of the last write, at most maxBatchDelay. When
-// many pods change at once, writes that are soon outdated then take at most half of
-// the time. Fast writes are hardly delayed.
+// many pods change at once, every write is soon outdated. With this delay, a key is
+// written during at most half of the time, and fast writes are hardly delayed.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -126,8 +126,8 @@ func (c *Controller) batchDelay(key string) time.Duration {
 // affectedServices returns the keys of the Services whose Endpoints may change with a
 // pod update. If the pod's contribution changed, it returns all Services that select
 // the old or the new pod. If only the labels changed, it returns the Services that
-// select one of the two, but not both. If neither contributes anything, it returns
-// none.
+// select either the old or the new pod, but not both. If neither pod has a
+// contribution, it returns none.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
@@ -158,7 +158,7 @@ func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]
 }
 
 // podContribution holds the mutable properties of a pod that appear in Endpoints. The
-// zero value contributes nothing.
+// zero value means that the pod appears in no Endpoints.
 type podContribution struct {
 	uid         types.UID
 	ips         string

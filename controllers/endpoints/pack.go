@@ -184,7 +184,8 @@ func targetRefOf(a address) corev1.ObjectReference {
 }
 
 // compareAddresses orders addresses by IP and then by pod. The other fields make the
-// order total, so that the same one of several entries for a host is always kept.
+// order total. If there are several entries for a host, pack therefore always selects
+// the same one.
 func compareAddresses(a, b address) int {
 	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(
@@ -200,7 +201,8 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets reports whether two packed lists of subsets are equal.
+// equalSubsets reports whether two packed lists of subsets are equal, so that no write
+// is needed.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

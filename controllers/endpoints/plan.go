@@ -8,9 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan returns the Endpoints to write for a Service, or nil if current is up to date.
-// current is nil if there are no Endpoints yet; plan does not modify it. trigger is
-// the time of the change that triggered the sync, or zero if unknown.
+// plan returns the Endpoints to write for a Service, or nil if no write is needed. The
+// argument current holds the existing Endpoints, or nil if there are none; plan does
+// not modify them. trigger is the time of the change that triggered the sync, or zero
+// if unknown.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
 	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
 	labels := labelsOf(service)
@@ -47,7 +48,8 @@ func annotate(object *endpoints, key, value string, present bool) {
 }
 
 // labelsOf returns the labels of a Service's Endpoints: the labels of the Service and
-// those that the controller sets. A Service cannot override the latter.
+// those that the controller sets. A Service cannot override the labels that the
+// controller sets.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

@@ -10,8 +10,8 @@ import (
 )
 
 // servicesBySelector is the name of an index of Services by one entry of their
-// selector. A pod that a Service selects has that entry among its labels. The Services
-// of a pod are therefore found without listing the namespace.
+// selector. Every pod that a Service selects has that entry among its labels. The index
+// therefore finds the Services of a pod without a list of the namespace.
 const servicesBySelector = "gauntlet/services-by-selector"
 
 // addServiceIndex adds the index servicesBySelector to an informer.

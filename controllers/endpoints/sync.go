@@ -88,9 +88,10 @@ func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*end
 	return found, nil
 }
 
-// staleReason explains which write under key the cache does not contain yet, or
-// returns "". The informer event of that write then enqueues the key. No event is
-// missed, because the key is marked as waiting before the cache is checked.
+// staleReason explains which write under key the cache does not contain yet, or returns
+// "". If the cache is stale, the informer event of that write enqueues the key. No
+// event is missed, because staleReason marks the key as waiting before it checks the
+// cache.
 func (c *Controller) staleReason(key string) string {
 	c.awaitingCache.Store(key, nil)
 	stale := c.writes.StaleReason(key)
@@ -129,9 +130,9 @@ func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error
 	return pods, nil
 }
 
-// write creates or updates next. An update has the resourceVersion as its
-// precondition. If the namespace is terminating, write gives up on the create without
-// an error or an event.
+// write creates or updates next. An update contains the resourceVersion, so that a
+// concurrent change causes a conflict. If the namespace is terminating, write gives up
+// on the create without an error or an event.
 func (c *Controller) write(ctx context.Context, service *corev1.Service, next *endpoints) error {
 	client := c.client.CoreV1().Endpoints(next.Namespace)
 	key := cache.MetaObjectToName(service).String()

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// changeTimes holds the times of the last changes that affect a Service's Endpoints,
-// as far as the objects record them.
+// changeTimes holds the times of the last changes that affect a Service's Endpoints. It
+// lacks changes whose time no object records.
 type changeTimes struct {
 	service types.UID
 	created time.Time
@@ -46,8 +46,8 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 }
 
 // triggerTimeTracker holds the change times of the last successful sync of each
-// Service. A change therefore determines the trigger time until it is written. It is
-// safe for concurrent use.
+// Service. A change therefore determines the trigger time until a write with that
+// change succeeds. It is safe for concurrent use.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes

@@ -14,8 +14,9 @@ import (
 )
 
 // requestTimeout limits a request from sending it to the end of its response, except
-// for watches. It equals the API server's own default. It matters if a proxy or a
-// network drops a request. Time in the client's rate limiter does not count.
+// for watches. It equals the API server's own default. Without this limit, a request
+// that a proxy or the network drops would block a worker forever. Time in the client's
+// rate limiter does not count.
 const requestTimeout = 60 * time.Second
 
 // Clients returns a client for the given purpose. Each client has its own rate

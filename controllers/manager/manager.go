@@ -29,7 +29,8 @@ import (
 // Name is the name of the binary, of its lease and of its service account.
 const Name = "workload-controller-manager"
 
-// Limits of a graceful stop. A worker may have up to 500 requests to finish.
+// These durations limit a graceful stop. They are long, because a worker may have up to
+// 500 requests to finish.
 const (
 	drainTimeout = 15 * time.Second // for workers to finish their current syncs
 	abortTimeout = 2 * time.Second  // for workers to return after their context is canceled
@@ -46,10 +47,11 @@ const (
 type Manager struct {
 	options *Options
 	clients Clients
-	// events records events of the controllers and of leader election, for the
-	// lifetime of the process.
+	// events sends the events of the controllers and of leader election to the API
+	// server. It lives as long as the process.
 	events *eventBroadcasters
-	// running holds the running controllers, or nil.
+	// running holds the controllers while this replica is the leader, and nil
+	// otherwise. Readiness depends on it.
 	running atomic.Pointer[[]controller]
 }
 

@@ -40,7 +40,8 @@ type Options struct {
 	// KubeAPIQPS limits the requests per second of each client; a negative value means
 	// no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is the number of requests that may exceed KubeAPIQPS at once.
+	// KubeAPIBurst is the number of requests that a client may send at once before
+	// KubeAPIQPS limits it.
 	KubeAPIBurst int
 	// KubeAPIContentType is the content type of requests.
 	KubeAPIContentType string

@@ -2,9 +2,10 @@
 // kind that wants n pods of one template; package replication uses it for
 // ReplicationControllers.
 //
-// The controller reads its own writes, uses expectations, adopts and releases pods,
-// and creates pods with slow start, at most 500 per sync. plan.go and rank.go make
-// decisions and call no API; sync.go carries the decisions out.
+// The controller defers a sync until its caches contain its own writes. It uses
+// expectations, adopts and releases pods, and creates pods with slow start, at most 500
+// per sync. plan.go and rank.go make decisions and call no API; sync.go carries the
+// decisions out.
 //
 // The controller does not schedule, run or garbage-collect pods. It never deletes
 // failed pods, nor pods that another controller controls.

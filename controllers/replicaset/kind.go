@@ -31,7 +31,8 @@ type Kind interface {
 	// write has owner's resourceVersion as its precondition.
 	UpdateStatus(ctx context.Context, owner Owner, status Status) (resourceVersion string, err error)
 	// Siblings returns the UIDs of the cached owners that have the same controller as
-	// owner, including owner. It returns nothing if owner has no controller.
+	// owner, including owner. Scale-down prefers nodes with many pods of these owners.
+	// It returns nothing if owner has no controller.
 	Siblings(owner Owner) ([]types.UID, error)
 }
 
@@ -45,8 +46,8 @@ type Traits struct {
 	Queue string
 	// EventSource is the source component of events.
 	EventSource string
-	// ReadsOwnWrites defers a sync until the caches contain this controller's last
-	// writes for the owner.
+	// ReadsOwnWrites is true if a sync is deferred until the caches contain this
+	// controller's last writes for the owner.
 	ReadsOwnWrites bool
 	// CountsTerminating is true if the status has terminatingReplicas.
 	CountsTerminating bool

@@ -13,9 +13,9 @@ import (
 )
 
 // rank is the position of a pod in the deletion order. compare compares the fields in
-// turn; the pod with the lower rank is deleted first. Every pod is reduced to plain
-// values once, so the order is total. Comparing pods pairwise, as upstream does, can
-// prefer pods in a cycle.
+// turn; the pod with the lower rank is deleted first. Each pod gets its rank once,
+// before the sort, so that the order is total. Upstream compares pods pairwise, and
+// then the order can contain cycles.
 type rank struct {
 	assigned    int   // 0 if not assigned to a node
 	phase       int   // 0 Pending, 1 Unknown, 2 Running
@@ -73,9 +73,10 @@ var phaseOrder = map[corev1.PodPhase]int{
 }
 
 // logAge returns the base-2 logarithm of an age in nanoseconds, rounded down. Pods of
-// about the same age compare as equal. Otherwise the youngest pod would always be
-// deleted first, and it tends to be on the node that was added last. An unknown time
-// counts as the most recent, a time that is not in the past as the second most recent.
+// about the same age compare as equal. With exact ages, the youngest pod would always
+// be deleted first, and that pod tends to be on the node that was added last. An
+// unknown time counts as the most recent, a time that is not in the past as the second
+// most recent.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
@@ -99,9 +100,9 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// podsToDelete returns the n pods to delete first, and does not reorder pods.
-// relatedPods counts the related active pods on each node; it is empty if the owner
-// has no controller.
+// podsToDelete returns the n pods to delete first. It leaves the order of the slice
+// pods unchanged. relatedPods counts the related active pods on each node; it is empty
+// if the owner has no controller.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

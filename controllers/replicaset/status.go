@@ -104,8 +104,8 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus writes the status that result implies to base. base may be newer than
-// the owner that the sync read.
+// writeStatus writes the status that result implies to base. After a conflict, base is
+// newer than the owner that the sync read.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

@@ -3,9 +3,9 @@
 // their status.
 //
 // ReplicationControllers differ from ReplicaSets: their selectors compare by equality
-// only, and their status has no terminatingReplicas. A sync does not wait until the
-// caches contain the controller's own writes, except after unmet expectations have
-// expired.
+// only, and their status has no terminatingReplicas. A sync of a ReplicationController
+// does not wait until the caches contain the controller's own writes, except after
+// unmet expectations have expired.
 package replication
 
 import (

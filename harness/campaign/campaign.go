@@ -42,12 +42,12 @@ type Results struct {
 }
 
 // failedStartsMax is the number of consecutive failed starts that ends a campaign.
-// Fewer may have a temporary cause.
+// Fewer failed starts may have a temporary reason, so the campaign continues.
 const failedStartsMax = 3
 
-// Run runs the series until it ends, the duration is over, or ctx ends, which is no
-// error. An error means that the campaign cannot continue. The results are valid in any
-// case.
+// Run runs the series until the series ends, the duration is over, or ctx ends. The end
+// of ctx is no error. An error means that the campaign cannot continue. The results are
+// valid in any case.
 func Run(ctx context.Context, o Options) (Results, error) {
 	var results Results
 	failed := map[int]*reports.Run{} // failed runs by their index in the series

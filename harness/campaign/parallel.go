@@ -16,7 +16,8 @@ type Attempt func(ctx context.Context) (*reports.Run, error)
 // take after each run, one call at a time, with the run's index in the series. No
 // further run starts after ctx has ended, or after take or the series has returned an
 // error. Runs in progress are completed. RunParallel returns the first error of take or
-// the series.
+// of the series. It passes the error of an attempt to take, which decides whether the
+// series continues.
 func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
 	next, stop := iter.Pull2(series)
 	defer stop()

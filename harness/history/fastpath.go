@@ -10,8 +10,8 @@ import (
 // writes, in about half the time of Unmarshal. It handles only the fields that it
 // names. Unmarshal decodes every other line. Both decoders return the same records.
 
-// decodeFast decodes a line, and reports whether it could. If it returns false, the
-// record is incomplete.
+// decodeFast decodes a line without reflection. If it returns false, the line has
+// another form and the record is incomplete, so the caller must use Unmarshal.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	s.reset(line)
 	for name := range s.eachField {

@@ -57,7 +57,8 @@ type Object struct {
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
 	// Skewed reports whether a clock-skew fault shifted the timestamps that the API
-	// server and the nodes set. Such an object differs from the committed version.
+	// server and the nodes set. The object that the subject received then differs from
+	// the committed version.
 	Skewed bool `json:"skewed,omitempty"`
 	// Body holds all fields but kind, apiVersion and metadata: spec, status, subsets,
 	// data.

@@ -12,8 +12,8 @@ import (
 )
 
 // Project converts an API object of a resource to the form that histories store. The
-// observer and the proxy both use it, so equal versions are equal records. It neither
-// retains nor changes obj.
+// observer and the proxy both use it, so equal versions are equal records. Project
+// neither retains nor changes the API object.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -97,8 +97,9 @@ func body(obj runtime.Object) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// trimPodSpec returns the fields of a pod's spec that locate the pod and its ports.
-// Runs with thousands of pods would otherwise repeat the whole template.
+// trimPodSpec returns the fields of a pod's spec that locate the pod and its ports. It
+// drops the other fields, because a run with thousands of pods would repeat the whole
+// template for each pod.
 func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	kept := corev1.PodSpec{NodeName: spec.NodeName, Hostname: spec.Hostname, Subdomain: spec.Subdomain}
 	for i := range spec.Containers {

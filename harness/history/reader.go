@@ -38,8 +38,9 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 }
 
 // Read yields the records of a history, in order. If an error ends the history, the
-// last pair carries it. Possible errors are ErrTruncated, a line that is no record, an
-// unknown kind of record, a missing Seq, and an unknown format.
+// last pair carries it. The error reports an incomplete last line (ErrTruncated), a
+// line that is not a record, an unknown kind of record, a missing Seq, or an unknown
+// format.
 //
 // Separate goroutines read and decode ahead, because decoding costs half as much as the
 // checks. The goroutines have ended when the loop ends.
@@ -83,7 +84,8 @@ const (
 	batchesAhead = 16
 )
 
-// readAhead reads batches and returns them in order. They may not be decoded yet.
+// readAhead reads batches and returns them in order. The caller must wait until a batch
+// is decoded.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
 	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
 	group.Go(func() {

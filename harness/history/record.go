@@ -48,9 +48,9 @@ func (r *Record) payloads() int {
 // accepts [format1]. It rejects any other version, and any record of an unknown kind.
 //
 // The version increases when a field or a kind of record is removed or changes its
-// meaning. It does not increase when one is added: an older history lacks the addition,
-// and its absence means nothing. The first histories of format 1 lack Stall,
-// Step.Awaited, and the Bytes of Request, Response and Delivery.
+// meaning. It does not increase when a field or kind is added. An older history lacks
+// the addition, so its absence proves nothing. The first histories of format 1 lack
+// Stall, Step.Awaited, and the Bytes of Request, Response and Delivery.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -171,8 +171,9 @@ type Response struct {
 	// Fault is the name of the fault that changed the request or its response, if one
 	// did.
 	Fault string `json:"fault,omitempty"`
-	// RetryAfter is the value of the Retry-After header in seconds, nil if there is
-	// none. client-go repeats such a request by itself.
+	// RetryAfter is the value of the Retry-After header in seconds, or nil without that
+	// header. If the header is set, client-go repeats the request without a new sync of
+	// the controller.
 	RetryAfter *int `json:"retryAfter,omitempty"`
 	// Object is the object in the API server's response, whether or not the subject
 	// received the response.
@@ -275,16 +276,16 @@ const (
 	StepFailed StepEvent = "failed"
 )
 
-// Process is an event in the life cycle of a process of the run. The process is usually a
-// replica of the subject.
+// Process is an event in the life cycle of a process, usually of a replica of the
+// subject.
 type Process struct {
 	Name  string       `json:"name"` // such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`
 	PID   int          `json:"pid,omitempty"`
-	// Detail describes how the process ended, or why.
+	// Detail describes how or why the process ended.
 	Detail string `json:"detail,omitempty"`
-	// Usage is the resource usage of the process. It is set once the process has ended,
-	// if it is known.
+	// Usage is the resource usage of the process. It is nil while the process runs, and
+	// if the usage is unknown.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
@@ -308,16 +309,16 @@ const (
 	ProcessResumed ProcessEvent = "resumed"
 )
 
-// Gap says that a source of records missed something. After a gap, a missing record no
-// longer proves that nothing happened.
+// Gap says that a source of records missed something. Checks need it because, after a
+// gap, a missing record no longer proves that nothing happened.
 type Gap struct {
 	Source string `json:"source"` // such as "commits of pods" or "subject-0's view of pods"
 	Detail string `json:"detail"`
 }
 
-// Stall says that this process got no CPU time for a while before this record. The machine
-// may have been overloaded or suspended. Events of that time, if there were any, carry a
-// later timestamp. Missing records of that time therefore prove nothing.
+// Stall says that the gauntlet process got no CPU time for a while before this record.
+// The machine may have been overloaded or suspended. Events of that time, if there were
+// any, carry a later timestamp. Missing records of that time therefore prove nothing.
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
 }

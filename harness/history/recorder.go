@@ -19,12 +19,12 @@ type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	mu            sync.Mutex // guards the fields below, so that Seq, At and the send on queue agree
+	mu            sync.Mutex // guards the fields below, so that records enter queue in the order of Seq and At
 	seq           int64
 	closed        bool
 	queue         chan queueItem
 	detectStalls  bool
-	lastHeartbeat time.Duration // time of the last sign that this process runs
+	lastHeartbeat time.Duration // last time at which this process was known to run
 
 	done   chan struct{} // closed when the writer has ended
 	failed chan struct{} // closed at the first error of the writer
@@ -85,15 +85,15 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 }
 
 // A recorder that detects stalls checks every heartbeatInterval that this process runs.
-// A delay of stallMin or more is a stall; a busy machine is often late by tens of
-// milliseconds.
+// A delay of stallMin or more is a stall. A shorter delay is not, because a busy
+// machine is often late by tens of milliseconds.
 const (
 	heartbeatInterval = 50 * time.Millisecond
 	stallMin          = 200 * time.Millisecond
 )
 
 // RecordStalls makes the recorder detect stalls of this process until stop is called.
-// It appends a [Stall] record before the record that follows.
+// It appends the [Stall] record before the first record after the stall.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
@@ -124,8 +124,8 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat notes that this process runs, and records a stall if it ran too late. The
-// caller holds r.mu.
+// heartbeat sets lastHeartbeat to now, and records a stall if too much time has passed
+// since the previous heartbeat. The caller holds r.mu.
 func (r *Recorder) heartbeat(at time.Duration) {
 	late := at - r.lastHeartbeat - heartbeatInterval
 	r.lastHeartbeat = at
@@ -135,7 +135,7 @@ func (r *Recorder) heartbeat(at time.Duration) {
 }
 
 // Flush waits until every earlier record is in the file and every follower has received
-// it. It returns the error that prevented this.
+// it. If a record could not be written, Flush returns the error.
 func (r *Recorder) Flush() error {
 	flushed := make(chan error, 1)
 	r.mu.Lock()
@@ -166,8 +166,8 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// write writes the queued records to the file. After the first error it still drains
-// the queue and drops the records, so that Append does not block.
+// write writes the queued records to the file. After the first error, it still receives
+// records from the queue and drops them, so that Append does not block.
 func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	defer close(r.done)
 	buffer := bufio.NewWriterSize(file, 1<<20)

@@ -41,7 +41,7 @@ func (s *scanner) atEnd() bool {
 	return !s.failed && s.at == len(s.text)
 }
 
-// accept skips the next byte if it is c, and reports whether it was.
+// accept skips the next byte if it is c, and reports whether it skipped it.
 func (s *scanner) accept(c byte) bool {
 	if s.at == len(s.text) || s.text[s.at] != c {
 		return false

@@ -58,8 +58,8 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 }
 
 // ReadSelected reads the records at the given positions from the file at path. It omits
-// positions after the end of the file. It decodes only the selected lines, and stops
-// reading after the last of them.
+// positions after the end of the file. For speed, it decodes only the selected lines
+// and stops reading after the last selected line.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {

@@ -10,5 +10,5 @@ import (
 var encodingJSONOptions = json.JoinOptions(v1.DefaultOptionsV1(), v1.ReportErrorsWithLegacySemantics(false))
 
 // Unmarshal decodes JSON of a history as json.Unmarshal does, but several times faster.
-// On an error it stops; into then holds the values decoded before it.
+// On an error, it stops, and into holds the values decoded before the error.
 func Unmarshal(data []byte, into any) error { return json.Unmarshal(data, into, encodingJSONOptions) }

@@ -32,7 +32,8 @@ type Follower struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	// latest is the last version seen of every existing object, by its etcd key.
+	// latest is the last version seen of every existing object, by its etcd key. After
+	// lost events, resync compares it with etcd.
 	latest map[string]history.Object
 
 	mu sync.Mutex
@@ -90,8 +91,8 @@ func (f *Follower) Stop() {
 	<-f.ended
 }
 
-// run follows etcd until ctx is done. When it loses its position, it records a gap and
-// resyncs.
+// run follows etcd until ctx is done. If etcd has compacted changes that the follower
+// has not read, it records a gap and resyncs.
 func (f *Follower) run(ctx context.Context) {
 	for {
 		err := f.follow(ctx)
@@ -132,7 +133,8 @@ func (f *Follower) follow(ctx context.Context) error {
 	return errors.New("the watch on etcd ended")
 }
 
-// event records one change, if it changes an observed object.
+// event records one change from etcd, unless it concerns an object that is not
+// observed.
 func (f *Follower) event(event *clientv3.Event) {
 	key := string(event.Kv.Key)
 	resource := f.resourceOf(key)

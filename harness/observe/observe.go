@@ -75,8 +75,9 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 }
 
 // CatchUp waits until the observer has recorded everything that was committed before
-// the call. If ctx ends first, the error says what is missing. The caller decides
-// whether that is a gap, because the missing events may still arrive.
+// the call. If ctx ends first, the error says what is missing. CatchUp records no gap
+// then, because the missing events may still arrive; the caller decides whether to
+// record one.
 func (o *Observer) CatchUp(ctx context.Context) error {
 	missing := make([]error, len(o.watchers))
 	var group errgroup.Group

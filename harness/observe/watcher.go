@@ -133,7 +133,7 @@ func (w *resourceWatcher) event(event watch.Event) {
 	}
 }
 
-// record appends a commit and notes that the watcher has seen it.
+// record appends a commit to the history and updates latest and seenUpTo.
 func (w *resourceWatcher) record(event history.EventType, object history.Object) {
 	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
@@ -146,7 +146,7 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance notes that the watcher has seen everything up to version.
+// advance sets seenUpTo: the watcher has seen every change up to version.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,9 +198,9 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	}
 }
 
-// missing names an object or deletion that a list at version shows and the watcher has
-// not seen. It returns "" if there is none. An object may have changed again since the
-// list.
+// missing compares a list with the versions that the watcher has seen. It names an
+// object or deletion that the list shows and the watcher has not seen, or returns "".
+// An object that has changed again since the list is not missing.
 func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {

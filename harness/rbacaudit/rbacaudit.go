@@ -31,7 +31,8 @@ func permission(verb, resource, group, subresource string) Permission {
 }
 
 // Granted returns the permissions that rules grant, sorted and without duplicates. The
-// rules must not contain wildcards: "*" would be a permission of its own.
+// rules must not contain wildcards, because Granted does not expand them: "*" would be
+// a permission of its own.
 func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	var all []Permission
 	for _, rule := range rules {
@@ -101,7 +102,8 @@ func needed(r *history.Request) Permission {
 
 // refused reports whether the API server denied the request for lack of a permission.
 // Creates do not count, because quotas and terminating namespaces also answer 403 to
-// them. A create names no object, so a missing permission for it shows in Permissions.
+// them. A missing permission to create still shows in Permissions, because Permissions
+// contains denied requests too.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }

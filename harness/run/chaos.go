@@ -92,7 +92,7 @@ func (e *testEnvironment) convergedAfterWorkload(ctx context.Context, workloadDo
 }
 
 // runFault applies a fault each time that its trigger matches, at most spec.Times
-// times. The subscription is for the first time.
+// times. The caller has already subscribed to the trigger for the first application.
 func (e *testEnvironment) runFault(ctx context.Context, index int, when *subscription, t faultTiming) error {
 	spec, random := e.Scenario.Faults[index], e.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -161,8 +161,9 @@ func (e *testEnvironment) awaitStart(ctx context.Context, spec scenario.Fault, w
 // control plane is healthy. The fault is healed even if the run is aborted.
 //
 // There is no health check before the fault. The control plane was healthy before the
-// workload and after each healed fault, and a check can take seconds, which is too late
-// for a trigger. Only an outage of another fault must end first.
+// workload and after each healed fault. A check can take seconds, and the fault must
+// act as soon as its trigger matches. applyFault waits only until an outage that
+// another fault caused has ended.
 func (e *testEnvironment) applyFault(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
@@ -201,7 +202,8 @@ func (e *testEnvironment) applyFault(ctx context.Context, spec scenario.Fault, w
 	return ctx.Err()
 }
 
-// isOutage reports whether a fault makes the control plane unavailable.
+// isOutage reports whether a fault makes the control plane unavailable, so that other
+// faults must wait for its end.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
@@ -249,7 +251,7 @@ func Supported(s *scenario.Scenario, provider string) error {
 
 const (
 	// healTimeout bounds the healing of a fault and the wait for a healthy control
-	// plane. Components may have to restart first.
+	// plane. It is long, because components may have to restart first.
 	healTimeout = 4 * time.Minute
 	// abortedHealTimeout bounds the healing after the run is aborted, when the control
 	// plane itself may have failed.
@@ -294,8 +296,9 @@ func (e *testEnvironment) sleep(ctx context.Context, d time.Duration, early <-ch
 	}
 }
 
-// faultRandom returns the random source of a fault. It depends only on the seed, the index
-// and the type of the fault, so other faults do not change what it draws.
+// faultRandom returns the random source of a fault. It depends only on the seed, the
+// index and the type of the fault, so that a change of other faults does not change its
+// random numbers.
 func (e *testEnvironment) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s", index, e.Scenario.Faults[index].Name)

@@ -64,8 +64,9 @@ func Check(path string) (*reports.Run, error) {
 	return result, reports.WriteRun(*result, draft)
 }
 
-// checkDirectory runs the checks on a run directory and writes nothing. It drafts the
-// timeline of the reports at the same time, so that the history is decoded only once.
+// checkDirectory runs the checks on a run directory and writes nothing. While it reads
+// the history for the checks, it also drafts the timeline of the reports, so that the
+// history is decoded only once.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

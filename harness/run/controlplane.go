@@ -22,9 +22,11 @@ type ControlPlane struct {
 	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. If it is empty, the
 	// run uses the cache that harness/upstream fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node. If it is empty, the provider chooses one.
+	// NodeImage is the image of a kind node. If it is empty, the provider uses its
+	// default image.
 	NodeImage string
-	// Relays is the number of replicas in pods whose relay must be reachable.
+	// Relays is the number of subject replicas that run in pods. Each has a relay to
+	// the fault proxy, which must be reachable.
 	Relays int
 	// Existing selects an existing cluster.
 	Existing existing.Options

@@ -21,15 +21,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// The timeouts bound the whole snapshot and one request to a replica.
+// These timeouts bound the whole snapshot and a single request to a replica.
 const (
 	snapshotTimeout   = 15 * time.Second
 	debugFetchTimeout = 3 * time.Second
 )
 
 // snapshot contains diagnostics from the end of a run, before anything is stopped.
-// Every run takes one, because the verdict is not known yet. It is written only if the
-// run failed or did not converge.
+// Every run takes a snapshot, because the verdict is not known yet. The run writes it
+// only if a check failed or the subject did not converge.
 type snapshot struct {
 	pending []string
 	files   []snapshotFile
@@ -47,10 +47,10 @@ func (s *snapshot) add(name string, content []byte) {
 
 // takeSnapshot collects diagnostics: pending objects, all objects of the workload, and
 // the metrics and goroutines of each replica. It runs after the observed phases, so it
-// cannot change a verdict. If something is not available, the snapshot says why. It
-// does not read Secrets. If the run was interrupted or the control plane has failed, it
-// contains only the pending objects. runErr is the error that ended the run, if there
-// is one.
+// cannot change a verdict. If some of these diagnostics are not available, the snapshot
+// contains the reason. takeSnapshot does not read Secrets. If the run was interrupted
+// or the control plane has failed, the snapshot contains only the pending objects.
+// runErr is the error that ended the run, if there is one.
 func (e *testEnvironment) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -92,9 +92,9 @@ func (e *testEnvironment) snapshotObjects(ctx context.Context, diagnostics *snap
 	return errors.Join(errs...)
 }
 
-// snapshotReplicas adds the metrics and goroutines of each replica. If something is
-// pending and a replica does not return its goroutines, it ends the replica with a
-// stack dump in its log. It does so only after it has asked all replicas.
+// snapshotReplicas adds the metrics and goroutines of each replica. If objects are
+// pending and a replica does not return its goroutines, snapshotReplicas ends the
+// replica with a stack dump in its log. Before it ends a replica, it asks all replicas.
 func (e *testEnvironment) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	replicas := e.subject.Replicas()
 	goroutines := make([][]byte, len(replicas))

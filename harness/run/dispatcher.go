@@ -25,8 +25,8 @@ type triggerDispatcher struct {
 	subscriptions []*subscription
 }
 
-// recordHoldMax bounds the time for which a record is held. A record reaches it only if
-// a fault blocks.
+// recordHoldMax bounds the time for which the dispatcher holds a record. A record is
+// held that long only if a fault blocks.
 const recordHoldMax = 5 * time.Second
 
 // subscription waits for one trigger to match.
@@ -41,8 +41,9 @@ func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *t
 	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record. It returns when all faults triggered by the record have
-// acted.
+// Append appends a record to the history. If the event of the record can be delayed,
+// Append returns only when all faults that the record triggers have acted. The subject
+// or the workload thus waits for them.
 func (d *triggerDispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {

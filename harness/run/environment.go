@@ -29,8 +29,8 @@ import (
 // namespace is the namespace of the workload.
 const namespace = existing.Namespace
 
-// The timeouts of the setup steps are far longer than a slow machine needs. Reaching
-// one is an error.
+// These timeouts bound the steps of the setup. They are far longer than a slow machine
+// needs, so a step that exceeds its timeout fails the run.
 const (
 	clusterTimeout = 2 * time.Minute
 	subjectTimeout = 60 * time.Second
@@ -59,7 +59,8 @@ type testEnvironment struct {
 	teardowns Teardowns
 }
 
-// observer records commits from etcd or from the API server; see package observe.
+// observer is the part of the run that records commits, from etcd or from the API
+// server; see package observe.
 type observer interface {
 	CatchUp(ctx context.Context) error
 	Stop()
@@ -279,8 +280,8 @@ func (e *testEnvironment) holder(identity string) string {
 	return e.monitor.holder(identity)
 }
 
-// route changes a replica's client configuration so that it connects through the fault
-// proxy, unless the run is direct.
+// route changes a replica's client configuration so that the replica connects through
+// the fault proxy, unless the run is direct.
 func (e *testEnvironment) route(replica string, config *rest.Config) error {
 	if e.Direct {
 		return nil
@@ -288,7 +289,8 @@ func (e *testEnvironment) route(replica string, config *rest.Config) error {
 	return e.proxy.Route(replica, config)
 }
 
-// keepUp calls KeepUp with the path of an admin kubeconfig.
+// keepUp calls Options.KeepUp, if set, with the path of an admin kubeconfig, before the
+// teardown.
 func (e *testEnvironment) keepUp(ctx context.Context) error {
 	path := filepath.Join(e.dir.state(), "admin.kubeconfig")
 	if err := cluster.WriteKubeconfig(path, e.cluster.Config(cluster.Admin)); err != nil {

@@ -19,18 +19,20 @@ import (
 // and at convergence. A leader with fewer watches is still starting.
 var requiredWatches = []string{"pods", "replicationcontrollers", "replicasets.apps", "deployments.apps", "services", "endpoints"}
 
-// monitor observes the history while it is recorded, and tells the run when to
-// continue. It determines how long a run takes, never its verdict.
+// monitor observes the history while it is recorded, so that the run knows when the
+// next phase can begin. It affects the duration of a run, never the verdict.
 type monitor struct {
 	settled *check.Settled
-	// withoutProxy means that the history has no requests of the subject.
+	// withoutProxy is true if the subject connects directly, so that the history has
+	// none of its requests.
 	withoutProxy bool
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every relevant record
-	// pendingWatches are watch requests without a response, by ID. watchedResources are
-	// the resources that each replica watches. holders maps the leader-election
-	// identity of a replica to its name. All three contain only running replicas.
+	// pendingWatches are the watch requests without a response, by request ID.
+	// watchedResources are the resources that each replica watches. holders maps the
+	// leader-election identity of a replica to its name. All three contain only running
+	// replicas.
 	pendingWatches   map[uint64]watchRequest
 	watchedResources map[string]map[string]bool
 	holders          map[string]string
@@ -50,7 +52,8 @@ func newMonitor() *monitor {
 	}
 }
 
-// observe processes the next record.
+// observe updates the state of the monitor from the next record, and notifies waiting
+// callers.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
 	m.mu.Lock()
@@ -124,9 +127,9 @@ func (m *monitor) holder(identity string) string {
 	return m.holders[identity]
 }
 
-// waitUntil waits until done returns true, and reports whether it did before ctx ended.
-// It calls done after every relevant record and every 100 ms, because done may depend
-// on the time.
+// waitUntil waits until done returns true. It returns false if ctx ends first. It calls
+// done after every relevant record and every 100 ms, because done may depend on the
+// time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -177,14 +180,15 @@ func (m *monitor) unwatched() []string {
 	return least
 }
 
-// waitConverged waits until a leader is running and everything has converged. It
-// returns false if ctx ends first.
+// waitConverged waits until a leader is running and all observed objects have
+// converged. It returns false if ctx ends first.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return len(m.unwatched()) == 0 && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet returns true when the subject has written nothing for d. It returns false
-// at a write, when something is no longer converged, or when ctx ends.
+// waitQuiet returns true when the subject has written nothing for the duration d. It
+// returns false at a write of the subject, when an object is no longer converged, or
+// when ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

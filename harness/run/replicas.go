@@ -38,7 +38,7 @@ func settingsOf(spec scenario.Subject, leaseNamespace string) subject.Settings {
 }
 
 // localExecutable returns the path of the executable that replicas run on this machine.
-// It fails if an upstream binary is missing.
+// It returns an error if an upstream binary is missing.
 func localExecutable(o *Options) (string, error) {
 	binaries, err := embedded.FindBinaries(o.UpstreamDir)
 	if err != nil {

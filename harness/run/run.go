@@ -47,12 +47,13 @@ type Options struct {
 	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. If it is empty, the
 	// run uses the cache that harness/upstream fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node. If it is empty, the provider chooses one.
+	// NodeImage is the image of a kind node. If it is empty, the provider uses its
+	// default image.
 	NodeImage string
 	// Existing selects an existing cluster and says how to use it.
 	Existing existing.Options
-	// Direct omits the fault proxy, to measure its overhead. It does not allow
-	// scenarios with faults.
+	// Direct omits the fault proxy, to measure its overhead. Scenarios with faults are
+	// then not allowed.
 	Direct bool
 	// KeepUp, if set, is called after the run, before anything is torn down. The
 	// teardown begins when it returns.
@@ -156,7 +157,8 @@ func (e *testEnvironment) supervise(ctx context.Context) (context.Context, conte
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// endReason returns the reason for which a phase was aborted, or err if it was not.
+// endReason returns the reason for which a phase was aborted. If the phase was not
+// aborted, it returns err.
 func (e *testEnvironment) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:

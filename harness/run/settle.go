@@ -10,7 +10,8 @@ import (
 
 // settle waits until the subject has converged and has then written nothing for
 // settle.quiet. It records the phases and the end of the observation. If the time limit
-// passes first, settle returns nil; the checks decide.
+// passes first, settle returns nil, because the checks decide whether that is a
+// violation.
 func (e *testEnvironment) settle(ctx context.Context) error {
 	e.beginPhase(history.PhaseSettle)
 	e.progress("all faults healed; waiting up to %s for convergence", e.Scenario.Settle.Within)
@@ -48,8 +49,8 @@ func (e *testEnvironment) settle(ctx context.Context) error {
 }
 
 // catchUp waits until the history contains everything committed so far. When
-// catchUpTimeout is over, it returns an error that says what is missing. A failure of
-// the recorder ends the run elsewhere.
+// catchUpTimeout is over, it returns an error that says what is missing. catchUp does
+// not report a failure of the recorder, because supervise ends the run then.
 func (e *testEnvironment) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()

@@ -29,7 +29,7 @@ func (t Teardowns) Run(ctx context.Context) error {
 }
 
 // GuardDirectory makes a guard process remove the directory if gauntlet is killed. The
-// returned function removes it.
+// returned function removes the directory at once.
 func GuardDirectory(dir string) (remove func(context.Context) error, err error) {
 	release, err := process.GuardDirectory(dir)
 	if err != nil {
@@ -42,7 +42,7 @@ func GuardDirectory(dir string) (remove func(context.Context) error, err error) 
 }
 
 // StartProxy starts a fault proxy between a subject and the API server of a cluster.
-// It runs until it is stopped, also after ctx is canceled.
+// The proxy runs until the caller stops it, even after ctx is canceled.
 func StartProxy(ctx context.Context, c cluster.Cluster, recorder proxy.Recorder, clock clock.WithTicker) (*proxy.Proxy, error) {
 	direct := c.Config(cluster.Subject)
 	target, err := url.Parse(direct.Host)

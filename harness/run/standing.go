@@ -27,14 +27,14 @@ type StandingSubject struct {
 	Replicas int // 1 to scenario.SubjectsMax
 	// Ours is the path of the workload-controller-manager, built from controllers/.
 	Ours string
-	// Route may change the client configuration of a replica, which connects directly
-	// to the API server; nil leaves it unchanged. It does not apply to replicas in
-	// pods.
+	// Route may change the client configuration of a replica, for example to add a
+	// fault proxy. If Route is nil, the replica connects directly to the API server.
+	// Route does not apply to replicas in pods.
 	Route func(replica string, config *rest.Config) error
 }
 
-// standingSubjectTimeout bounds the start of a standing subject, without the load of
-// its image.
+// standingSubjectTimeout bounds the start of a standing subject. The time to load its
+// image does not count.
 const standingSubjectTimeout = 2 * time.Minute
 
 // Install starts the subject on a control plane that has none, and waits until a

@@ -26,8 +26,8 @@ const (
 	kubeconfigFile = "kubeconfig"
 	// hostReady is the line that a host process prints when its cluster is ready.
 	hostReady = "ready\n"
-	// hostEndTimeout bounds the end of a host process, which stops its cluster within
-	// seconds.
+	// hostEndTimeout bounds the wait for the end of a host process. A host process
+	// normally stops its cluster within seconds.
 	hostEndTimeout = 30 * time.Second
 )
 
@@ -77,7 +77,7 @@ func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubj
 }
 
 // Host runs an embedded cluster in a directory until ctx ends, with a subject unless
-// standingSubject is nil. It writes hostReady to answer when the cluster is ready.
+// standingSubject is nil. When the cluster is ready, it writes hostReady to answer.
 func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
 	if err := writeOwner(controlPlane.Dir); err != nil {
 		return err

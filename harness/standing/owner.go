@@ -11,8 +11,8 @@ import (
 )
 
 // ownerFile is the file in a cluster's directory that contains the process.Identity of
-// its owner. The owner is the process that created the directory; for an embedded
-// cluster, it is the host process.
+// its owner. The owner of an embedded cluster is its host process. The owner of any
+// other directory is the process that created it.
 const ownerFile = "owner"
 
 // owner is the owner of a cluster's directory.

@@ -4,8 +4,8 @@
 //
 // A kind cluster needs no process of gauntlet. An embedded cluster consists of
 // processes that never outlive the gauntlet that started them. Therefore a separate
-// gauntlet process, the host process, runs it in the background until it is asked to
-// end.
+// gauntlet process, the host process, runs the embedded cluster in the background until
+// a command asks it to end.
 package standing
 
 import (
@@ -39,7 +39,8 @@ const (
 
 // Cluster is a standing cluster, or the files that a removed or failed cluster has left.
 type Cluster struct {
-	// Name is unique among the clusters that exist.
+	// Name identifies the cluster for commands such as gauntlet down. It is unique
+	// among the clusters that exist.
 	Name     string
 	Provider string
 	State    State
@@ -73,8 +74,8 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up creates a standing cluster, with a subject unless standingSubject is nil. It sets the
-// directories in controlPlane.
+// Up creates a standing cluster, with a subject unless standingSubject is nil. The
+// caller leaves the directories in controlPlane empty, because Up sets them.
 func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
 	if supported := []string{embeddedProvider, kindProvider}; !slices.Contains(supported, provider) {
 		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(supported, " or "))
@@ -130,8 +131,8 @@ func upKind(ctx context.Context, controlPlane run.ControlPlane, standingSubject 
 }
 
 // List returns this user's standing embedded clusters, and every kind cluster that
-// gauntlet created on the container engine. Without a running engine, it returns no
-// kind clusters.
+// gauntlet created on the container engine. If no container engine is running, List
+// returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {

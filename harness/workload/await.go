@@ -94,7 +94,7 @@ func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario
 	return state, err
 }
 
-// within returns a context that is canceled with cause ErrUnmet after d.
+// within returns a context that is canceled with cause ErrUnmet after the duration d.
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -109,7 +109,7 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 	return ctx, func() { cancel(errDone) }
 }
 
-// errDone cancels the context of an await that has ended.
+// errDone is the cause with which an await cancels its context when it has ended.
 var errDone = errors.New("the await ended")
 
 // reached reports whether an object has reached a state, and describes the object. A nil

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object of the given name that the operation creates. Its pods, if
-// it has any, have the given spec.
+// build returns the object of the given name that the operation creates. If the object
+// is a pod or has a pod template, the pods have the given spec.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
@@ -124,7 +124,7 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 }
 
 // versionAnnotation makes the pod templates of different versions differ. The templates
-// are otherwise equal, so every version runs on every cluster.
+// are otherwise equal, so that the pods of every version can run on every cluster.
 const versionAnnotation = "gauntlet/version"
 
 func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplateSpec {

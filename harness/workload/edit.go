@@ -118,7 +118,7 @@ func publishPatch(o *scenario.Publish) (patch, error) {
 
 // edit patches every object of the target, and retries on a conflict with another
 // writer. A missing pod is no error, because controllers and faults delete pods too.
-// The reference is nil for several objects.
+// edit returns a reference to the changed object, or nil if there are several.
 func (u *user) edit(ctx context.Context, target scenario.Target, operation scenario.Operation) (*history.Ref, error) {
 	change, err := patchOf(operation)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// create creates the objects of the operation. The reference is nil for several pods.
+// create creates the objects of the operation. It returns a reference to the object, or
+// nil if there are several pods.
 func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Ref, error) {
 	var controller *metav1.OwnerReference
 	if create.Controller == scenario.ForeignController {
@@ -79,8 +80,9 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	return &history.Ref{Resource: kind.resource, Namespace: u.Namespace, Name: del.Name}, nil
 }
 
-// foreign is the name of the ConfigMap that serves as another controller's object. It
-// must exist, because the garbage collector deletes objects whose owner is missing.
+// foreign is the name of the ConfigMap that stands for another controller in
+// controllerRefs. The ConfigMap must exist, because the garbage collector deletes
+// objects whose owner is missing.
 const foreign = "foreign"
 
 // foreignController returns an owner reference with controller: true to the ConfigMap

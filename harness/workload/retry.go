@@ -15,9 +15,9 @@ const (
 	retryInterval      = 100 * time.Millisecond
 )
 
-// retryUnavailable calls do again while the control plane is unavailable, which faults may
-// cause. repeated is true from the second call on: an earlier call may have succeeded
-// although its response was lost.
+// retryUnavailable repeats a request while the control plane is unavailable, for
+// example because of a fault. From the second call on, repeated is true, because an
+// earlier request may have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject
-// may have caused it, so the run continues and the checks decide.
+// may have caused the timeout. The run therefore continues, and the checks decide.
 var ErrUnmet = errors.New("the await timed out")
 
 // Env is the environment in which the user operations run.
@@ -38,7 +38,7 @@ type Env struct {
 type Recorder interface{ Append(history.Record) }
 
 // Run performs the steps in order. It returns after the last step, at the first step
-// that fails, or when ctx ends. The error names the step and the cause.
+// that fails, or when ctx ends. The error names the step and the reason.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	u := &user{Env: env, created: map[scenario.Target][]string{}}
 	for i, step := range steps {
@@ -64,8 +64,9 @@ type user struct {
 	created map[scenario.Target][]string // names of the objects of each create
 }
 
-// perform performs one step. It returns the object that the operation changed, with its
-// new version, or nil for several objects or none.
+// perform performs one step. It returns a reference to the object that the operation
+// changed, with its new version. The reference is nil if the operation changed no
+// object or several.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error

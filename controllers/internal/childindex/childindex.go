@@ -1,6 +1,6 @@
 // Package childindex indexes pods and ReplicaSets by their controller, and orphans by
-// their namespace. A sync therefore does not list the whole namespace. The package is
-// generic over the child, so that pods and ReplicaSets use the same indexes.
+// their namespace. With these indexes, a sync does not list the whole namespace. The
+// package is generic over the child, so that pods and ReplicaSets use the same indexes.
 package childindex
 
 import (
@@ -56,11 +56,11 @@ func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.
 // in its namespace. Each child is returned once, in no particular order. The children
 // are shared with the cache: do not modify them.
 //
-// The two indexes cannot be read atomically, and a child may move from one to the
-// other between the reads. A child that is counted twice would make the controller
-// delete a pod; a child that is missed would make it create one. Candidates therefore
-// reads the first index again after the second. If it has seen a child twice, it
-// returns the most recent version.
+// The two indexes cannot be read atomically, and a child may move from one to the other
+// between the reads. A child that is counted twice would make the controller delete a
+// pod; a child that is missed would make it create one. Candidates therefore reads the
+// index of controlled children again after the index of orphans. If it finds a child
+// twice, it returns the most recent version.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
 	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }

@@ -3,8 +3,8 @@
 // twice while its informer cache is stale.
 //
 // The package tracks every child by UID. An observation counts once, however often it
-// is delivered. A child whose create response was lost does not satisfy the
-// expectations of other creates.
+// is delivered. If the response to a create was lost, the event of its child does not
+// satisfy the expectation of another create.
 //
 // The package makes no decisions and calls no API. It is safe for concurrent use.
 package expectations
@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Timeout is how long an unmet expectation blocks its owner. It limits the damage of
-// an event that never arrives.
+// Timeout is how long an unmet expectation blocks the syncs of its owner. Without it,
+// an event that never arrives would block the owner forever.
 const Timeout = 5 * time.Minute
 
 // Tracker holds the expectations of many owners, at most one set per owner.
@@ -48,11 +48,11 @@ type expectation struct {
 	deleted map[types.UID]struct{}
 }
 
-// New returns an empty Tracker. cacheReached reports whether the cache of the children
-// has reached a resourceVersion; it returns false if the versions cannot be compared.
-// Once the cache has reached the version at which a child was created, the child has
-// been observed or is gone. This holds even if no event was delivered for it, for
-// example after a relist.
+// New returns an empty Tracker. The function cacheReached must report whether the cache
+// of the children has reached a resourceVersion. It must return false if the versions
+// cannot be compared. Once the cache has reached the version at which a child was
+// created, the child has been observed or is gone. This holds even if no event was
+// delivered for it, for example after a relist.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
@@ -130,7 +130,7 @@ func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 }
 
 // Unmet reports whether owner has unmet expectations, even if they are older than
-// Timeout.
+// Timeout. Satisfied, in contrast, ignores expectations that are older.
 func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
 	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
 	return unmet

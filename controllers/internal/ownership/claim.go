@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision is how an owner treats one candidate.
+// Decision says whether an owner ignores, keeps, adopts or releases a candidate.
 type Decision int
 
 // Decisions that Decide returns.
@@ -72,9 +72,9 @@ type Claimer[Child metav1.Object] struct {
 	GVK schema.GroupVersionKind
 	// Selector is the owner's label selector.
 	Selector labels.Selector
-	// Live reads the owner from the API server, bypassing the cache. An owner that was
-	// deleted while the cache is stale must not adopt children again that the garbage
-	// collector has just orphaned.
+	// Live reads the owner from the API server, bypassing the cache. Claim calls it
+	// before the first adoption: the cache may be stale, and a deleted owner must not
+	// adopt children that the garbage collector has just orphaned.
 	Live func(ctx context.Context) (metav1.Object, error)
 	// Patch sends a strategic merge patch for a child.
 	Patch func(ctx context.Context, child Child, data []byte) error

@@ -8,8 +8,8 @@ import (
 )
 
 // SelectorOf converts an owner's label selector. An empty or absent selector matches
-// nothing here, although the API defines an empty selector to match everything: users
-// never want a controller to select every object.
+// nothing here, although the API defines an empty selector to match everything. The
+// reason is that users never want a controller to select every object.
 func SelectorOf(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
 		return labels.Nothing(), nil

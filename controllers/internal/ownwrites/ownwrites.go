@@ -1,6 +1,6 @@
-// Package ownwrites makes a controller read its own writes. It records the last writes
-// for each owner, and tells whether the informer caches that the next sync reads
-// already contain them.
+// Package ownwrites detects that a controller's caches do not contain its own writes
+// yet. It records the last writes for each owner, and reports whether the informer
+// caches already contain them before the next sync reads these caches.
 //
 // Creates and updates are compared by resourceVersion, which orders the changes of one
 // resource. A delete response has no useful resourceVersion, so deletes are compared
@@ -50,7 +50,8 @@ type writes struct {
 	ownerUID types.UID
 	// versions holds the newest resourceVersion written, by resource.
 	versions map[string]string
-	// deletions holds the objects that were deleted.
+	// deletions holds the deleted objects, until StaleReason finds that the caches no
+	// longer contain them.
 	deletions map[deletion]struct{}
 }
 

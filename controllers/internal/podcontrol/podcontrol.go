@@ -76,8 +76,8 @@ func (c *Control) Patch(ctx context.Context, pod *corev1.Pod, data []byte) (*cor
 	return c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 }
 
-// NamespaceTerminating reports whether err refuses a create because the namespace is
-// terminating. Such a create fails however often it is retried.
+// NamespaceTerminating reports whether the API server refused a create with err because
+// the namespace is terminating. Such a create fails however often it is retried.
 func NamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -54,9 +54,9 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 }
 
 // AvailableAt returns the time at which a pod becomes available if it stays ready:
-// minReady after it became ready. The time is zero if minReady is 0. ok is false if
-// the pod is not ready, or if minReady is set and the pod does not say since when it
-// is ready.
+// minReady after it became ready. The time is zero if minReady is 0. ok is false if the
+// pod is not ready. It is also false if minReady is set and the Ready condition has no
+// lastTransitionTime.
 func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool) {
 	since, ready := Ready(pod)
 	switch {

@@ -29,8 +29,9 @@ const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 const Length = 10
 
 // Of returns the hash of template without its Label. collisions is the Deployment's
-// collisionCount, which gives one template a new hash after a collision. nil and 0
-// give different hashes, because the two are different values in a status.
+// collisionCount, which gives one template a new hash after a collision. A nil
+// collisionCount and 0 give different hashes, because they are different values in a
+// status.
 func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 	content, err := json.Marshal(withoutLabel(template))
 	if err != nil {

@@ -17,8 +17,8 @@ type EventHandler struct {
 }
 
 // AddEventHandlers adds each handler to its informer. It returns one function per
-// handler, which reports whether the handler has received the initial list. Pass these
-// functions to Run.
+// handler, which reports whether the handler has received the initial list. The caller
+// passes these functions to Loop.Run, so that no sync starts earlier.
 func AddEventHandlers(handlers ...EventHandler) ([]cache.InformerSynced, error) {
 	synced := make([]cache.InformerSynced, len(handlers))
 	for i, h := range handlers {

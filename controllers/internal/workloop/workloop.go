@@ -58,9 +58,9 @@ func New(name string, sync SyncFunc) *Loop {
 	}
 }
 
-// rateLimiter delays retries by a backoff per key and by a token bucket for all keys.
-// A key that waits MaxRetryDelay takes no token: 600 such keys would keep the bucket
-// empty and delay every other key.
+// rateLimiter delays retries by a backoff per key and by a token bucket for all keys. A
+// key that waits MaxRetryDelay takes no token, because 600 such keys would keep the
+// bucket empty and delay every other key.
 type rateLimiter struct {
 	workqueue.TypedRateLimiter[string] // backoff per key
 	bucket                             *rate.Limiter

@@ -35,8 +35,8 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 }
 
 // attemptsOf returns the runs of scenarios with a seed, on each subject in turn. Seed 0
-// means the seed of the scenario. It calls load once for each subject, because each run
-// writes its seed into its scenario.
+// means the seed of the scenario. It calls load once for each subject, so that the
+// subjects do not share scenarios: each run writes its seed into its scenario.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
@@ -136,7 +136,7 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 }
 
 // runCampaign makes the runs and returns the exit code of the verdicts. It reports the
-// failures in a directory whose name begins with name.
+// failures in a new directory whose name begins with the given name.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}

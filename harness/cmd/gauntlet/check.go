@@ -49,7 +49,8 @@ same history always gets the same verdicts.`,
 }
 
 // relaxGarbageCollection raises the garbage collection target, unless the user sets
-// GOGC. Checking a history allocates many short-lived records and retains little.
+// GOGC. A higher target is faster, because checking a history allocates many
+// short-lived records and retains little memory.
 func relaxGarbageCollection() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

@@ -60,8 +60,8 @@ a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly
 	return cmd
 }
 
-// findHistories returns the history files of all runs in the directories, each once.
-// A run whose directory was deleted has none.
+// findHistories returns the history files of all runs in the directories, each once. It
+// skips runs whose directory was deleted.
 func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {

@@ -13,7 +13,7 @@ import (
 )
 
 // imageDefault is the image reference in controllers/deploy. Its registry host is
-// localhost, so that no node pulls another image of that name.
+// localhost, so that no node pulls an image of the same name from a public registry.
 const imageDefault = "localhost/workload-controller-manager:dev"
 
 func newImage() *cobra.Command {

@@ -38,8 +38,8 @@ func main() {
 	os.Exit(exitCode(code, err))
 }
 
-// exitCode returns the exit status of gauntlet. It depends on the exit code of the verdicts
-// and on the error of the command.
+// exitCode returns the exit status of gauntlet. It combines the exit code of the
+// verdicts with the error of the command.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {

@@ -39,8 +39,8 @@ type runFlags struct {
 
 	// terminal prints the progress of all runs of a command; nil creates one.
 	terminal *terminal
-	// label follows the scenario name in progress lines. It is set if several runs have the
-	// same scenario.
+	// label follows the scenario name in progress lines. It is set if several runs have
+	// the same scenario, so that users can distinguish their lines.
 	label string
 }
 
@@ -297,7 +297,8 @@ func (f *runFlags) parallelRuns() (int, error) {
 	return min(campaign.DefaultParallel(), parallelMax), nil
 }
 
-// parallelMax bounds --parallel: each run needs ports of its own.
+// parallelMax bounds --parallel: each run needs its own ports, and a machine has a
+// limited number.
 const parallelMax = 64
 
 // errCannotStart stops a series of runs. The reason why a run cannot start usually affects

@@ -215,7 +215,7 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns a hidden command that hosts an embedded control plane. "gauntlet
+// newStandingHost returns the hidden command that runs an embedded cluster. "gauntlet
 // up" runs it in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{

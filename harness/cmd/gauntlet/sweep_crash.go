@@ -86,8 +86,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan returns an attempt for each write and disturbance. It makes a run without faults to
-// record the writes of the subject.
+// plan returns an attempt for each pair of a write of the subject and a disturbance. It
+// first makes a run without faults to record the writes.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}

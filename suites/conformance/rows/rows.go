@@ -2,8 +2,8 @@
 // for every test that Kubernetes has of the four controllers. It also has a row for
 // every statement of controllers/CONTRACT.md that none of these tests covers.
 //
-// Each row has at least one spec, or a reason why it has none. The tests of the suite
-// check this.
+// Each row has at least one spec, or a reason why it has none. A test of the suite
+// fails if a row has neither.
 package rows
 
 import (

@@ -119,7 +119,8 @@ func Unschedulable(pods *corev1.PodTemplateSpec) {
 // Finalizer keeps deleted pods and their owners terminating until a spec removes it.
 const Finalizer = "gauntlet/stays"
 
-// WithFinalizer keeps deleted pods terminating.
+// WithFinalizer adds Finalizer to pods, so that deleted pods stay terminating until the
+// spec removes it.
 func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
 // UnschedulableWithFinalizer combines Unschedulable and WithFinalizer.

@@ -9,9 +9,9 @@
 //	Eventually               a condition that becomes true while faults are active
 //	EventuallyWithoutFaults  a condition that becomes true after all faults are healed
 //
-// Waits do not sleep or poll. They evaluate their query after every watch event. The
-// error of a failed wait has the last states of the queried value and the last events
-// of the namespace.
+// Waits do not sleep or poll. Instead, they evaluate their query after every watch
+// event. The error of a failed wait has the last states of the queried value and the
+// last events of the namespace.
 package testenv
 
 import (

@@ -29,8 +29,9 @@ type FaultSpec struct{ Kind, Params string }
 // fail because of a known upstream issue. docs/known-upstream-issues.md describes these
 // issues, and suites/regression has a scenario for each. Two combinations are known.
 // The first is a lagging watch with lost responses to updates of Endpoints. The second
-// is failing status updates with rejected updates of ReplicaSets. A rejected update
-// during proportional scaling also changes the proportions.
+// is failing status updates with rejected updates of ReplicaSets. The second
+// combination has another effect: a rejected update during proportional scaling changes
+// the proportions.
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",
@@ -75,7 +76,7 @@ func FindProfile(name string) (*Profile, error) {
 const healTimeout = 30 * time.Second
 
 // inject injects a fault. The index of the fault in its spec is part of its random
-// seed.
+// seed, so that two equal faults act differently.
 func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
 	fault, err := newFault(spec)
 	if err != nil {

@@ -78,7 +78,7 @@ const specLabel = "gauntlet/spec"
 const cleanupTimeout = 30 * time.Second
 
 // Cleanup heals all faults and deletes the namespace. If an invariant was violated and
-// no wait has reported this, the error of Cleanup does.
+// no wait has reported the violation, Cleanup returns it as an error.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -152,8 +152,8 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 }
 
 // Inject injects a fault of the catalog between the subject and the API server. Its
-// parameters are those of scenarios. Call heal to heal it earlier than the other
-// faults. The spec is skipped if the provider has no fault proxy.
+// parameters are those of scenarios. The returned function heals the fault earlier than
+// the other faults. The spec is skipped if the provider has no fault proxy.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -252,8 +252,9 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 }
 
 // retryServerErrors retries a write while the API server responds with a status of 500
-// or more. A slow machine may cause such a response, and specs do not test that. The
-// function write must expect that an earlier attempt has succeeded.
+// or more. It retries because a slow machine may cause such a response, and specs do
+// not test the API server. The write must handle an earlier attempt that succeeded in
+// spite of such a response.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
 	var last error
@@ -267,8 +268,8 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// waitObserved waits until the store has the version in a response. After that, no
-// query uses an older state.
+// waitObserved waits until the store has the version in a response. It does so because
+// a query after a write must not use an older state.
 func (n *Namespace) waitObserved(ctx context.Context, k kind, response runtime.Object) error {
 	written, err := meta.Accessor(response)
 	if err != nil {

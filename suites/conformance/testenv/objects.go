@@ -92,8 +92,8 @@ func (p Pods) Names() []string {
 func (p Pods) String() string { return joinLines(p) }
 
 // WithPods contains an object and pods, as the watches last delivered them. Specs
-// compare a status with the pods that exist, because a create with a lost response may
-// add a pod.
+// compare a status with the pods that exist and not with a fixed number, because a
+// create with a lost response may add a pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods

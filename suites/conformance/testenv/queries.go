@@ -92,15 +92,15 @@ func Exists(ref Ref) Query {
 }
 
 // Barrier creates an object for each controller and waits until the subject has handled
-// all these objects. After that, the subject has at least started to handle each event
-// that it received earlier. Specs call Barrier before they check that a controller did
-// not act.
+// all these objects. When Barrier returns, the subject has at least started to handle
+// each event that it received earlier. Specs call Barrier before they check that a
+// controller did not act.
 func (n *Namespace) Barrier(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
 }
 
-// BarrierOf does the work of Barrier for the controllers of the given kinds. The
+// BarrierOf is like Barrier, but only for the controllers of the given kinds. The
 // objects that it creates have no pods.
 func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	ginkgo.GinkgoHelper()

@@ -35,7 +35,8 @@ func (r *subjectRecorder) Append(record history.Record) {
 }
 
 // reset discards all records and sets the function that the recorder calls after each
-// later record. If the function is nil, the recorder ignores later records.
+// later record. If the function is nil, the recorder discards later records, because no
+// spec is running.
 func (r *subjectRecorder) reset(onRecord func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -80,8 +80,8 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// notify makes the waiting queries evaluate again. Callers use it after a change of
-// something that is not in the store.
+// notify makes waiting specs evaluate their queries again. Callers use it after a
+// change outside the store, such as a record of the subject.
 func (s *store) notify() { s.change(func() {}) }
 
 // check records the first violation of an invariant. The caller holds s.mu.
@@ -97,8 +97,8 @@ func (s *store) check() {
 	}
 }
 
-// evaluate returns the violation of the invariant, or nil. It recovers from a panic.
-// Without this, a panic in the goroutine of a reflector would end all specs.
+// evaluate returns the violation of the invariant, or nil. It recovers from a panic. If
+// it did not recover, a panic in the goroutine of a reflector would end all specs.
 func (i invariant) evaluate(view *View) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // View is the state of a namespace at one point in time. A query or an invariant must
-// not use a View after it has returned.
+// not use its View after the query or invariant has returned.
 type View struct{ store *store }
 
 // objectsOf returns the objects of a kind, sorted by name.

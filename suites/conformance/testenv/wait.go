@@ -96,7 +96,8 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 	}
 }
 
-// evaluate evaluates a query once. The returned channel is closed at the next change.
+// evaluate evaluates a query once. The returned channel is closed at the next change,
+// so that await knows when to evaluate again.
 func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()
