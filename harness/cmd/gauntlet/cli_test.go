@@ -47,6 +47,19 @@ func TestRenamedFlags(t *testing.T) {
 	}
 }
 
+// TestRenamedScenario uses the old name of a scenario. A command that loads the scenario
+// several times must warn once. No run starts, because the directory of binaries is empty.
+func TestRenamedScenario(t *testing.T) {
+	for _, args := range [][]string{
+		{"run", "moments"}, {"nightly", "moments"}, {"compare", "moments", "--pairs=2"},
+	} {
+		_, errOut, err := commandOutput(t, append(args, "--upstream-dir="+t.TempDir(), "--out="+t.TempDir())...)
+		if err == nil || strings.Count(errOut, "warning: ") != 1 || !strings.Contains(errOut, "triggers") {
+			t.Errorf("%s: standard error %q, error %v; want one warning that names triggers, and an error", strings.Join(args, " "), errOut, err)
+		}
+	}
+}
+
 // TestBadUsage checks that wrong command lines are rejected before anything starts.
 func TestBadUsage(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")

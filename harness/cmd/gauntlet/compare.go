@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,11 +106,13 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 // planPairs returns for each pair the runs of both subjects, one for each scenario.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
+	warnings := cmd.ErrOrStderr()
 	var pairs [][2][]run.Options
 	for i := range f.pairs {
 		var both [2][]run.Options
 		for side, name := range f.subjects {
-			scenarios, err := loadScenarios(names, cmd.ErrOrStderr())
+			scenarios, err := loadScenarios(names, warnings)
+			warnings = io.Discard // each run of each pair loads the same scenarios again
 			if err != nil {
 				return nil, err
 			}

@@ -59,11 +59,16 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios: found them together with the scenario %s", names[0])
 	}
 	first := seedOf(f.runs.seed)
+	warnings := cmd.ErrOrStderr()
 	round := func(seed uint64) ([]campaign.Attempt, error) {
 		if generates {
 			return f.attemptsOfSeed(cmd, f.generated, seed)
 		}
-		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return loadScenarios(names, io.Discard) }, seed)
+		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
+			scenarios, err := loadScenarios(names, warnings)
+			warnings = io.Discard // each round loads the same scenarios again
+			return scenarios, err
+		}, seed)
 	}
 	if _, err := round(first); err != nil {
 		return exitPass, err // nothing is written yet
