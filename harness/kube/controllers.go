@@ -1,0 +1,173 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Controller describes a controller that can be under test.
+type Controller struct {
+	// Name is the name that the flag --controllers of kube-controller-manager accepts.
+	Name string
+	// Kind is the kind of the objects that the controller reconciles. Its work queue has a
+	// key for each of them.
+	Kind string
+	// Watches lists the kinds that the controller has in its informer caches.
+	Watches []string
+	// Writes lists the kinds that the controller creates, changes or deletes.
+	Writes []string
+	// ConcurrencyFlag is the flag of kube-controller-manager that sets the number of the
+	// controller's workers.
+	ConcurrencyFlag string
+	// ClusterRole is the cluster role of kube-controller-manager with the permissions of the
+	// controller.
+	ClusterRole string
+	// Traits lists how the controller acts. Checks of a contract apply to controllers with
+	// the trait that they test.
+	Traits []Trait
+	// Contract is true if controllers/CONTRACT.md says what the controller promises, and
+	// our controllers implement it.
+	Contract bool
+}
+
+// Trait is a property of a controller that some checks depend on.
+type Trait string
+
+// The traits.
+const (
+	// OwnsPods means that the controller creates and deletes pods until their number is
+	// spec.replicas.
+	OwnsPods Trait = "owns-pods"
+	// SlowStart means that it creates pods in batches of 1, 2, 4, and so on.
+	SlowStart Trait = "slow-start"
+	// Expectations means that it waits until its cache shows the pods that it has created
+	// and deleted, before it creates or deletes more.
+	Expectations Trait = "expectations"
+	// BurstLimit means that it creates or deletes at most 500 pods per sync.
+	BurstLimit Trait = "burst-limit"
+	// RanksVictims means that it ranks its pods to decide which of them it deletes first.
+	RanksVictims Trait = "ranks-victims"
+	// ReadsOwnWrites means that a sync waits until the caches contain what the controller
+	// last wrote for the object.
+	ReadsOwnWrites Trait = "reads-own-writes"
+	// RollsOut means that it replaces the pods of an old version by those of a new one.
+	RollsOut Trait = "rolls-out"
+	// PublishesAddresses means that it publishes the addresses of the pods of a Service.
+	PublishesAddresses Trait = "publishes-addresses"
+)
+
+// Has reports whether the controller has a trait.
+func (c *Controller) Has(t Trait) bool { return slices.Contains(c.Traits, t) }
+
+// Controllers contains all controllers that can be under test. The first four are under
+// test in a scenario that does not name any.
+var Controllers = []Controller{
+	{
+		Name:            "replicationcontroller-controller",
+		Kind:            ReplicationController,
+		Watches:         []string{ReplicationController, Pod},
+		Writes:          []string{ReplicationController, Pod},
+		ConcurrencyFlag: "--concurrent-rc-syncs",
+		ClusterRole:     "system:controller:replication-controller",
+		Traits:          []Trait{OwnsPods, SlowStart, Expectations, BurstLimit, RanksVictims},
+		Contract:        true,
+	},
+	{
+		Name:            "replicaset-controller",
+		Kind:            ReplicaSet,
+		Watches:         []string{ReplicaSet, Pod},
+		Writes:          []string{ReplicaSet, Pod},
+		ConcurrencyFlag: "--concurrent-replicaset-syncs",
+		ClusterRole:     "system:controller:replicaset-controller",
+		Traits:          []Trait{OwnsPods, SlowStart, Expectations, BurstLimit, RanksVictims, ReadsOwnWrites},
+		Contract:        true,
+	},
+	{
+		Name:            "deployment-controller",
+		Kind:            Deployment,
+		Watches:         []string{Deployment, ReplicaSet, Pod},
+		Writes:          []string{Deployment, ReplicaSet},
+		ConcurrencyFlag: "--concurrent-deployment-syncs",
+		ClusterRole:     "system:controller:deployment-controller",
+		Traits:          []Trait{RollsOut},
+		Contract:        true,
+	},
+	{
+		Name:            "endpoints-controller",
+		Kind:            Service,
+		Watches:         []string{Service, Endpoints, Pod},
+		Writes:          []string{Endpoints},
+		ConcurrencyFlag: "--concurrent-endpoint-syncs",
+		ClusterRole:     "system:controller:endpoint-controller",
+		Traits:          []Trait{PublishesAddresses},
+		Contract:        true,
+	},
+}
+
+// LeaseName is the name of the leader-election lease of kube-controller-manager, which all
+// rows of Controllers use.
+const LeaseName = "kube-controller-manager"
+
+// DefaultControllers returns the names of the controllers that are under test in a scenario
+// that does not name any: those with a contract.
+func DefaultControllers() []string {
+	var names []string
+	for _, c := range Controllers {
+		if c.Contract {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// ControllersNamed returns the rows with the given names, in the order of the table. No
+// names mean the default controllers. A name without a row is an error that lists all names.
+func ControllersNamed(names ...string) ([]Controller, error) {
+	if len(names) == 0 {
+		names = DefaultControllers()
+	}
+	for _, name := range names {
+		if !slices.Contains(ControllerNames(), name) {
+			return nil, fmt.Errorf("unknown controller %q; expected one of %s", name, strings.Join(ControllerNames(), ", "))
+		}
+	}
+	var rows []Controller
+	for _, c := range Controllers {
+		if slices.Contains(names, c.Name) {
+			rows = append(rows, c)
+		}
+	}
+	return rows, nil
+}
+
+// ControllerNames returns the names of all controllers that can be under test.
+func ControllerNames() []string {
+	names := make([]string, 0, len(Controllers))
+	for _, c := range Controllers {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Watched returns the kinds that the controllers have in their informer caches, in the order
+// of the table of kinds.
+func Watched(controllers []Controller) []Kind {
+	return kindsIn(controllers, func(c Controller) []string { return c.Watches })
+}
+
+// Observed returns the kinds that a history of the controllers must contain: those that they
+// watch and those that they write, in the order of the table of kinds.
+func Observed(controllers []Controller) []Kind {
+	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
+}
+
+func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
+	var kinds []Kind
+	for _, k := range Kinds {
+		if slices.ContainsFunc(controllers, func(c Controller) bool { return slices.Contains(of(c), k.Name) }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,42 @@
+package kube
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// The names of the kinds that four or more packages use.
+const (
+	Pod                   = "Pod"
+	ReplicaSet            = "ReplicaSet"
+	ReplicationController = "ReplicationController"
+	Deployment            = "Deployment"
+	Service               = "Service"
+	Endpoints             = "Endpoints"
+)
+
+// Kinds contains the kinds with a row of their own, by name.
+var Kinds = []Kind{
+	{Name: "ConfigMap", GVR: core("configmaps"), ShortName: "cm", EtcdPrefix: "/registry/configmaps/", Role: Other},
+	{Name: "ControllerRevision", GVR: apps("controllerrevisions"), EtcdPrefix: "/registry/controllerrevisions/", Role: Child},
+	{Name: "DaemonSet", GVR: apps("daemonsets"), ShortName: "ds", EtcdPrefix: "/registry/daemonsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}},
+	{Name: Deployment, GVR: apps("deployments"), ShortName: "deploy", EtcdPrefix: "/registry/deployments/", Role: Workload, Controls: []string{ReplicaSet}},
+	{Name: "EndpointSlice", GVR: group("discovery.k8s.io", "v1", "endpointslices"), EtcdPrefix: "/registry/endpointslices/", Role: Routing},
+	{Name: Endpoints, GVR: core("endpoints"), ShortName: "ep", EtcdPrefix: "/registry/services/endpoints/", Role: Routing},
+	{Name: "Event", GVR: core("events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
+	{Name: "Event", GVR: group("events.k8s.io", "v1", "events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
+	{Name: "Job", GVR: group("batch", "v1", "jobs"), EtcdPrefix: "/registry/jobs/", Role: Workload, Controls: []string{Pod}},
+	{Name: "Lease", GVR: group("coordination.k8s.io", "v1", "leases"), EtcdPrefix: "/registry/leases/", Role: Other},
+	{Name: "Namespace", GVR: core("namespaces"), ShortName: "ns", ClusterScoped: true, EtcdPrefix: "/registry/namespaces/", Role: Other},
+	{Name: "Node", GVR: core("nodes"), ShortName: "no", ClusterScoped: true, EtcdPrefix: "/registry/minions/", Role: Other},
+	{Name: Pod, GVR: core("pods"), ShortName: "po", EtcdPrefix: "/registry/pods/", Role: Child},
+	{Name: ReplicaSet, GVR: apps("replicasets"), ShortName: "rs", EtcdPrefix: "/registry/replicasets/", Role: Workload, Controls: []string{Pod}},
+	{Name: ReplicationController, GVR: core("replicationcontrollers"), ShortName: "rc", EtcdPrefix: "/registry/controllers/", Role: Workload, Controls: []string{Pod}},
+	{Name: Service, GVR: core("services"), ShortName: "svc", EtcdPrefix: "/registry/services/specs/", Role: Routing, Controls: []string{"EndpointSlice"}},
+	{Name: "StatefulSet", GVR: apps("statefulsets"), ShortName: "sts", EtcdPrefix: "/registry/statefulsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}},
+}
+
+func core(plural string) schema.GroupVersionResource { return group("", "v1", plural) }
+
+func apps(plural string) schema.GroupVersionResource { return group("apps", "v1", plural) }
+
+func group(name, version, plural string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: name, Version: version, Resource: plural}
+}

@@ -1,0 +1,128 @@
+// Package kube is the registry of the API kinds and controllers that the harness knows.
+//
+// It has two tables. Kinds has a row for each kind of object, and Controllers has a row for
+// each controller that can be under test. All packages that list kinds or controllers read
+// these tables.
+//
+// A kind without a row is a generic kind, such as the kind of a custom resource. [Generic]
+// describes it. Generic objects can be created, observed, recorded, compared and drawn, and
+// faults can select them. Only the checks of a contract depend on rows.
+//
+// The package imports nothing else of the harness.
+package kube
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// Kind describes a kind of API objects.
+type Kind struct {
+	// Name is the kind in manifests and ownerReferences, such as "ReplicaSet".
+	Name string
+	// GVR is the API group, the version that the harness uses, and the plural name.
+	GVR schema.GroupVersionResource
+	// ShortName is the abbreviation that kubectl accepts, such as "rs"; "" if there is none.
+	ShortName string
+	// ClusterScoped is true if objects of the kind are in no namespace.
+	ClusterScoped bool
+	// EtcdPrefix is the prefix of the kind's keys in etcd. Namespace and name follow it. The
+	// keys are internal to the API server, but a release cannot change them without a
+	// migration.
+	EtcdPrefix string
+	// Role says what objects of the kind are to a workload.
+	Role Role
+	// Controls lists the kinds of the objects that an object of this kind may control.
+	Controls []string
+	// Color is the color of the kind in reports, as CSS has it; "" means the default color.
+	Color string
+}
+
+// Role is the role of the objects of a kind in a workload.
+type Role string
+
+// The roles.
+const (
+	// Workload is the role of kinds whose controller creates pods, directly or through
+	// objects of another kind.
+	Workload Role = "workload"
+	// Child is the role of kinds whose objects are controlled by a workload.
+	Child Role = "child"
+	// Routing is the role of kinds that send traffic to pods.
+	Routing Role = "routing"
+	// Other is the role of all other kinds.
+	Other Role = "other"
+)
+
+// GVK returns the group, version and kind.
+func (k Kind) GVK() schema.GroupVersionKind { return k.GVR.GroupVersion().WithKind(k.Name) }
+
+// APIVersion returns the group and version as manifests have them, such as "apps/v1".
+func (k Kind) APIVersion() string { return k.GVR.GroupVersion().String() }
+
+// Resource returns the plural name with the API group, such as "replicasets.apps".
+// Histories, faults and triggers identify kinds by this name.
+func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
+
+// Builtin reports whether the kind belongs to Kubernetes itself, so that the Go type of its
+// objects is in client-go. Objects of other kinds are unstructured.
+func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
+
+// Named returns the row of a kind with a name such as "ReplicaSet".
+func Named(name string) (Kind, bool) {
+	return find(func(k Kind) bool { return k.Name == name })
+}
+
+// ByResource returns the row of a kind with a resource such as "replicasets.apps".
+func ByResource(resource string) (Kind, bool) {
+	return find(func(k Kind) bool { return k.Resource() == resource })
+}
+
+func find(matches func(Kind) bool) (Kind, bool) {
+	if i := slices.IndexFunc(Kinds, matches); i >= 0 {
+		return Kinds[i], true
+	}
+	return Kind{}, false
+}
+
+// Generic returns the row of a kind, or a description of a kind that has no row.
+//
+// The plural name of a kind without a row is the one that Kubernetes' naming convention
+// requires: lower case, with the ending of an English plural. A custom resource whose plural
+// name differs is not supported.
+func Generic(gvk schema.GroupVersionKind) Kind {
+	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
+		return k
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	k := Kind{Name: gvk.Kind, GVR: plural, Role: Other}
+	k.EtcdPrefix = "/registry/" + plural.Resource + "/"
+	if !k.Builtin() {
+		k.EtcdPrefix = "/registry/" + plural.Group + "/" + plural.Resource + "/"
+	}
+	return k
+}
+
+// Resources returns the resources of all rows, sorted. These are the names that scenarios
+// may use without a definition of their own.
+func Resources() []string {
+	names := make([]string, 0, len(Kinds))
+	for _, k := range Kinds {
+		names = append(names, k.Resource())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// SplitGVK splits an apiVersion and a kind, as manifests have them, into a GroupVersionKind.
+func SplitGVK(apiVersion, kind string) schema.GroupVersionKind {
+	group, version, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group, version = "", apiVersion
+	}
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+}

@@ -1,0 +1,95 @@
+package kube
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// TestKindsAreConsistent checks each row of the table of kinds against client-go.
+func TestKindsAreConsistent(t *testing.T) {
+	for _, k := range Kinds {
+		if !scheme.Scheme.Recognizes(k.GVK()) {
+			t.Errorf("%s: client-go does not know %s", k.Name, k.GVK())
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(k.GVK())
+		if plural != k.GVR {
+			t.Errorf("%s: GVR is %s, expected %s", k.Name, k.GVR, plural)
+		}
+		if !strings.HasPrefix(k.EtcdPrefix, "/registry/") || !strings.HasSuffix(k.EtcdPrefix, "/") {
+			t.Errorf("%s: EtcdPrefix is %q, expected /registry/…/", k.Name, k.EtcdPrefix)
+		}
+		if k.Role == "" {
+			t.Errorf("%s has no role", k.Name)
+		}
+		for _, name := range k.Controls {
+			if _, ok := Named(name); !ok {
+				t.Errorf("%s controls %s, which has no row", k.Name, name)
+			}
+		}
+		if found, ok := ByResource(k.Resource()); !ok || found.GVR != k.GVR {
+			t.Errorf("%s: ByResource(%q) found %s", k.Name, k.Resource(), found.GVR)
+		}
+	}
+	if !slices.IsSortedFunc(Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) }) {
+		t.Error("the table of kinds is not sorted by name")
+	}
+}
+
+// TestControllersAreConsistent checks that the rows of the table of controllers name only
+// kinds with a row, and that each controller watches the kind that it reconciles.
+func TestControllersAreConsistent(t *testing.T) {
+	for _, c := range Controllers {
+		for _, name := range slices.Concat([]string{c.Kind}, c.Watches, c.Writes) {
+			if _, ok := Named(name); !ok {
+				t.Errorf("%s names %s, which has no row", c.Name, name)
+			}
+		}
+		if !slices.Contains(c.Watches, c.Kind) {
+			t.Errorf("%s does not watch %s, which it reconciles", c.Name, c.Kind)
+		}
+		if c.Contract && len(c.Traits) == 0 {
+			t.Errorf("%s has a contract and no traits", c.Name)
+		}
+	}
+}
+
+func TestGeneric(t *testing.T) {
+	tests := []struct {
+		gvk              schema.GroupVersionKind
+		resource, prefix string
+	}{
+		{SplitGVK("apps/v1", "ReplicaSet"), "replicasets.apps", "/registry/replicasets/"},
+		{SplitGVK("v1", "Service"), "services", "/registry/services/specs/"},
+		{SplitGVK("batch/v1", "CronJob"), "cronjobs.batch", "/registry/cronjobs/"},
+		{SplitGVK("example.com/v1", "Policy"), "policies.example.com", "/registry/example.com/policies/"},
+	}
+	for _, test := range tests {
+		k := Generic(test.gvk)
+		if k.Resource() != test.resource || k.EtcdPrefix != test.prefix || k.GVK() != test.gvk {
+			t.Errorf("%s: resource %q, prefix %q; want %q, %q", test.gvk, k.Resource(), k.EtcdPrefix, test.resource, test.prefix)
+		}
+	}
+}
+
+func TestControllersNamed(t *testing.T) {
+	all, err := ControllersNamed()
+	if err != nil || len(all) != 4 {
+		t.Errorf("found %d default controllers (error %v), want 4", len(all), err)
+	}
+	var kinds []string
+	for _, k := range Observed(all) {
+		kinds = append(kinds, k.Name)
+	}
+	want := []string{Deployment, Endpoints, Pod, ReplicaSet, ReplicationController, Service}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("observed kinds %v, want %v", kinds, want)
+	}
+	if _, err := ControllersNamed("replicaset-controler"); err == nil || !strings.Contains(err.Error(), `unknown controller "replicaset-controler"; expected one of replicationcontroller-controller,`) {
+		t.Errorf("error %v, want the known names", err)
+	}
+}
