@@ -157,7 +157,10 @@ func TestTakeSnapshot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &testEnvironment{Options: &Options{}, monitor: newMonitor(), subject: all, cluster: healthyCluster{failed: test.failed}, admin: unreachable(t)}
+			s := &execution{
+				Options: &Options{Scenario: &scenario.Scenario{}}, monitor: newMonitor(),
+				env: &environment.Environment{Subject: all, Cluster: healthyCluster{failed: test.failed}, Admin: unreachable(t)},
+			}
 			if !test.converged {
 				s.monitor.observe(unscaledReplicaSet)
 			}

@@ -19,11 +19,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -34,7 +38,7 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // with its Seed set
 	Target   subject.Target
-	Provider string // one of Providers()
+	Provider string // one of providers.Names()
 	// Out is the parent directory of the run directory.
 	Out string
 	// Ours is the path of the workload-controller-manager, built from controllers/.
@@ -93,31 +97,109 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 // Preflight returns an error if the options do not allow the run. For example, the provider
 // does not support a fault, or an executable is missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
-	p, err := providerNamed(o.Provider)
+	provider, err := providers.Named(o.Provider)
 	if err != nil {
 		return err
 	}
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
-	return p.preflight(o)
+	if o.Direct && provider.Capabilities.Has(cluster.SubjectInPods) {
+		return fmt.Errorf("on %s, the subject reaches the API server only through the fault proxy; a direct run needs another provider", o.Provider)
+	}
+	if err := provider.Preflight(o.controlPlane()); err != nil {
+		return err
+	}
+	return o.subject().Preflight(o.Provider, o.UpstreamDir)
+}
+
+// controlPlane returns the control plane that the run needs.
+func (o *Options) controlPlane() providers.Options {
+	selected := o.Existing
+	selected.Pods = o.Scenario.PodsMax()
+	return providers.Options{
+		Nodes:         o.Scenario.Cluster.Nodes,
+		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
+		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
+		UpstreamDir:   o.UpstreamDir,
+		NodeImage:     o.NodeImage,
+		Existing:      selected,
+		Relays:        o.Scenario.Subject.Replicas,
+	}
+}
+
+// subject returns the subject that the run starts.
+func (o *Options) subject() environment.SubjectOptions {
+	return environment.SubjectOptions{Target: o.Target, Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet}
 }
 
 // recordHistory sets up the environment, runs the phases and tears the environment
 // down. It reports whether there is a history, and returns a snapshot from the end of
 // the run.
 func recordHistory(ctx context.Context, o *Options, dir directory) (recorded bool, diagnostics *snapshot, err error) {
-	e := &testEnvironment{Options: o, dir: dir}
+	e := &execution{Options: o, dir: dir, monitor: newMonitor()}
 	defer func() { err = errors.Join(err, e.tearDown(ctx, err)) }()
 	if err := e.setUp(ctx); err != nil {
-		return e.recorder != nil, nil, err
+		return e.env != nil && e.env.Recorder != nil, nil, err
 	}
 	err = e.runPhases(ctx)
 	return true, e.takeSnapshot(ctx, err), err
 }
 
+// execution is a run of a scenario in progress.
+type execution struct {
+	*Options
+	dir     directory
+	env     *environment.Environment
+	monitor *monitor
+	outages atomic.Int32 // number of active faults that make the control plane unavailable
+	// catchUp is the method of env with this name.
+	catchUp func(ctx context.Context) error
+}
+
+// setUp sets up the environment of the run, with the namespace, the history, the fault
+// proxy and the subject.
+func (e *execution) setUp(ctx context.Context) (err error) {
+	e.env, err = environment.Start(ctx, environment.Options{
+		Provider:     e.Provider,
+		ControlPlane: e.controlPlane(),
+		StateDir:     e.dir.state(),
+		LogDir:       e.dir.logs(),
+		Seed:         e.Scenario.Seed,
+		Clock:        e.Clock,
+		Progress:     e.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	e.catchUp, e.monitor.ready = e.env.CatchUp, e.env.SubjectWatches
+	err = e.env.Record(ctx, environment.RecordOptions{
+		File: e.dir.history(),
+		Start: history.Start{
+			Scenario:    e.Scenario.Name,
+			Seed:        e.Scenario.Seed,
+			Subject:     e.Target.String(),
+			Controllers: e.Scenario.Subject.Controllers,
+		},
+		Kinds:    e.Scenario.ObservedKinds(),
+		OnRecord: e.monitor.observe,
+	})
+	if err != nil {
+		return err
+	}
+	if !e.Direct {
+		if err := e.env.StartProxy(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if err := e.env.StartSubject(ctx, e.subject()); err != nil {
+		return err
+	}
+	return e.env.LoadPodImage(ctx, e.Gauntlet)
+}
+
 // runPhases runs the phases whose history is checked: chaos and settle.
-func (e *testEnvironment) runPhases(ctx context.Context) error {
+func (e *execution) runPhases(ctx context.Context) error {
 	ctx, cancel := e.supervise(ctx)
 	defer cancel()
 	if err := e.runChaos(ctx); err != nil {
@@ -132,39 +214,25 @@ func (e *testEnvironment) runPhases(ctx context.Context) error {
 	return nil
 }
 
-// errSubjectDied aborts a run. It is a finding and not an error of the run, because the
-// history shows it.
-var errSubjectDied = errors.New("the subject ended unexpectedly")
-
 // errInterrupted aborts a run at the user's request.
 var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or
 // the subject fails.
-func (e *testEnvironment) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
+func (e *execution) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-e.cluster.Failed():
-			cancel(e.cluster.Err())
-		case <-e.recorder.Failed():
-			cancel(e.recorder.Flush())
-		case <-e.subject.Failed():
-			cancel(errSubjectDied)
-		case <-ctx.Done():
-		}
-	}()
+	go func() { cancel(e.env.Failed(ctx)) }()
 	return ctx, func() { cancel(context.Canceled) }
 }
 
 // endReason returns the reason for which a phase was aborted. If the phase was not
 // aborted, it returns err.
-func (e *testEnvironment) endReason(ctx context.Context, err error) error {
+func (e *execution) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, errSubjectDied):
-		e.progress("%v", e.subject.Err())
+	case errors.Is(cause, environment.ErrSubjectDied): // a finding: the history shows it
+		e.progress("%v", e.env.Subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
 		return errInterrupted
@@ -174,8 +242,8 @@ func (e *testEnvironment) endReason(ctx context.Context, err error) error {
 }
 
 // beginPhase records the beginning of a phase.
-func (e *testEnvironment) beginPhase(phase history.PhaseName) {
-	e.recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
+func (e *execution) beginPhase(phase history.PhaseName) {
+	e.env.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
 }
 
 func (o *Options) progress(format string, args ...any) {
@@ -184,23 +252,19 @@ func (o *Options) progress(format string, args ...any) {
 	}
 }
 
-// tearDownTimeout bounds the teardown, which also runs after the run's context is
-// canceled.
-const tearDownTimeout = 30 * time.Second
-
 // tearDown stops everything that setUp started, in reverse order. If the run was
 // aborted, it records a gap with the reason.
-func (e *testEnvironment) tearDown(ctx context.Context, runErr error) error {
-	ctx = context.WithoutCancel(ctx)
+func (e *execution) tearDown(ctx context.Context, runErr error) error {
+	if e.env == nil {
+		return nil
+	}
 	if runErr != nil && !errors.Is(runErr, errInterrupted) {
-		e.exportLogs(ctx)
+		e.exportLogs(context.WithoutCancel(ctx))
 	}
-	ctx, cancel := context.WithTimeout(ctx, tearDownTimeout)
-	defer cancel()
-	if runErr != nil && e.recorder != nil {
-		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
+	if runErr != nil && e.env.Recorder != nil {
+		e.env.Recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
 	}
-	return e.teardowns.Run(ctx)
+	return e.env.Stop(ctx)
 }
 
 // exportLogsTimeout bounds the export of logs, which are only diagnostics.
@@ -208,11 +272,9 @@ const exportLogsTimeout = 20 * time.Second
 
 // exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
 // that has failed exports its logs by itself.
-func (e *testEnvironment) exportLogs(ctx context.Context) {
-	exporter, ok := e.cluster.(interface {
-		ExportLogs(ctx context.Context, dir string) error
-	})
-	if !ok || e.cluster.Err() != nil {
+func (e *execution) exportLogs(ctx context.Context) {
+	exporter, ok := e.env.Cluster.(cluster.LogExporter)
+	if !ok || e.env.Cluster.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("timed out after %s", exportLogsTimeout))
@@ -220,4 +282,14 @@ func (e *testEnvironment) exportLogs(ctx context.Context) {
 	if err := exporter.ExportLogs(ctx, filepath.Join(e.dir.logs(), e.Provider)); err != nil {
 		e.progress("%v", err)
 	}
+}
+
+// keepUp calls Options.KeepUp with the path of an admin kubeconfig, before the teardown.
+func (e *execution) keepUp(ctx context.Context) error {
+	path := filepath.Join(e.dir.state(), "admin.kubeconfig")
+	if err := cluster.WriteKubeconfig(path, e.env.Cluster.Config(cluster.Admin)); err != nil {
+		return err
+	}
+	e.KeepUp(ctx, path)
+	return nil
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -12,7 +11,7 @@ import (
 // settle.quiet. It records the phases and the end of the observation. If the time limit
 // passes first, settle returns nil, because the checks decide whether that is a
 // violation.
-func (e *testEnvironment) settle(ctx context.Context) error {
+func (e *execution) settle(ctx context.Context) error {
 	e.beginPhase(history.PhaseSettle)
 	e.progress("all faults healed; waiting up to %s for convergence", e.Scenario.Settle.Within)
 	start := e.Clock.Now()
@@ -42,17 +41,8 @@ func (e *testEnvironment) settle(ctx context.Context) error {
 	if missing := e.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err() // the catch-up was aborted, so missing commits prove nothing
 	} else if missing != nil {
-		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
+		e.env.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}
 	e.beginPhase(history.PhaseEnd)
-	return e.recorder.Flush()
-}
-
-// catchUp waits until the history contains everything committed so far. When
-// catchUpTimeout is over, it returns an error that says what is missing. catchUp does
-// not report a failure of the recorder, because supervise ends the run then.
-func (e *testEnvironment) catchUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
-	defer cancel()
-	return errors.Join(e.observer.CatchUp(ctx), e.recorder.Flush())
+	return e.env.Recorder.Flush()
 }

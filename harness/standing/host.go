@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 // HostCommand is the hidden command of the host process. gauntlet must implement it by
@@ -32,18 +32,18 @@ const (
 )
 
 // upEmbedded starts a host process and waits until its cluster is ready.
-func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	if err := os.Mkdir(controlPlane.LogDir, 0o755); err != nil {
+func upEmbedded(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
-	log, err := os.Create(filepath.Join(controlPlane.LogDir, "host.log"))
+	log, err := os.Create(filepath.Join(o.LogDir, "host.log"))
 	if err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
 	defer log.Close()
-	args := []string{HostCommand, controlPlane.Dir, fmt.Sprint(controlPlane.Nodes), controlPlane.UpstreamDir}
-	if standingSubject != nil {
-		args = append(args, standingSubject.Target.String(), fmt.Sprint(standingSubject.Replicas), standingSubject.Ours)
+	args := []string{HostCommand, o.StateDir, fmt.Sprint(o.ControlPlane.Nodes), o.ControlPlane.UpstreamDir}
+	if s != nil {
+		args = append(args, s.Target.String(), fmt.Sprint(s.Spec.Replicas), s.Ours)
 	}
 	host := exec.Command("/proc/self/exe", args...)
 	// A session of its own detaches the host process from the terminal, so it outlives
@@ -71,47 +71,35 @@ func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubj
 		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
 	}
 	return Cluster{
-		Name: filepath.Base(controlPlane.Dir), Provider: embeddedProvider, State: Standing,
-		Kubeconfig: filepath.Join(controlPlane.Dir, kubeconfigFile), dir: controlPlane.Dir,
+		Name: filepath.Base(o.StateDir), Provider: embeddedProvider, State: Standing,
+		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir,
 	}, host.Process.Release()
 }
 
-// Host runs an embedded cluster in a directory until ctx ends, with a subject unless
-// standingSubject is nil. When the cluster is ready, it writes hostReady to answer.
-func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
-	if err := writeOwner(controlPlane.Dir); err != nil {
+// Host runs an embedded cluster in o.StateDir until ctx ends, with a subject unless s is
+// nil. When the cluster is ready, it writes hostReady to answer.
+func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
+	if err := writeOwner(o.StateDir); err != nil {
 		return err
 	}
-	controlPlane.LogDir = filepath.Join(controlPlane.Dir, logSubdir)
-	c, err := run.StartControlPlane(ctx, embeddedProvider, controlPlane)
+	o.Provider, o.KeepState, o.LogDir = embeddedProvider, true, filepath.Join(o.StateDir, logSubdir)
+	e, err := environment.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
-	var failed <-chan struct{} // closed when the subject fails
-	var failure func() error
-	if standingSubject != nil {
-		s, err := standingSubject.Install(ctx, c, controlPlane)
-		if err != nil {
+	defer func() { err = errors.Join(err, e.Stop(ctx)) }()
+	if s != nil {
+		if err := e.StartSubject(ctx, *s); err != nil {
 			return err
 		}
-		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }() // an error does not matter: the process ends with its host
-		failed, failure = s.Failed(), s.Err
 	}
-	if err := cluster.WriteKubeconfig(filepath.Join(controlPlane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
+	if err := cluster.WriteKubeconfig(filepath.Join(o.StateDir, kubeconfigFile), e.Cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(answer, hostReady); err != nil {
 		return fmt.Errorf("reporting that the cluster is ready: %w", err)
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-c.Failed():
-		return c.Err()
-	case <-failed:
-		return failure()
-	}
+	return e.Failed(ctx)
 }
 
 // listEmbedded returns the embedded clusters, including those whose host process has

@@ -19,10 +19,12 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -74,11 +76,11 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up creates a standing cluster, with a subject unless standingSubject is nil. The
-// caller leaves the directories in controlPlane empty, because Up sets them.
-func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	if supported := []string{embeddedProvider, kindProvider}; !slices.Contains(supported, provider) {
-		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(supported, " or "))
+// Up creates a standing cluster, with a subject unless s is nil. The caller leaves the
+// directories in o empty, because Up sets them.
+func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	if supported := providers.With(cluster.OwnsControlPlane); !slices.Contains(supported, o.Provider) {
+		return Cluster{}, fmt.Errorf("provider %q: expected %s", o.Provider, strings.Join(supported, " or "))
 	}
 	root, err := Root()
 	if err != nil {
@@ -87,47 +89,48 @@ func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, sta
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
 	}
-	dir, err := os.MkdirTemp(root, provider+"-")
+	dir, err := os.MkdirTemp(root, o.Provider+"-")
 	if err != nil {
 		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
 	}
 	if err := writeOwner(dir); err != nil {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	controlPlane.Dir, controlPlane.LogDir, controlPlane.Standing = dir, filepath.Join(dir, logSubdir), true
+	o.StateDir, o.KeepState, o.LogDir = dir, true, filepath.Join(dir, logSubdir)
 	up := upKind
-	if provider == embeddedProvider {
+	if o.Provider == embeddedProvider {
 		up = upEmbedded
 	}
-	c, err := up(ctx, controlPlane, standingSubject)
+	c, err := up(ctx, o, s)
 	if err == nil {
 		return c, nil
 	}
-	if logs, _ := os.ReadDir(controlPlane.LogDir); len(logs) == 0 {
+	if logs, _ := os.ReadDir(o.LogDir); len(logs) == 0 {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
 	// Keep the logs of a failed start.
-	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, controlPlane.LogDir)
+	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, o.LogDir)
 }
 
 // logSubdir is the subdirectory for logs in a cluster's directory.
 const logSubdir = "logs"
 
-func upKind(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	started, err := run.StartControlPlane(ctx, kindProvider, controlPlane)
+func upKind(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	o.ControlPlane.Standing = true
+	e, err := environment.Start(ctx, o)
 	if err != nil {
 		return Cluster{}, err
 	}
-	made, ok := started.(*kind.Cluster)
+	made, ok := e.Cluster.(*kind.Cluster)
 	if !ok {
-		return Cluster{}, errors.Join(fmt.Errorf("expected a kind cluster, found %T", started), started.Stop(ctx))
+		return Cluster{}, errors.Join(fmt.Errorf("expected a kind cluster, found %T", e.Cluster), e.Cluster.Stop(ctx))
 	}
-	if standingSubject != nil {
-		if _, err := standingSubject.Install(ctx, made, controlPlane); err != nil {
+	if s != nil {
+		if err := e.StartSubject(ctx, *s); err != nil {
 			return Cluster{}, errors.Join(err, made.Stop(ctx))
 		}
 	}
-	return Cluster{Name: made.ID(), Provider: kindProvider, State: Standing, Kubeconfig: made.Kubeconfig(), dir: controlPlane.Dir}, nil
+	return Cluster{Name: made.ID(), Provider: kindProvider, State: Standing, Kubeconfig: made.Kubeconfig(), dir: o.StateDir}, nil
 }
 
 // List returns this user's standing embedded clusters, and every kind cluster that

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
 // noEngine hides an installed container engine from the test.
@@ -128,7 +129,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 		"cloud": `provider "cloud": expected embedded or kind`,
 		"kind":  "there is no container engine",
 	} {
-		if _, err := Up(t.Context(), provider, run.ControlPlane{Nodes: 1}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Up(t.Context(), environment.Options{Provider: provider, ControlPlane: providers.Options{Nodes: 1}}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", provider, err, want)
 		}
 	}
@@ -152,7 +153,7 @@ func TestHost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	answer := &notifier{onWrite: cancel}
-	if err := Host(ctx, run.ControlPlane{Dir: dir, Nodes: 1}, nil, answer); err != nil {
+	if err := Host(ctx, environment.Options{StateDir: dir, ControlPlane: providers.Options{Nodes: 1}}, nil, answer); err != nil {
 		t.Fatal(err)
 	}
 	if answer.text.String() != hostReady {
