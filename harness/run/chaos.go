@@ -30,33 +30,32 @@ func counted(n int, noun string) string {
 
 // runChaos runs the workload and all faults concurrently. It returns when the workload
 // has ended and every fault is healed.
-func (e *execution) runChaos(ctx context.Context) error {
-	if err := e.env.Cluster.Health(ctx); err != nil {
-		return fmt.Errorf("health check before the workload: %w", err)
+func (s *Session) runChaos(ctx context.Context) error {
+	if err := s.Begin(ctx); err != nil {
+		return err
 	}
-	e.beginPhase(history.PhaseChaos)
-	e.progress("chaos: %s, %s", counted(len(e.Scenario.Workload), "workload step"), counted(len(e.Scenario.Faults), "fault"))
+	s.progress("chaos: %s, %s", counted(len(s.Scenario.Workload), "workload step"), counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workloadDone := make(chan struct{}) // closed when the workload has ended
-	t := faultTiming{chaosBegan: e.Clock.Now(), workloadDone: workloadDone, converged: e.convergedAfterWorkload(ctx, workloadDone)}
+	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}
 	var group errgroup.Group
-	for i, spec := range e.Scenario.Faults {
+	for i, spec := range s.Scenario.Faults {
 		// Subscribe before the workload begins, so that no record is missed.
-		first := e.env.Dispatcher.Subscribe(spec.When, e.env.Proxy.Controller, false)
-		group.Go(func() error { return e.runFault(ctx, i, first, t) })
+		first := s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Proxy.Controller, false)
+		group.Go(func() error { return s.runFault(ctx, i, first, t) })
 	}
 	group.Go(func() error {
 		defer close(workloadDone)
 		err := workload.Run(ctx, workload.Env{
-			Client:    e.env.Admin,
+			Client:    s.Environment.Admin,
 			Namespace: environment.Namespace,
-			Pods:      e.env.Pods,
-			Recorder:  e.env.Dispatcher,
-			Clock:     e.Clock,
-		}, e.Scenario.Workload)
+			Pods:      s.Environment.Pods,
+			Recorder:  s.Environment.Dispatcher,
+			Clock:     s.Clock,
+		}, s.Scenario.Workload)
 		if errors.Is(err, workload.ErrUnmet) {
-			e.progress("%v", err)
+			s.progress("%v", err)
 			return nil // the checks decide
 		}
 		return err
@@ -74,7 +73,7 @@ type faultTiming struct {
 // convergedAfterWorkload returns a channel that is closed when the subject has converged and
 // is quiet after the workload. The channel is also closed when settle.within has passed
 // since the workload ended. Faults then stop waiting for their triggers.
-func (e *execution) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
+func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
 		defer close(converged)
@@ -83,9 +82,9 @@ func (e *execution) convergedAfterWorkload(ctx context.Context, workloadDone <-c
 		case <-ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, e.Scenario.Settle.Within)
+		ctx, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 		defer cancel()
-		for e.monitor.waitConverged(ctx) && !e.monitor.waitQuiet(ctx, e.Clock, e.Scenario.Settle.Quiet) {
+		for s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
 		}
 	}()
 	return converged
@@ -93,30 +92,30 @@ func (e *execution) convergedAfterWorkload(ctx context.Context, workloadDone <-c
 
 // runFault applies a fault each time that its trigger matches, at most spec.Times
 // times. The caller has already subscribed to the trigger for the first application.
-func (e *execution) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
-	spec, random := e.Scenario.Faults[index], e.faultRandom(index)
+func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
+	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
 		if round > 0 {
-			when = e.env.Dispatcher.Subscribe(spec.When, e.env.Proxy.Controller, true)
+			when = s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Proxy.Controller, true)
 		}
-		report := faults.NewReporter(e.env.Dispatcher, index, spec.Name)
-		if slices.ContainsFunc(e.Scenario.Faults, isOutage) {
+		report := faults.NewReporter(s.Environment.Dispatcher, index, spec.Name)
+		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
 			report.TolerateOutage()
 		}
-		match, started := e.awaitStart(ctx, spec, when, t)
+		match, started := s.awaitStart(ctx, spec, when, t)
 		var err error
 		switch {
 		case started:
-			env := e.env.FaultEnv(random, report)
+			env := s.Environment.FaultEnv(random, report)
 			env.Trigger = match
-			err = e.applyFault(ctx, spec, when, t, env)
+			err = s.applyFault(ctx, spec, when, t, env)
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:
 			report.Failed(nil, fmt.Errorf("the trigger never matched: %s", spec.When))
 		default:
 			report.Failed(nil, fmt.Errorf("the workload ended before the start time of the fault, %s", spec.From))
 		}
-		e.env.Dispatcher.Unsubscribe(when)
+		s.Environment.Dispatcher.Unsubscribe(when)
 		if !started || err != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -126,21 +125,21 @@ func (e *execution) runFault(ctx context.Context, index int, when *environment.S
 
 // awaitStart waits for the start time or the trigger of a fault. It returns false if
 // the fault must not start.
-func (e *execution) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
+func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
 		over := t.workloadDone // a fault without `for` lasts until the workload ends, so it cannot begin later
 		if spec.For > 0 {
 			over = nil
 		}
-		return trigger.Match{}, e.sleep(ctx, spec.From-e.Clock.Since(t.chaosBegan), over)
+		return trigger.Match{}, s.sleep(ctx, spec.From-s.Clock.Since(t.chaosBegan), over)
 	}
 	select {
 	case match := <-when.Matched():
 		if spec.From == 0 {
 			return match, true // held records wait until the fault is injected
 		}
-		e.env.Dispatcher.Unsubscribe(when)
-		return match, e.sleep(ctx, spec.From, nil)
+		s.Environment.Dispatcher.Unsubscribe(when)
+		return match, s.sleep(ctx, spec.From, nil)
 	case <-t.converged:
 	case <-ctx.Done():
 	}
@@ -154,7 +153,7 @@ func (e *execution) awaitStart(ctx context.Context, spec scenario.Fault, when *e
 // workload and after each healed fault. A check can take seconds, and the fault must
 // act as soon as its trigger matches. applyFault waits only until an outage that
 // another fault caused has ended.
-func (e *execution) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
+func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return err
@@ -163,23 +162,23 @@ func (e *execution) applyFault(ctx context.Context, spec scenario.Fault, when *e
 	if isOutage(spec) {
 		own = 1
 	}
-	others := e.outages.Add(own) - own
-	defer e.outages.Add(-own)
+	others := s.outages.Add(own) - own
+	defer s.outages.Add(-own)
 	if others > 0 {
-		if err := e.env.Cluster.Health(ctx); err != nil {
+		if err := s.Environment.Cluster.Health(ctx); err != nil {
 			return fmt.Errorf("health check before %s: %w", env.Report, err)
 		}
 	}
-	until := e.env.Dispatcher.Subscribe(spec.Until, e.env.Proxy.Controller, false)
-	defer e.env.Dispatcher.Unsubscribe(until)
-	defer func() { err = errors.Join(err, e.heal(ctx, fault, env)) }()
+	until := s.Environment.Dispatcher.Subscribe(spec.Until, s.Environment.Proxy.Controller, false)
+	defer s.Environment.Dispatcher.Unsubscribe(until)
+	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return err
 	}
-	e.env.Dispatcher.Unsubscribe(when)
+	s.Environment.Dispatcher.Unsubscribe(when)
 	workloadDone, over := t.workloadDone, (<-chan time.Time)(nil)
 	if spec.For > 0 {
-		timer := e.Clock.NewTimer(spec.For)
+		timer := s.Clock.NewTimer(spec.For)
 		defer timer.Stop()
 		workloadDone, over = nil, timer.C()
 	}
@@ -220,7 +219,7 @@ const (
 
 // heal heals a fault and waits until the control plane is healthy. It also works after
 // ctx is canceled.
-func (e *execution) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
+func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
 	within := healTimeout
 	if ctx.Err() != nil { // the target of the fault may not exist any more
 		within = abortedHealTimeout
@@ -228,7 +227,7 @@ func (e *execution) heal(ctx context.Context, fault faults.Fault, env *faults.En
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	err := faults.Heal(ctx, fault, env)
-	if err != nil && e.env.Cluster.Health(ctx) == nil {
+	if err != nil && s.Environment.Cluster.Health(ctx) == nil {
 		// The first attempt may have failed because another fault stopped the API
 		// server.
 		err = faults.Heal(ctx, fault, env)
@@ -236,15 +235,15 @@ func (e *execution) heal(ctx context.Context, fault faults.Fault, env *faults.En
 	if err != nil {
 		return err
 	}
-	if err := e.env.Cluster.Health(ctx); err != nil {
+	if err := s.Environment.Cluster.Health(ctx); err != nil {
 		return fmt.Errorf("health check after %s: %w", env.Report, err)
 	}
 	return nil
 }
 
 // sleep waits for d. It returns false if ctx ends or early is closed first.
-func (e *execution) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
-	timer := e.Clock.NewTimer(max(d, 0))
+func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -259,8 +258,8 @@ func (e *execution) sleep(ctx context.Context, d time.Duration, early <-chan str
 // faultRandom returns the random source of a fault. It depends only on the seed, the
 // index and the type of the fault, so that a change of other faults does not change its
 // random numbers.
-func (e *execution) faultRandom(index int) *rand.Rand {
+func (s *Session) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%d %s", index, e.Scenario.Faults[index].Name)
-	return rand.New(rand.NewPCG(e.Scenario.Seed, hash.Sum64()))
+	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)
+	return rand.New(rand.NewPCG(s.Scenario.Seed, hash.Sum64()))
 }

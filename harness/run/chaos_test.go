@@ -66,7 +66,7 @@ faults:
 `)
 	c := &blockedCluster{healthAsked: make(chan struct{}, 10), healthy: make(chan struct{}), halted: make(chan cluster.Part)}
 	dispatcher := environment.NewDispatcher(newRecorder(t), clock.RealClock{})
-	s := &execution{Options: &Options{Scenario: spec, Clock: clock.RealClock{}}, env: &environment.Environment{Cluster: c, Dispatcher: dispatcher}}
+	s := &Session{Options: &Options{Scenario: spec, Clock: clock.RealClock{}}, Environment: &environment.Environment{Cluster: c, Dispatcher: dispatcher}}
 	workloadDone := make(chan struct{})
 	applied := make(chan error, 2)
 	apply := func(index int) {

@@ -157,9 +157,9 @@ func TestTakeSnapshot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &execution{
+			s := &Session{
 				Options: &Options{Scenario: &scenario.Scenario{}}, monitor: newMonitor(),
-				env: &environment.Environment{Subject: all, Cluster: healthyCluster{failed: test.failed}, Admin: unreachable(t)},
+				Environment: &environment.Environment{Subject: all, Cluster: healthyCluster{failed: test.failed}, Admin: unreachable(t)},
 			}
 			if !test.converged {
 				s.monitor.observe(unscaledReplicaSet)

@@ -73,25 +73,14 @@ type Options struct {
 // Run runs a scenario, checks its history and writes the reports. The error says why
 // the run was aborted. An aborted run is checked too, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
-	dir, err := createRunDirectory(&o)
+	s, err := newSession(&o)
 	if err != nil {
 		return nil, err
 	}
-	recorded, diagnostics, runErr := recordHistory(ctx, &o, dir)
-	if !recorded {
-		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, dir.logs())
+	if err = s.setUp(ctx); err == nil {
+		err = s.runPhases(ctx)
 	}
-	o.progress("checking the history")
-	result, draft, err := checkDirectory(string(dir))
-	if err != nil {
-		return nil, errors.Join(runErr, fmt.Errorf("checking %s: %w", dir, err))
-	}
-	if diagnostics.neededFor(result) {
-		if err := diagnostics.write(dir.diagnostics()); err != nil {
-			o.progress("writing the diagnostics: %v", err)
-		}
-	}
-	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
+	return s.End(ctx, err)
 }
 
 // Preflight returns an error if the options do not allow the run. For example, the provider
@@ -133,83 +122,18 @@ func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{Target: o.Target, Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet}
 }
 
-// recordHistory sets up the environment, runs the phases and tears the environment
-// down. It reports whether there is a history, and returns a snapshot from the end of
-// the run.
-func recordHistory(ctx context.Context, o *Options, dir directory) (recorded bool, diagnostics *snapshot, err error) {
-	e := &execution{Options: o, dir: dir, monitor: newMonitor()}
-	defer func() { err = errors.Join(err, e.tearDown(ctx, err)) }()
-	if err := e.setUp(ctx); err != nil {
-		return e.env != nil && e.env.Recorder != nil, nil, err
-	}
-	err = e.runPhases(ctx)
-	return true, e.takeSnapshot(ctx, err), err
-}
-
-// execution is a run of a scenario in progress.
-type execution struct {
-	*Options
-	dir     directory
-	env     *environment.Environment
-	monitor *monitor
-	outages atomic.Int32 // number of active faults that make the control plane unavailable
-	// catchUp is the method of env with this name.
-	catchUp func(ctx context.Context) error
-}
-
-// setUp sets up the environment of the run, with the namespace, the history, the fault
-// proxy and the subject.
-func (e *execution) setUp(ctx context.Context) (err error) {
-	e.env, err = environment.Start(ctx, environment.Options{
-		Provider:     e.Provider,
-		ControlPlane: e.controlPlane(),
-		StateDir:     e.dir.state(),
-		LogDir:       e.dir.logs(),
-		Seed:         e.Scenario.Seed,
-		Clock:        e.Clock,
-		Progress:     e.Progress,
-	})
-	if err != nil {
-		return err
-	}
-	e.catchUp, e.monitor.ready = e.env.CatchUp, e.env.SubjectWatches
-	err = e.env.Record(ctx, environment.RecordOptions{
-		File: e.dir.history(),
-		Start: history.Start{
-			Scenario:    e.Scenario.Name,
-			Seed:        e.Scenario.Seed,
-			Subject:     e.Target.String(),
-			Controllers: e.Scenario.Subject.Controllers,
-		},
-		Kinds:    e.Scenario.ObservedKinds(),
-		OnRecord: e.monitor.observe,
-	})
-	if err != nil {
-		return err
-	}
-	if !e.Direct {
-		if err := e.env.StartProxy(ctx, nil); err != nil {
-			return err
-		}
-	}
-	if err := e.env.StartSubject(ctx, e.subject()); err != nil {
-		return err
-	}
-	return e.env.LoadPodImage(ctx, e.Gauntlet)
-}
-
 // runPhases runs the phases whose history is checked: chaos and settle.
-func (e *execution) runPhases(ctx context.Context) error {
-	ctx, cancel := e.supervise(ctx)
+func (s *Session) runPhases(ctx context.Context) error {
+	ctx, cancel := s.supervise(ctx)
 	defer cancel()
-	if err := e.runChaos(ctx); err != nil {
-		return e.endReason(ctx, err)
+	if err := s.runChaos(ctx); err != nil {
+		return s.endReason(ctx, err)
 	}
-	if err := e.settle(ctx); err != nil {
-		return e.endReason(ctx, err)
+	if err := s.Settle(ctx); err != nil {
+		return s.endReason(ctx, err)
 	}
-	if e.KeepUp != nil {
-		return e.keepUp(ctx)
+	if s.KeepUp != nil {
+		return s.keepUp(ctx)
 	}
 	return nil
 }
@@ -219,20 +143,20 @@ var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or
 // the subject fails.
-func (e *execution) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() { cancel(e.env.Failed(ctx)) }()
+	go func() { cancel(s.Environment.Failed(ctx)) }()
 	return ctx, func() { cancel(context.Canceled) }
 }
 
 // endReason returns the reason for which a phase was aborted. If the phase was not
 // aborted, it returns err.
-func (e *execution) endReason(ctx context.Context, err error) error {
+func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
 	case errors.Is(cause, environment.ErrSubjectDied): // a finding: the history shows it
-		e.progress("%v", e.env.Subject.Err())
+		s.progress("%v", s.Environment.Subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
 		return errInterrupted
@@ -241,55 +165,18 @@ func (e *execution) endReason(ctx context.Context, err error) error {
 	}
 }
 
-// beginPhase records the beginning of a phase.
-func (e *execution) beginPhase(phase history.PhaseName) {
-	e.env.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
-}
-
 func (o *Options) progress(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// tearDown stops everything that setUp started, in reverse order. If the run was
-// aborted, it records a gap with the reason.
-func (e *execution) tearDown(ctx context.Context, runErr error) error {
-	if e.env == nil {
-		return nil
-	}
-	if runErr != nil && !errors.Is(runErr, errInterrupted) {
-		e.exportLogs(context.WithoutCancel(ctx))
-	}
-	if runErr != nil && e.env.Recorder != nil {
-		e.env.Recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
-	}
-	return e.env.Stop(ctx)
-}
-
-// exportLogsTimeout bounds the export of logs, which are only diagnostics.
-const exportLogsTimeout = 20 * time.Second
-
-// exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
-// that has failed exports its logs by itself.
-func (e *execution) exportLogs(ctx context.Context) {
-	exporter, ok := e.env.Cluster.(cluster.LogExporter)
-	if !ok || e.env.Cluster.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("timed out after %s", exportLogsTimeout))
-	defer cancel()
-	if err := exporter.ExportLogs(ctx, filepath.Join(e.dir.logs(), e.Provider)); err != nil {
-		e.progress("%v", err)
-	}
-}
-
 // keepUp calls Options.KeepUp with the path of an admin kubeconfig, before the teardown.
-func (e *execution) keepUp(ctx context.Context) error {
-	path := filepath.Join(e.dir.state(), "admin.kubeconfig")
-	if err := cluster.WriteKubeconfig(path, e.env.Cluster.Config(cluster.Admin)); err != nil {
+func (s *Session) keepUp(ctx context.Context) error {
+	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
+	if err := cluster.WriteKubeconfig(path, s.Environment.Cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
-	e.KeepUp(ctx, path)
+	s.KeepUp(ctx, path)
 	return nil
 }

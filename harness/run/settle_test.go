@@ -57,10 +57,10 @@ func TestSettleGaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			answers := []func() error{aborting(1, test.first), aborting(2, test.last)}
-			s := &execution{
-				Options: &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
-				env:     &environment.Environment{Recorder: recorder},
-				monitor: newMonitor(),
+			s := &Session{
+				Options:     &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
+				Environment: &environment.Environment{Recorder: recorder},
+				monitor:     newMonitor(),
 				catchUp: func(context.Context) error {
 					answer := answers[0]
 					answers = answers[1:]
@@ -68,7 +68,7 @@ func TestSettleGaps(t *testing.T) {
 				},
 			}
 			s.Scenario.Settle.Within, s.Scenario.Settle.Quiet = time.Minute, time.Millisecond
-			if err := s.settle(ctx); (err != nil) != (test.abortAt > 0) {
+			if err := s.Settle(ctx); (err != nil) != (test.abortAt > 0) {
 				t.Errorf("error %v", err)
 			}
 			if err := recorder.Close(); err != nil {

@@ -129,7 +129,7 @@ func TestFaultRandomIsIndependent(t *testing.T) {
 		for _, name := range faults {
 			spec.Faults = append(spec.Faults, scenario.Fault{Name: name})
 		}
-		return (&execution{Options: &Options{Scenario: spec}}).faultRandom(index).Uint64()
+		return (&Session{Options: &Options{Scenario: spec}}).faultRandom(index).Uint64()
 	}
 	if draw(0, "a", "b") != draw(0, "a") {
 		t.Error("a later fault changes the random values of a fault")
