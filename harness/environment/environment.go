@@ -39,12 +39,9 @@ import (
 // Namespace is the namespace of the workload.
 const Namespace = existing.Namespace
 
-// DefaultProvider is the provider of an environment whose options name none.
-const DefaultProvider = "embedded"
-
 // Options says which control plane to start.
 type Options struct {
-	// Provider is one of providers.Names(); "" means DefaultProvider.
+	// Provider is one of providers.Names(); "" means the default.
 	Provider string
 	// ControlPlane says what the provider starts. Start sets its directories.
 	ControlPlane providers.Options
@@ -110,9 +107,7 @@ const stopTimeout = 30 * time.Second
 // Start starts the control plane of a provider. If it returns an error, nothing is left
 // running.
 func Start(ctx context.Context, o Options) (*Environment, error) {
-	if o.Provider == "" {
-		o.Provider = DefaultProvider
-	}
+	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

@@ -8,38 +8,31 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/image"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
-// podHost is a cluster with the capability SubjectInPods or StandInPods on real kubelets.
-type podHost interface {
-	ControlPlane() *kind.Node
-	Workers() []*kind.Node
-}
-
-func (e *Environment) podHost() (podHost, error) {
-	host, ok := e.Cluster.(podHost)
+// nodes returns the nodes of a cluster with the capability LoadsImages.
+func (e *Environment) nodes() (cluster.NodeAccess, error) {
+	nodes, ok := e.Cluster.(cluster.NodeAccess)
 	if !ok {
-		return nil, fmt.Errorf("provider %s: expected a cluster with nodes that can load images, found %T", e.Provider, e.Cluster)
+		return nil, fmt.Errorf("provider %s: expected a cluster whose nodes load images, found %T", e.Provider, e.Cluster)
 	}
-	return host, nil
+	return nodes, nil
 }
 
 // LoadPodImage loads the image of the stand-in on the nodes, if the workload's pods run it.
 // gauntlet is the path of the gauntlet executable; the program `standin` must be in the same
 // directory.
 func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
-	if !e.Capabilities().Has(cluster.RealKubelets, cluster.StandInPods) {
+	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
 		return nil
 	}
 	return e.setUp(ctx, "pod image", func(ctx context.Context) error {
-		host, err := e.podHost()
+		nodes, err := e.nodes()
 		if err != nil {
 			return err
 		}
@@ -47,44 +40,45 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 		defer cancel()
 		e.Pods.Image, err = loadBinary(ctx, e.StateDir, image.Spec{
 			Reference: "localhost/gauntlet/standin:run", Binary: filepath.Join(filepath.Dir(gauntlet), "standin"),
-		}, host.Workers()...)
+		}, nodes.Workers()...)
 		return err
 	})
 }
 
 // loadSubject loads the images of the subject and of the relay on the control-plane node, and
 // returns that node.
-func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node *kind.Node, target, relay pods.Image, err error) {
-	host, err := e.podHost()
+func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node cluster.Node, target, relay pods.Image, err error) {
+	nodes, err := e.nodes()
 	if err != nil {
 		return nil, target, relay, err
 	}
 	loads, ctx := errgroup.WithContext(ctx)
 	loads.Go(func() (err error) {
-		target, err = e.loadTarget(ctx, host, o)
+		target, err = e.loadTarget(ctx, nodes, o)
 		return err
 	})
 	loads.Go(func() (err error) {
 		relay.Reference, err = loadBinary(ctx, e.StateDir, image.Spec{
 			Reference: "localhost/gauntlet/relay:run", Binary: o.Gauntlet, Args: []string{"relay"},
-		}, host.ControlPlane())
+		}, nodes.ControlPlane())
 		return err
 	})
-	return host.ControlPlane(), target, relay, loads.Wait()
+	return nodes.ControlPlane(), target, relay, loads.Wait()
 }
 
 // loadTarget loads the image of the subject on the control-plane node, if it is not there
 // yet.
-func (e *Environment) loadTarget(ctx context.Context, host podHost, o *SubjectOptions) (pods.Image, error) {
+func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
 	if o.Target == subject.Upstream {
-		return e.upstreamImage(ctx, host.ControlPlane())
+		reference, err := nodes.ControllerManagerImage(ctx)
+		return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
 	}
 	if reference, ok := o.Target.Image(); ok {
 		archive := filepath.Join(e.StateDir, "image.tar")
 		defer os.Remove(archive)
-		has, err := kind.SaveImage(ctx, reference, archive)
+		has, err := nodes.SaveImage(ctx, reference, archive)
 		if err == nil && has { // otherwise the node may have the image; if not, the pod's start fails
-			err = host.ControlPlane().LoadImage(ctx, archive)
+			err = nodes.ControlPlane().LoadImage(ctx, archive)
 		}
 		return pods.Image{Reference: reference}, err
 	}
@@ -92,23 +86,13 @@ func (e *Environment) loadTarget(ctx context.Context, host podHost, o *SubjectOp
 	if err != nil {
 		return pods.Image{}, err
 	}
-	reference, err := loadBinary(ctx, e.StateDir, image.Spec{Reference: "localhost/gauntlet/subject:run", Binary: binary}, host.ControlPlane())
+	reference, err := loadBinary(ctx, e.StateDir, image.Spec{Reference: "localhost/gauntlet/subject:run", Binary: binary}, nodes.ControlPlane())
 	return pods.Image{Reference: reference}, err
-}
-
-// upstreamImage returns the image of the cluster's own kube-controller-manager.
-func (e *Environment) upstreamImage(ctx context.Context, on *kind.Node) (pods.Image, error) {
-	node, err := e.Admin.CoreV1().Nodes().Get(ctx, on.Name(), metav1.GetOptions{})
-	if err != nil {
-		return pods.Image{}, fmt.Errorf("reading the images of node %s: %w", on.Name(), err)
-	}
-	reference, err := kind.ControllerManagerImage(node)
-	return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
 }
 
 // loadBinary builds an image with a binary, loads it on nodes, and returns its
 // reference.
-func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...*kind.Node) (string, error) {
+func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...cluster.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {
 		return "", fmt.Errorf("building the image %s: %w", spec.Reference, err)

@@ -55,7 +55,7 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	if e.Capabilities().Has(cluster.OwnsControlPlane) {
+	if _, shared := e.Cluster.(cluster.Shared); !shared {
 		_, err := e.Admin.CoreV1().Namespaces().Create(ctx,
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
 		if err != nil {

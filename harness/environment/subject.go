@@ -11,7 +11,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
@@ -23,7 +22,8 @@ import (
 // SubjectOptions says which controllers to start, and how.
 type SubjectOptions struct {
 	Target subject.Target
-	// Controllers are the controllers under test; nil means kube.DefaultControllers().
+	// Controllers are the controllers under test, which the control plane must not run; see
+	// Options.ControlPlane. Nil means kube.DefaultControllers().
 	Controllers []kube.Controller
 	// Spec has the number of replicas and their settings, as in a scenario. Without a lease
 	// duration, all settings but Replicas have the defaults of scenarios.
@@ -58,12 +58,12 @@ func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error 
 // complete sets the defaults of the options.
 func (o *SubjectOptions) complete() (err error) {
 	if o.Spec.LeaseDuration == 0 {
-		given := o.Spec
+		replicas := max(o.Spec.Replicas, 1)
 		o.Spec = scenario.DefaultSubject()
-		o.Spec.Replicas, o.Spec.Controllers = max(given.Replicas, 1), given.Controllers
+		o.Spec.Replicas = replicas
 	}
 	if o.Controllers == nil {
-		o.Controllers, err = kube.ControllersNamed(o.Spec.Controllers...)
+		o.Controllers, err = kube.ControllersNamed()
 	}
 	return err
 }
@@ -180,7 +180,7 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 }
 
 // processReplicas returns the setup for replicas that are processes of this machine. On a
-// cluster that others use too, the service account and the lease are in the namespace of the
+// cluster with other users, the service account and the lease are in the namespace of the
 // workload, and Stop revokes the cluster-wide permissions.
 func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
@@ -188,8 +188,8 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 		return replicaSetup{}, err
 	}
 	account, namespace := subject.User(), subject.LeaseNamespace
-	if !e.Capabilities().Has(cluster.OwnsControlPlane) {
-		account, namespace = existing.Account(), Namespace
+	if shared, ok := e.Cluster.(cluster.Shared); ok {
+		account, namespace = shared.SubjectAccount(), shared.Namespace()
 		e.teardowns = append(e.teardowns, func(ctx context.Context) error { return subject.Revoke(ctx, e.Admin) })
 	}
 	return replicaSetup{
@@ -234,11 +234,11 @@ const deployTimeout = 2 * time.Minute
 
 // deploySubject runs the subject in pods that the kubelet restarts.
 func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) error {
-	host, err := e.podHost()
+	nodes, err := e.nodes()
 	if err != nil {
 		return err
 	}
-	image, err := e.loadTarget(ctx, host, o)
+	image, err := e.loadTarget(ctx, nodes, o)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) erro
 		return err
 	}
 	err = pods.Deploy(ctx, pods.Options{
-		Subject: image, Settings: o.settings(subject.LeaseNamespace), Admin: e.Admin, Node: host.ControlPlane(), Clock: e.Clock,
+		Subject: image, Settings: o.settings(subject.LeaseNamespace), Admin: e.Admin, Node: nodes.ControlPlane(), Clock: e.Clock,
 	}, o.Spec.Replicas, e.Cluster.Config(cluster.Subject).CAData)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
-	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -104,22 +104,30 @@ func (o *Options) Preflight() error {
 
 // controlPlane returns the control plane that the run needs.
 func (o *Options) controlPlane() providers.Options {
-	selected := o.Existing
-	selected.Pods = o.Scenario.PodsMax()
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
+		Pods:          o.Scenario.PodsMax(),
+		Controllers:   o.controllers(),
 		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
 		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
 		UpstreamDir:   o.UpstreamDir,
 		NodeImage:     o.NodeImage,
-		Existing:      selected,
+		Existing:      o.Existing,
 		Relays:        o.Scenario.Subject.Replicas,
 	}
 }
 
 // subject returns the subject that the run starts.
 func (o *Options) subject() environment.SubjectOptions {
-	return environment.SubjectOptions{Target: o.Target, Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet}
+	return environment.SubjectOptions{
+		Target: o.Target, Controllers: o.controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
+	}
+}
+
+// controllers returns the controllers under test.
+func (o *Options) controllers() []kube.Controller {
+	controllers, _ := kube.ControllersNamed(o.Scenario.Subject.Controllers...) // the reader of scenarios has validated the names
+	return controllers
 }
 
 // runPhases runs the phases whose history is checked: chaos and settle.

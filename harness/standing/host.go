@@ -31,8 +31,8 @@ const (
 	hostEndTimeout = 30 * time.Second
 )
 
-// upEmbedded starts a host process and waits until its cluster is ready.
-func upEmbedded(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+// upHosted starts a host process and waits until its cluster is ready.
+func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
@@ -71,7 +71,7 @@ func upEmbedded(ctx context.Context, o environment.Options, s *environment.Subje
 		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
 	}
 	return Cluster{
-		Name: filepath.Base(o.StateDir), Provider: embeddedProvider, State: Standing,
+		Name: filepath.Base(o.StateDir), Provider: o.Provider, State: Standing,
 		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir,
 	}, host.Process.Release()
 }

@@ -79,8 +79,9 @@ func Root() (string, error) {
 // Up creates a standing cluster, with a subject unless s is nil. The caller leaves the
 // directories in o empty, because Up sets them.
 func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
-	if supported := providers.With(cluster.OwnsControlPlane); !slices.Contains(supported, o.Provider) {
-		return Cluster{}, fmt.Errorf("provider %q: expected %s", o.Provider, strings.Join(supported, " or "))
+	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
+	if err != nil {
+		return Cluster{}, err
 	}
 	root, err := Root()
 	if err != nil {
@@ -97,9 +98,9 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
 	o.StateDir, o.KeepState, o.LogDir = dir, true, filepath.Join(dir, logSubdir)
-	up := upKind
-	if o.Provider == embeddedProvider {
-		up = upEmbedded
+	up := upHosted
+	if provider.Capabilities.Has(cluster.RunsDetached) {
+		up = upDetached
 	}
 	c, err := up(ctx, o, s)
 	if err == nil {
@@ -115,22 +116,23 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 // logSubdir is the subdirectory for logs in a cluster's directory.
 const logSubdir = "logs"
 
-func upKind(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+// upDetached starts a cluster that needs no process of gauntlet.
+func upDetached(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	o.ControlPlane.Standing = true
 	e, err := environment.Start(ctx, o)
 	if err != nil {
 		return Cluster{}, err
 	}
-	made, ok := e.Cluster.(*kind.Cluster)
+	detached, ok := e.Cluster.(cluster.Detached)
 	if !ok {
-		return Cluster{}, errors.Join(fmt.Errorf("expected a kind cluster, found %T", e.Cluster), e.Cluster.Stop(ctx))
+		return Cluster{}, errors.Join(fmt.Errorf("expected a cluster that needs no process of gauntlet, found %T", e.Cluster), e.Cluster.Stop(ctx))
 	}
 	if s != nil {
 		if err := e.StartSubject(ctx, *s); err != nil {
-			return Cluster{}, errors.Join(err, made.Stop(ctx))
+			return Cluster{}, errors.Join(err, e.Cluster.Stop(ctx))
 		}
 	}
-	return Cluster{Name: made.ID(), Provider: kindProvider, State: Standing, Kubeconfig: made.Kubeconfig(), dir: o.StateDir}, nil
+	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
 // List returns this user's standing embedded clusters, and every kind cluster that
