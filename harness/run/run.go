@@ -38,7 +38,8 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // with its Seed set
 	Target   subject.Target
-	Provider string // one of providers.Names()
+	// Provider is one of providers.Names(); "" means the default.
+	Provider string
 	// Out is the parent directory of the run directory.
 	Out string
 	// Ours is the path of the workload-controller-manager, built from controllers/.
@@ -65,7 +66,7 @@ type Options struct {
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
-	Clock    clock.WithTicker
+	Clock    clock.WithTicker  // nil means the real clock
 	Revision string            // revision of gauntlet
 	Versions map[string]string // versions of the control plane's components
 }

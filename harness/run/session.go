@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -53,6 +57,10 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 
 // newSession creates the run directory.
 func newSession(o *Options) (*Session, error) {
+	o.Provider = cmp.Or(o.Provider, providers.Default())
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
 	dir, err := createRunDirectory(o)
 	if err != nil {
 		return nil, err

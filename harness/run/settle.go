@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -45,4 +46,21 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	s.beginPhase(history.PhaseEnd)
 	return s.Environment.Recorder.Flush()
+}
+
+// Converged waits until the subject has converged while faults may be active, for at most
+// settle.within of the scenario. The error says what has not converged.
+func (s *Session) Converged(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
+	defer cancel()
+	if missing := s.catchUp(ctx); missing != nil {
+		return missing
+	}
+	if s.monitor.waitConverged(bounded) {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("not converged within %s: %s", s.Scenario.Settle.Within, strings.Join(s.monitor.settled.Pending(), "; "))
 }
