@@ -6,8 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites contains a Service if its last write of Endpoints was committed, but
-// the process did not receive the response.
+// lostEndpointsWrites contains a Service if the API server may have committed a write of its
+// Endpoints and the process did not receive the response. The next successful write of the
+// Endpoints removes the Service.
 type lostEndpointsWrites map[workQueueKey]bool
 
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {
