@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites contains a Service if the API server may have committed a write of its
-// Endpoints and the process did not receive the response. The next successful write of the
+// lostEndpointsWrites contains the Services with a lost response to a write of their
+// Endpoints. The API server may have committed that write. The next successful write of the
 // Endpoints removes the Service.
 type lostEndpointsWrites map[workQueueKey]bool
 
