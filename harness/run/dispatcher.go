@@ -25,8 +25,8 @@ type triggerDispatcher struct {
 	subscriptions []*subscription
 }
 
-// recordHoldMax bounds the time for which the dispatcher holds a record. A record is
-// held that long only if a fault blocks.
+// recordHoldMax bounds the time for which the dispatcher holds a record. The subject or the
+// workload then continues, even if the fault is not injected yet.
 const recordHoldMax = 5 * time.Second
 
 // subscription waits for one trigger to match.

@@ -49,8 +49,8 @@ func (e *testEnvironment) settle(ctx context.Context) error {
 }
 
 // catchUp waits until the history contains everything committed so far. When
-// catchUpTimeout is over, it returns an error that says what is missing. catchUp does
-// not report a failure of the recorder, because supervise ends the run then.
+// catchUpTimeout is over, it returns an error that says what is missing. If the recorder
+// has failed, catchUp returns its error, and supervise ends the run.
 func (e *testEnvironment) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
