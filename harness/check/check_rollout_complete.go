@@ -73,8 +73,8 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// Result returns the violations by creates if there are any. Otherwise it returns the
-// result of the convergence check.
+// Result reports the ReplicaSets that were created for paused Deployments, if there are any.
+// Otherwise it returns the result of the convergence check.
 func (checker *rolloutCompleteChecker) Result() Result {
 	if checker.violations > 0 {
 		return checker.findings.Result()

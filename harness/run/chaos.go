@@ -219,8 +219,9 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	return kind.New(spec.Params)
 }
 
-// Supported reports whether a scenario can run on a provider: it has room for all pods
-// and supports every fault. The error contains the position in the scenario.
+// Supported returns an error if a scenario cannot run on a provider. The provider must have
+// room for all pods of the scenario and support all its faults. The error contains the
+// position in the scenario.
 func Supported(s *scenario.Scenario, provider string) error {
 	if p, err := providerNamed(provider); err == nil && p.podsPerNode > 0 {
 		if pods, room := s.PodsMax(), p.podsPerNode*s.Cluster.Nodes; pods > room {

@@ -41,9 +41,9 @@ func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *t
 	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history. If the event of the record can be delayed,
-// Append returns only when all faults that the record triggers have acted. The subject
-// or the workload thus waits for them.
+// Append appends a record to the history and notifies the faults whose trigger matches it.
+// If the subject or the workload can wait (see canWait), Append returns only after these
+// faults have been injected or have ended.
 func (d *triggerDispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {

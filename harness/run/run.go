@@ -132,8 +132,8 @@ func (e *testEnvironment) runPhases(ctx context.Context) error {
 	return nil
 }
 
-// errSubjectDied aborts a run. It is a finding and not an error of the run, because the
-// history shows it.
+// errSubjectDied aborts a run after the subject has exited unexpectedly. The run then
+// returns no error, because the history shows the exit and the checks report it.
 var errSubjectDied = errors.New("the subject ended unexpectedly")
 
 // errInterrupted aborts a run at the user's request.
