@@ -11,8 +11,8 @@ type Background struct {
 }
 
 // Begin starts run in a goroutine. Begin may be called once. After Stopping is closed,
-// run must finish the operation in flight and return. The context of run does not end
-// with ctx. Only End cancels it, when the ctx of End is done.
+// run must finish the operation in flight and return. Canceling ctx does not cancel the
+// context of run. Only End cancels it, if its own ctx is done before run has returned.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))

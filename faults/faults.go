@@ -129,9 +129,10 @@ type Type struct {
 	// New returns the fault that the parameters describe. Its error says where the scenario is
 	// wrong.
 	New func(Params) (Fault, error)
-	// Sample draws parameters for a generated scenario and returns a struct for New,
-	// without its zero fields. It returns nil if the fault would have no effect in this
-	// scenario. It draws only behavior that a real API server, cluster or user shows.
+	// Sample draws the parameters of a fault for a generated scenario and returns them as a
+	// struct. Fields with a zero value are not written, so New sets their defaults. Sample
+	// returns nil if the fault would have no effect in this scenario. It draws only behavior
+	// that a real API server, cluster or user shows.
 	Sample func(*rand.Rand, SampleInput) any
 	// NotGeneratedReason says why generated scenarios do not contain this type. It is
 	// set only if Sample is nil.

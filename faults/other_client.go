@@ -13,9 +13,10 @@ import (
 // another controller.
 const otherControllerName = "other-controller"
 
-// OtherClient returns a controllerRef to a ConfigMap, which no controller reconciles.
-// If the ConfigMap does not exist in the run's namespace, OtherClient creates it.
-// Without the owner, the garbage collector would delete the dependents.
+// OtherClient returns the controllerRef of objects that belong to another controller. It
+// refers to a ConfigMap in the run's namespace, because no controller reconciles ConfigMaps.
+// If the ConfigMap does not exist, OtherClient creates it: the garbage collector would
+// delete objects whose owner does not exist.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
 	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})

@@ -40,8 +40,9 @@ type comparisonSummary struct {
 	Verdict       check.Verdict
 	// Counts says how many pairs and differences there are.
 	Counts string
-	// Differences has the differences that show something about a subject, and Others has
-	// the rest by reason. Both are sorted, worst first.
+	// Differences has the differences that show something about a subject. Others has the
+	// differences that isSetAside selects, grouped by classification and reason. Both are
+	// sorted, worst first.
 	Differences []distinctDifference
 	Others      []reasonGroup
 	Pairs       []pairSummary
@@ -49,7 +50,7 @@ type comparisonSummary struct {
 	// costs of all pairs are compared.
 	CostSkipped string
 	Costs       costTable
-	// EndStateDiff is set only if there is a single pair.
+	// EndStateDiff is the Diff of the pair on the page of one pair, and empty elsewhere.
 	EndStateDiff string
 	// Links reports whether the pairs have pages of their own.
 	Links bool

@@ -9,7 +9,7 @@
 // the run. It needs no cluster, so gauntlet report can write the reports of a run directory
 // again at any time.
 //
-// The page loads no other files. It embeds its style, its script, the chart library (assets/),
+// The HTML page loads no other files. It embeds its style, its script, the chart library (assets/),
 // and the timeline as JSON (drawing.go), which package timeline builds from the history. The
 // tests open the page in Chromium if it is installed.
 //
@@ -71,7 +71,9 @@
 //	      subject, base    omitted if that side has none
 //	      classification   undeclared, both wrong, declared, not compared or accepted
 //	      reason           why the difference is allowed, or which guarantee both violate
-//	  costs      the metrics that all pairs with the same completed steps have:
+//	  costs      the metrics of the pairs whose runs are complete and completed the same
+//	             steps; without metrics that lack a value in one of these runs, and
+//	             metrics that are 0 in all of them:
 //	    metric, unit   s, KiB, MiB, or no unit for a count
 //	    subject, base  the values, in the order of those pairs
 //	    ratio, low, high   the median, the lowest and the highest of the pairs' ratios;

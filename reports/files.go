@@ -18,8 +18,8 @@ const (
 	historyName  = "history.jsonl"
 )
 
-// files are the reports that WriteFiles writes to the directory of one or more runs. The
-// function detail returns the details for the page of a single run.
+// files are the reports that WriteFiles writes to the directory of one or more runs. Only
+// the HTML page calls detail, for the parts of a single run that are not in its verdicts.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error

@@ -113,8 +113,8 @@ type pageEvidence struct {
 const maxFindings = 3
 
 // Findings returns the results that the summary of the run explains in full, at most
-// maxFindings. They have the verdict of the run. Findings omits results that share their
-// reason with others, because that reason belongs to the run.
+// maxFindings. All of them have the verdict of the run. Findings omits checks that are
+// unknown for the same reason, because that reason concerns the whole run.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)

@@ -88,8 +88,8 @@ func (d *drain) Heal(ctx context.Context) error {
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts the nodes' pods in rounds. It ends when all are evicted or the time of
-// the parameter patience has passed.
+// run evicts the nodes' pods in rounds. It ends when no eviction was refused in a round,
+// when the time of the parameter patience has passed, or when the fault is healed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()

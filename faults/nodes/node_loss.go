@@ -196,7 +196,7 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady sets the Ready condition of a pod to False. It ignores a conflict,
+// markNotReady sets the Ready condition of a pod to False. The caller ignores a conflict,
 // because the node controller evicts the pod in any case.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {

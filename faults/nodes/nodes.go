@@ -1,8 +1,9 @@
 // Package nodes contains the faults of nodes and of the pods on them. Nodes are cordoned,
 // drained, tainted or lost.
 //
-// The faults never pick a control-plane node. Losing one would also affect the control plane
-// and a subject that runs in pods, which are separate faults.
+// The faults never pick a control-plane node. Its loss would also affect the control plane
+// and a subject that runs in pods. Other faults affect these (packages controlplane and
+// processes).
 package nodes
 
 import (

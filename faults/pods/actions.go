@@ -122,9 +122,9 @@ func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is the restart count up to which the fault restarts a real container
-// again. The limit avoids long back-offs. A real kubelet restarts a container at once,
-// then after 10 s, and then doubles the back-off.
+// restartsMax is the highest restart count at which the fault makes a real container exit
+// once more. A real kubelet restarts a container at once the first time and after 10 s the
+// second time. Then it doubles the back-off with each restart, which would take too long.
 const restartsMax = 1
 
 // restartable reports whether a pod is ready and its kubelet would restart its

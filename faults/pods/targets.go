@@ -50,8 +50,8 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 }
 
 // candidates returns the active pods that the fault may pick. Pods without a controller are
-// included only if orphans is true. The pods are sorted by name, so that the same seed picks
-// the same pods in every run.
+// included only if orphans is true. The pods are sorted by name, so that the choice depends
+// only on the seed and on the names of the existing pods.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var active []*corev1.Pod
 	for i := range pods {

@@ -44,8 +44,9 @@ type crash struct {
 	remove func()
 }
 
-// Inject kills the replica whose request matched the trigger. The fault also breaks
-// that request, which the trigger holds, so that the API server does not receive it.
+// Inject kills the replica whose request matched the trigger. If the trigger holds that
+// request before the proxy forwards it, the fault also breaks the request, so that the API
+// server does not receive it.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

@@ -53,8 +53,8 @@ const (
 	BreakConnection ConnectionBreak = "connection"
 )
 
-// LostResponse is the replacement for a lost response: the Refusal, or the first half of the
-// response, or a reset.
+// LostResponse says what the subject receives instead of a lost response. It is an API error
+// (Refuse), the first half of the response (Cut) and then a reset, or only a reset.
 type LostResponse struct {
 	// After is the time from the API server's response to its replacement. It ends early when
 	// the fault is removed.

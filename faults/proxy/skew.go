@@ -54,12 +54,13 @@ type requestRef struct {
 // clients set, such as the subject, and managedFields are not shifted. When the subject
 // updates an object, the proxy restores the original timestamps.
 //
-// API timestamps have a resolution of one second. For a shift that is not a whole number of
-// seconds, a matching fraction of all timestamps is shifted by one more second. The same
+// API timestamps have a resolution of one second. If the shift is not a whole number of
+// seconds, some timestamps are shifted by one more second than others. For example, a shift
+// of 1.3 s moves about 30 % of the timestamps by 2 s and the others by 1 s. The same
 // timestamp is always shifted by the same amount, and the order of timestamps is kept.
 //
-// Restore ends the shift and may be called more than once. Calls of report for responses in
-// flight may follow it.
+// Restore ends the shift and may be called more than once. The proxy may still call report
+// after that, for responses in flight.
 func (p *Proxy) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
 	p.skew.mu.Lock()
 	p.skew.reporters = append(p.skew.reporters, &report)

@@ -33,8 +33,8 @@ var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 // EndWatches ends the open watches for which matches returns true, and returns their
 // requests. The subject does not receive the events that are held on them; it learns of the
 // changes from its next watch or list. EndWatches does not wait until the streams have
-// ended. The fault's name is for the record of the end. The rules of [RequestFault] apply to
-// matches.
+// ended. The record of the end contains the name of the fault. The rules of [RequestFault]
+// apply to matches.
 func (p *Proxy) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	p.openStreams.mu.Lock()
 	defer p.openStreams.mu.Unlock()

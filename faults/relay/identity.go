@@ -25,8 +25,8 @@ type Identity struct {
 
 // NewPair creates the identities of the two ends of one relay.
 // name is the name of the relay, a DNS label such as "subject-0". The test process
-// verifies it, so it never connects to the relay of another replica. Neither end can
-// use its certificate as the other end. The key of the authority is discarded.
+// verifies it, so it never connects to the relay of another replica. The certificate of one
+// end is not valid for the other end. The key of the authority is discarded.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	authority, err := pki.NewAuthority("gauntlet relay of "+name, now)
 	if err != nil {

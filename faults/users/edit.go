@@ -62,8 +62,9 @@ type edit struct {
 	once  sync.Once
 }
 
-// Inject returns when the first step is done. It does not wait for a step with after or
-// await: the trigger may hold the request that this step waits for until Inject returns.
+// Inject returns when the first step is done, or at once if that step has after or await.
+// The trigger may hold a request until Inject returns. If Inject waited for such a step, and
+// the step for the effect of that request, neither could continue.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })

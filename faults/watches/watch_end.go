@@ -39,7 +39,7 @@ type EndParams struct {
 }
 
 const (
-	blindMax = 4 * time.Minute // the API server's watch cache still contains the events of this time
+	blindMax = 4 * time.Minute // below the 5 minutes after which the API server compacts etcd
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000

@@ -13,8 +13,8 @@ type Activity struct {
 	Incomplete string
 	// Writes counts the writes that the subject sent, without writes of leases and events.
 	Writes int
-	// Injected counts the faults that were injected. Fired counts the effects that all faults
-	// had.
+	// Injected counts the injected faults. Fired counts their effects on requests, objects
+	// and processes; a fault may have many effects or none.
 	Injected, Fired int
 	// Failures lists the faults and workload steps that failed.
 	Failures []string

@@ -55,8 +55,8 @@ type Settings struct {
 	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
 	// 0 means no limit.
 	QPS float64
-	// Upstream is true if the subject is the set of controllers of Kubernetes itself. Only for
-	// these controllers, a known upstream issue is not a failure.
+	// Upstream is true if the subject is the set of controllers of Kubernetes itself. The
+	// verdict on a known upstream issue is then known-upstream; for other subjects it is fail.
 	Upstream bool
 	// Exercises lists the IDs of the checks that the scenario must exercise.
 	Exercises []string

@@ -23,9 +23,9 @@ var backOffCheck = Check{
 
 const (
 	// failuresMax is the maximum number of failures of one call within a second, without a
-	// success or a new event. A queue that starts at 5 ms and doubles makes 8 attempts in the
-	// first second. An attempt may send a status update twice. After the queue has forgotten a
-	// key, its back-off starts again at 5 ms.
+	// success or a new event. A back-off that starts at 5 ms and doubles makes 8 attempts in
+	// the first second. The limit is higher for two reasons: an attempt may send a status
+	// update twice, and the back-off may start again at 5 ms during the second.
 	failuresMax = 30
 	// failuresPerObjectEvent is the number of further failures that an event of the object
 	// itself allows. A sync of the new version may succeed at first and then fail again. An

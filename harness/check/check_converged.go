@@ -9,8 +9,8 @@ import (
 // convergedCheck examines each ReplicaSet and ReplicationController after the faults are
 // healed.
 //
-// Its verdict is unknown if the run ends before the time limit for convergence. It skips
-// terminating owners.
+// Its verdict is unknown if the run ends before the time limit and an owner has not
+// converged. It skips terminating owners.
 var convergedCheck = Check{
 	ID:               "converged",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",

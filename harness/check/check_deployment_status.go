@@ -103,7 +103,7 @@ func (write *statusWrite) check() []mismatch {
 	return write.mismatches
 }
 
-// counts returns the five replica counts of a status.
+// statusCounts returns the five replica counts of a status.
 func statusCounts(s *objects.DeploymentStatus) [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
@@ -337,8 +337,9 @@ func (write *statusWrite) checkOverdue() {
 // mayBeDelayed reports whether the process may have had a reason not to report a missed
 // deadline.
 //
-// There are two such reasons. A call for the Deployment failed or took long after the
-// deadline. Or a scaling event was pending, which a sync handles first.
+// There are two such reasons. A call for the Deployment failed or took long, at most
+// decisionWindowMax before the deadline or after it. Or a scaling event was pending, which a
+// sync handles first.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
 		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {

@@ -11,8 +11,8 @@ import (
 // endpointsExactCheck examines the Endpoints of each Service with a selector after the
 // faults are healed.
 //
-// Its verdict is unknown if the run ends before the time limit for convergence. It skips
-// Services of type ExternalName.
+// Its verdict is unknown if the run ends before the time limit and the Endpoints of a
+// Service have not converged. It skips Services of type ExternalName.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
 	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",

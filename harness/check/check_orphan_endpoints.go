@@ -175,10 +175,10 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 	}
 }
 
-// Result returns the violations by writes if there are any. Otherwise it returns the result
-// of the convergence check.
+// Result returns the result for writes if a write is a violation or the convergence check
+// was not exercised. Otherwise it returns the result of the convergence check.
 //
-// Justified writes exercise the guarantee, too.
+// In both cases, writes that the guarantee allows count as exercised.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

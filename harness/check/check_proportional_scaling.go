@@ -13,8 +13,8 @@ import (
 // proportionalScalingCheck examines each successful change of spec.replicas of a
 // ReplicaSet of a Deployment.
 //
-// It skips creates. It also skips a Deployment if adoptions or releases make it unclear
-// which ReplicaSets belong to it.
+// It skips creates. It also skips a Deployment if an orphaned or terminating ReplicaSet
+// makes it unclear which ReplicaSets belong to the Deployment.
 var proportionalScalingCheck = Check{
 	ID:               "proportional-scaling",
 	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",

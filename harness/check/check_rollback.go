@@ -10,8 +10,8 @@ import (
 // rollbackCheck examines each update of a Deployment that changes its template or removes
 // its rollback annotation.
 //
-// It skips a Deployment if adoptions or releases make it unclear which ReplicaSets belong
-// to it.
+// It skips a Deployment if an orphaned or terminating ReplicaSet makes it unclear which
+// ReplicaSets belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",

@@ -297,9 +297,9 @@ type ageOrder struct {
 // decidingAges returns the ages that decide between the candidates.
 //
 // If the pods became ready at different times, only the time for which they have been ready
-// decides. If they became ready at the same time, the other ages decide, but only if all
-// pods of the owner are candidates. Otherwise the controller may also have sorted pods that
-// the checker does not know.
+// decides. If they became ready at the same time, the other ages decide, but only if every
+// pod of the owner is a candidate with a single cached version. Otherwise the controller
+// may have sorted other pods, or other versions, than the checker compares.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}

@@ -48,7 +48,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	state, o := c.ownerState, c.ownerState.owner()
 	if c.writesOtherOwner(r.Request) {
 		checker.addKnownViolation(namesakeStatus, func() Evidence {
-			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote its status to another object with the same name, UID %s, which was never in its cache",
+			return m.evidenceOf(&r.Request.Object.Ref, fmt.Sprintf("%s: %s wrote the status of this owner to another object with the same name, UID %s, which was never in the cache of the process",
 				state.name(), c.process.name, r.Request.Object.UID), "a status write only to the owner that the status describes")
 		})
 		return

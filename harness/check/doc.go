@@ -21,8 +21,8 @@
 // favors the subject. A missed bug costs one finding. A false alarm makes users distrust
 // all findings.
 //
-// Two rules limit the delay of a subject. The constant lag is the maximum time between an
-// event and the reaction of the subject. A subject that has sent nothing for a while, and
+// Two rules limit how old a version may be that justifies a write. The subject acts on a
+// delivered event within the constant lag. A process that has sent nothing for a while, and
 // has no call in flight, has no sync in progress (model_process.go).
 //
 // A check that cannot decide returns unknown, never pass. This happens after a gap in the

@@ -107,8 +107,8 @@ var (
 // KnownIssues are the known issues that checks recognize.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-// UnrecognizedIssues are known issues that no check recognizes. These issues have no
-// scenario, because no check could distinguish them from a failure.
+// UnrecognizedIssues are known issues that no check recognizes. They have no scenario,
+// because no check could distinguish them from an unknown bug.
 var UnrecognizedIssues = []KnownIssue{
 	{
 		Slug:        "recreate-failed-pods",

@@ -12,7 +12,7 @@ import (
 const maxRetries = 16
 
 // droppedKeys holds the work queue keys that processes dropped after maxRetries failures.
-// The next event for a key resets its count.
+// After a key is dropped, its next failure is the first of a new count.
 type droppedKeys struct{ *failedAttempts }
 
 // newDroppedKeys returns droppedKeys that count only the calls for which the given function
@@ -45,9 +45,9 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a call for a work queue key. If the last failed
-// sync is too old to have sent this call, an event must have enqueued the key since then.
-// The count of failures then starts again.
+// recordWork records that a process sent a call for a work queue key. If the last failure
+// is longer ago than batchTime, the call belongs to a later sync. If the process had dropped
+// the key, an event must have enqueued the key since then.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {

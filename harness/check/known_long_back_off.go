@@ -16,8 +16,9 @@ const (
 	lastRetry  = 1000 * time.Second
 )
 
-// backingOffKeys counts the failed calls for each owner of pods since the last event for
-// the owner. The key of such an owner waits in the work queue until its next retry.
+// backingOffKeys counts the consecutive failures of each call for an owner of pods. The key
+// of such an owner waits in the work queue until its next retry, unless an event has
+// enqueued it since the last failed attempt.
 type backingOffKeys struct{ *failedAttempts }
 
 func newBackingOffKeys() backingOffKeys {
@@ -34,8 +35,9 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 }
 
 // enqueuesOwner reports whether a delivery enqueues an owner of pods. The event of an
-// orphan enqueues an owner only if the orphan's labels, controllerRef or phase changed. A
-// list does not enqueue an owner if the pods of the owner are unchanged.
+// orphan enqueues an owner only if the orphan's labels or controllerRef changed, or if it
+// became active or inactive. A list does not enqueue an owner if the pods of the owner are
+// unchanged and the list removed no pod.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {

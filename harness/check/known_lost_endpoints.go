@@ -6,8 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites contains a Service if its last write of Endpoints was committed, but
-// the process did not receive the response.
+// lostEndpointsWrites contains the Services with a lost response to a write of their
+// Endpoints. The API server may have committed that write. The next successful write of the
+// Endpoints removes the Service.
 type lostEndpointsWrites map[workQueueKey]bool
 
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {

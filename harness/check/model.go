@@ -148,7 +148,7 @@ type process struct {
 
 	// deleting maps each pod that the process deletes to the state of the owner for which
 	// the process deletes it. An entry exists as long as the pod is active in the cache,
-	// even if its cached controllerRef changes.
+	// even if its cached controllerRef changes. A failed delete removes the entry.
 	deleting map[types.UID]*ownerState
 	// adopted maps each pod to the owner for which the process adopted it. An entry exists
 	// from the response until the cache contains the new controllerRef.

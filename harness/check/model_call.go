@@ -180,9 +180,9 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordLiveRead records a ReplicaSet that the process read from the API server. The model
-// records it because the Deployment controller reads a ReplicaSet after a create without a
-// response.
+// recordLiveRead records a ReplicaSet that the process read from the API server. The
+// Deployment controller reads a ReplicaSet if a create returns AlreadyExists, for example
+// after the response to an earlier create was lost.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return

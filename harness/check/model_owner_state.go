@@ -176,8 +176,8 @@ func (state *ownerState) trackSelector(o *objects.Owner) {
 	}
 }
 
-// templatesMax is the maximum number of templates that the model stores for an owner. A
-// cache is never delayed so long that a decision could depend on an older template.
+// templatesMax is the maximum number of templates that the model stores for an owner. The
+// model assumes that no decision depends on an older template.
 const templatesMax = 16
 
 // trackTemplate stores the owner's template if it has changed.

@@ -17,8 +17,8 @@ type presence struct {
 	until [presenceKinds]time.Duration
 }
 
-// presenceKind is the state of an object name in the cache. It distinguishes only
-// states that matter for writes of Endpoints.
+// presenceKind says whether the cache contains an object with a certain name, and which
+// kind of object. It distinguishes only what matters for writes of Endpoints.
 type presenceKind int
 
 const (

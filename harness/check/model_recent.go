@@ -152,8 +152,8 @@ type decisionWindow struct {
 // request that takes longer has timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent moves the start of the window forward if the process was idle for the object
-// until this call.
+// callSent records that the process sent a call for the object. If the process was idle for
+// the object before, the window now begins batchTime before the call.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime

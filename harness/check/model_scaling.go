@@ -114,9 +114,9 @@ func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	return 0
 }
 
-// mayBePending reports whether a scaling event may have been pending in any cached state. A
-// scaling event is pending if the Deployment is paused or its ReplicaSets must still be
-// scaled to spec.replicas.
+// mayBePending reports whether a scaling event was pending in any cached state that may
+// justify the call. A scaling event is pending if the Deployment is paused, or if an active
+// ReplicaSet was last scaled for another spec.replicas.
 func (s *scaling) mayBePending() bool {
 	return !every(s.deployments, func(d *objects.Deployment) bool {
 		return !d.Paused && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return !scalingPending(d, sets) })

@@ -51,8 +51,10 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	return results, activity, nil
 }
 
-// excuseKnownUpstream changes the verdict unknown to not-exercised if a known upstream
-// issue prevented the check.
+// excuseKnownUpstream changes unknown to not-exercised for a check that needs convergence,
+// if a known upstream issue prevented it.
+//
+// It assumes that the issue prevented convergence if any check is known-upstream.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return

@@ -52,8 +52,8 @@ func (s *Settled) Observe(r *history.Record) {
 
 // Pending returns one line for each difference from the converged state, sorted by name.
 // The result includes differences that the subject cannot resolve itself, such as pods that
-// are not ready. If it did not include these, a run would expect the end of all writes too
-// early.
+// are not ready. When such a pod becomes ready, the subject has to write again, so the run
+// has not converged before.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,6 +63,6 @@ func (e *WrongEndpoints) checkChangedServices() {
 	e.committed.clearChanges()
 }
 
-// Total returns how long at least one Service had wrong Endpoints. The time ends with
-// the run or with the last record.
+// Total returns how long at least one Service had wrong Endpoints. It counts until the
+// phase end begins, or until the last record if the history is truncated before that phase.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }

@@ -36,7 +36,7 @@ type Machines interface {
 	// CutOff drops all network packets to and from a node until Reconnect. The
 	// processes on the node keep running.
 	CutOff(ctx context.Context, node string) error
-	// Reconnect ends CutOff and returns when the node is healthy. It has no effect on a
+	// Reconnect undoes CutOff and returns when the node is healthy. It has no effect on a
 	// node that is not cut off.
 	Reconnect(ctx context.Context, node string) error
 }

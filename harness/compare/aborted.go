@@ -124,8 +124,8 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 }
 
 // unfinishedDifferences compares two runs, at least one of which is incomplete. It compares
-// only the guarantees that one of the runs violated, because the other values may be
-// incomplete too.
+// only the verdicts of the checks that failed in one of the runs. The other verdicts, the
+// end state and the milestones of an incomplete run cover only a part of the run.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{

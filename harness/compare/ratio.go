@@ -183,8 +183,9 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String returns the comparison as one line. An example is "CPU time: 1.20 s to 2.40 s,
-// ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
+// String returns the comparison as one line. The line has the medians of the subject and of
+// the base, the median and the range of the pairs' ratios, and the finding. An example is
+// "CPU time: 1.2 s to 2.4 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()

@@ -25,8 +25,8 @@ type Dispatcher struct {
 	subscriptions []*Subscription
 }
 
-// recordHoldMax bounds the time for which the dispatcher holds a record. A record is
-// held that long only if a fault blocks.
+// recordHoldMax bounds the time for which the dispatcher holds a record. The subject or the
+// workload then continues, even if the fault is not injected yet.
 const recordHoldMax = 5 * time.Second
 
 // Subscription waits for one trigger to match.
@@ -42,9 +42,9 @@ func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatch
 	return &Dispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history. If the event of the record can be delayed,
-// Append returns only when all faults that the record triggers have acted. The subject
-// or the workload thus waits for them.
+// Append appends a record to the history and notifies the faults whose trigger matches it.
+// If the subject or the workload can wait (see canWait), Append returns only after these
+// faults have been injected or have ended.
 func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {

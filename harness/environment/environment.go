@@ -244,7 +244,7 @@ func (e *Environment) Failed(ctx context.Context) error {
 	}
 }
 
-// ErrSubjectDied means that a replica of the subject ended by itself.
+// ErrSubjectDied means that a replica of the subject has exited unexpectedly.
 var ErrSubjectDied = errors.New("the subject ended unexpectedly")
 
 // Stop stops everything in reverse order of the setup and removes the state. It takes at

@@ -16,8 +16,9 @@
 // response or a watch event before it delivers it to the subject. It records a request
 // before it forwards the request to the API server. Therefore every action that the
 // subject took because of a delivery follows that delivery in the file. A check may
-// compute from this order which versions the subject could have seen. The result may
-// include versions that were not delivered yet, but never lacks a delivered one.
+// assume that the subject could have seen every list, event and response that precedes a
+// request in the file. A few of them may not have arrived yet, but none that arrived is
+// missing.
 //
 // Commits arrive over a separate watch. The commit record of a version may precede or
 // follow the response or delivery that carries the same version. Resource versions order the

@@ -42,8 +42,9 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // line that is not a record, an unknown kind of record, a missing Seq, or an unknown
 // format.
 //
-// Separate goroutines read and decode ahead, because decoding costs half as much as the
-// checks. The goroutines have ended when the loop ends.
+// Separate goroutines read and decode records before the loop needs them. Without them, the
+// checks of a run would take half as long again. The goroutines have ended when the loop
+// ends.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		stop := make(chan struct{})

@@ -48,8 +48,8 @@ func (r *Record) payloads() int {
 // accepts [format1]. It rejects any other version, and any record of an unknown kind.
 //
 // The version increases when a field or a kind of record is removed or changes its
-// meaning. It does not increase when a field or kind is added. An older history lacks
-// the addition, so its absence proves nothing. The first histories of format 1 lack
+// meaning. It does not increase when a field or kind is added. An older history lacks such
+// a field or kind, so its absence proves nothing. The first histories of format 1 lack
 // Stall, Step.Awaited, and the Bytes of Request, Response and Delivery.
 const Format = 2
 
@@ -178,9 +178,9 @@ type Response struct {
 	// Object is the object in the API server's response, whether or not the subject
 	// received the response.
 	Object *Object `json:"object,omitempty"`
-	// Bytes is the length of the body that the subject receives. It is 0 for a watch,
-	// whose deliveries have their own length, and if the API server does not announce
-	// the length.
+	// Bytes is the length of the body that the subject receives. It is 0 for a watch, whose
+	// events have their length in Delivery.Bytes. It is also 0 for a response that contains
+	// no object, such as a log, if the API server sends no Content-Length.
 	Bytes int `json:"bytes,omitempty"`
 }
 

@@ -84,9 +84,9 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 	r.queue <- queueItem{record: &record}
 }
 
-// A recorder that detects stalls checks every heartbeatInterval that this process runs.
-// A delay of stallMin or more is a stall. A shorter delay is not, because a busy
-// machine is often late by tens of milliseconds.
+// A recorder that detects stalls has a heartbeat every heartbeatInterval. If a heartbeat is
+// late by stallMin or more, this process was stalled. A shorter delay does not count,
+// because heartbeats on a busy machine are often late by tens of milliseconds.
 const (
 	heartbeatInterval = 50 * time.Millisecond
 	stallMin          = 200 * time.Millisecond

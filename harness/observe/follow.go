@@ -63,7 +63,7 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 }
 
 // CatchUp waits until the follower has recorded everything that was committed before
-// the call. Its error is that of [Observer.CatchUp].
+// the call. If ctx ends first, the error says which revisions of etcd are missing.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	// Every response carries etcd's current revision, whatever the key.
 	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())

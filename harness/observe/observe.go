@@ -43,8 +43,8 @@ type Options struct {
 // Recorder receives the commit records and gaps.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records commits from watches on the API server until it is stopped. It can
-// miss commits that an API server did not send before it stopped.
+// Observer records commits from watches on the API server until it is stopped. If an API
+// server exits before it has sent all events, the Observer can miss the last commits.
 type Observer struct {
 	watchers []*resourceWatcher
 	cancel   context.CancelFunc

@@ -164,7 +164,7 @@ func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, environment.ErrSubjectDied): // a finding: the history shows it
+	case errors.Is(cause, environment.ErrSubjectDied): // the history shows the exit and the checks report it
 		s.progress("%v", s.Environment.Subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):

@@ -10,8 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Supported reports whether a scenario can run on a provider: it has room for all pods
-// and supports every fault. The error contains the position in the scenario.
+// Supported returns an error if a scenario cannot run on a provider. The provider must have
+// room for all pods of the scenario and support all its faults. The error contains the
+// position in the scenario.
 func Supported(s *scenario.Scenario, provider string) error {
 	p, err := providers.Named(provider)
 	if err != nil {

@@ -15,8 +15,8 @@ type Configure struct {
 	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
 	MinReadySeconds *int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 
-	// Strategy is the strategy of a Deployment. RollingUpdate sets maxSurge and
-	// maxUnavailable, to their defaults if they are omitted.
+	// Strategy is the strategy of a Deployment. With RollingUpdate, the step also sets
+	// maxSurge and maxUnavailable. A field that is omitted gets the default of the API.
 	Strategy Strategy `yaml:"strategy,omitempty"`
 	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It
 	// needs strategy: RollingUpdate. The default of the API is 25%.

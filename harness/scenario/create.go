@@ -13,8 +13,8 @@ import (
 // Create creates one object, or several pods. The fields depend on the kind; see the table
 // of kinds.
 type Create struct {
-	// Target names the object. If count is set, it is the prefix of the names of several
-	// pods: name-0, name-1, and so on. Other steps use the prefix for all of them.
+	// Target names the object. If count is above 1, the pods have the names NAME-0, NAME-1,
+	// and so on. A later step with the name NAME applies to all these pods.
 	Target
 	// Count is the number of pods.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`
@@ -46,7 +46,7 @@ type Create struct {
 	// retains. The default of the API is 10.
 	RevisionHistoryLimit *int `yaml:"revisionHistoryLimit,omitempty" bounds:"0..1000000"`
 	// ProgressDeadlineSeconds is the time, in seconds, after which a rollout without
-	// progress fails. It exceeds minReadySeconds. The default of the API is 600.
+	// progress fails. It must exceed minReadySeconds. The default of the API is 600.
 	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty" bounds:"1..3600"`
 	// Paused creates the Deployment paused.
 	Paused bool `yaml:"paused,omitempty"`

@@ -3,8 +3,8 @@ package scenario
 import "time"
 
 // The default values. The decoder sets them before it reads the fields of the file. A field
-// that is not listed is required, has its zero value, or is derived from other fields by a
-// method complete.
+// without a value here is required, or its default is the zero value, or the method complete
+// of its type derives the default from other fields.
 const (
 	defaultNodes       = 4
 	defaultReplicas    = 1 // the defaults of the subject

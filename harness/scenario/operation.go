@@ -92,7 +92,7 @@ func (s *Scale) String() string { return fmt.Sprintf("scale %s to %d", s.Target,
 
 func (s *Scale) validate(v *validator, path string) { v.replicas(path+".replicas", s.Replicas) }
 
-// Delete deletes an object, or all the pods of a create.
+// Delete deletes an object, or all pods of a create step with count.
 type Delete struct {
 	Target
 	// Propagation is the propagation policy of the delete.
@@ -189,8 +189,8 @@ func words(labels map[string]string) []string {
 	return words
 }
 
-// Label changes the labels of an object, or of all the pods of a create. It sets or
-// removes at least one label.
+// Label changes the labels of an object, or of all pods of a create step with count. It
+// sets or removes at least one label.
 type Label struct {
 	Target
 	// Labels is the labels to set.
@@ -209,8 +209,8 @@ func (l *Label) validate(v *validator, path string) {
 	v.removed(path, l.Remove, l.Labels, "labels")
 }
 
-// Annotate changes the annotations of an object, or of all the pods of a create. It
-// sets or removes at least one annotation.
+// Annotate changes the annotations of an object, or of all pods of a create step with
+// count. It sets or removes at least one annotation.
 type Annotate struct {
 	Target
 	// Annotations is the annotations to set.

@@ -1,6 +1,7 @@
 // Package scenario defines the scenario format: the instructions of one run as plain data.
 // A scenario has the cluster, the subject, the workload, and the faults with their
-// triggers. It also has the bounds on settling, and the checks that the run must exercise.
+// triggers. It also has the time limits for convergence, and the checks that the run must
+// exercise.
 //
 // A scenario is read from YAML. The reader is strict: each error is one line with file,
 // line, column, the found value and the expected value. A scenario that Parse returns has
@@ -33,7 +34,8 @@ type Scenario struct {
 	Workload []Step `yaml:"workload" bounds:"1..1000" required:"true"`
 	// Faults is the list of faults that act during the workload.
 	Faults []Fault `yaml:"faults,omitempty" bounds:"0..100"`
-	// Settle is the bounds on settling after the workload and the faults.
+	// Settle is the time limit for convergence after the workload and the faults, and the
+	// quiet time after convergence.
 	Settle Settle `yaml:"settle"`
 	// Exercises is the list of IDs of the checks that this scenario must exercise. A
 	// check in this list that the run did not exercise has the verdict unknown.
@@ -58,8 +60,8 @@ type Subject struct {
 	Replicas int `yaml:"replicas" bounds:"1..5"`
 	// QPS is the sustained rate of requests of one instance, per second.
 	QPS int `yaml:"qps" bounds:"1..10000"`
-	// Burst is the number of requests that one instance may send above that rate. It
-	// is at least qps.
+	// Burst is the number of requests that one instance may send at once, above the rate
+	// qps. It is at least qps.
 	Burst int `yaml:"burst" bounds:"1..20000"`
 	// Concurrency is the number of workers that each controller has.
 	Concurrency int `yaml:"concurrency" bounds:"1..100"`
@@ -74,17 +76,17 @@ type Fault struct {
 	// Name is the name of the fault type in the catalog of package faults.
 	Name   string
 	Params Params
-	// When is the trigger on which the fault begins. Without a match, the fault does not
-	// begin after the workload has ended and the subject has settled.
+	// When is the trigger on which the fault begins. If it has not matched by the time that
+	// the subject has settled after the workload, the fault does not begin.
 	When *Trigger `yaml:"when,omitempty"`
 	// Until is the trigger on which the fault ends, unless it has ended earlier.
 	Until *Trigger `yaml:"until,omitempty"`
 	// Times is the maximum number of times that the fault begins, each time on its trigger.
-	// 0 means once. It needs when.
+	// 0 means once. The field is valid only together with when.
 	Times int `yaml:"times,omitempty" bounds:"0..1000000"`
 	// From is the delay before the fault begins. It counts from the trigger, or from the
-	// beginning of the workload if there is no trigger. A fault without when and for does
-	// not begin after the end of the workload.
+	// beginning of the workload if there is no trigger. If the workload ends first, a fault
+	// that has neither when nor for does not begin.
 	From time.Duration `yaml:"from,omitempty" bounds:"0s..10m"`
 	// For is the duration of the fault. The fault may last beyond the end of the workload.
 	// By default it lasts until the workload has ended.
@@ -97,7 +99,7 @@ func (f Fault) Errorf(format string, args ...any) error {
 	return f.Params.Errorf("", format, args...)
 }
 
-// Settle is the bounds on settling.
+// Settle is the time limit for convergence, and the quiet time after convergence.
 type Settle struct {
 	// Within is the time in which the subject must converge after the end of the
 	// workload and of every fault.

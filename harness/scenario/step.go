@@ -19,11 +19,11 @@ type Step struct {
 	Await *Await `yaml:"await,omitempty"`
 }
 
-// Target is an object of the workload, or all objects of one create.
+// Target is an object of the workload, or all pods of a create step with count.
 type Target struct {
 	// Kind is the kind of the object.
 	Kind Kind `yaml:"kind" required:"true"`
-	// Name is the name of the object, or of the create.
+	// Name is the name of the object. For several pods, it is the name in their create step.
 	Name string `yaml:"name" format:"name" required:"true"`
 }
 

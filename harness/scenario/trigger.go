@@ -19,8 +19,8 @@ type Trigger struct {
 	Fault *FaultTrigger `yaml:"fault,omitempty"`
 	// Step waits for a step of the workload.
 	Step *StepTrigger `yaml:"step,omitempty"`
-	// After is a trigger that must match first. Earlier requests, events and states do not
-	// count. At most five triggers may follow one another.
+	// After is a trigger that must match first. Requests, events and states before its match
+	// do not count. At most five triggers may follow one another.
 	After *Trigger `yaml:"after,omitempty"`
 }
 
@@ -87,7 +87,8 @@ type StateTrigger struct {
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
 	// Is is the state of the objects. Each resource has its own states.
 	Is ObjectState `yaml:"is"`
-	// AtLeast is the minimum number of objects with the state. 0 needs atMost.
+	// AtLeast is the minimum number of objects with the state. 0 is valid only
+	// together with atMost.
 	AtLeast int `yaml:"atLeast" bounds:"0..20000"`
 	// AtMost is the maximum number of objects with the state; by default any number.
 	AtMost *int `yaml:"atMost,omitempty" bounds:"0..20000"`
@@ -129,7 +130,7 @@ type FaultTrigger struct {
 type StepTrigger struct {
 	// Index is the position of the step in the workload, from 0.
 	Index int `yaml:"index" bounds:"0..999"`
-	// At is the beginning or the end of the step, whichever the trigger matches.
+	// At is the edge of the step at which the trigger matches: its beginning or its end.
 	At Edge `yaml:"at"`
 }
 

@@ -13,8 +13,8 @@ import (
 const (
 	leaseName = "kube-controller-manager"
 	// LeaseNamespace is the namespace of the lease, unless the run uses an existing
-	// cluster. No other component uses this lease there, because the other controllers
-	// run without leader election.
+	// cluster. On the clusters that gauntlet creates, no other component uses this lease:
+	// their kube-controller-manager runs without leader election.
 	LeaseNamespace = "kube-system"
 )
 

@@ -49,8 +49,8 @@ type pauseState struct {
 }
 
 // endAfterResumeMax is the time after a resume within which an end counts as a
-// consequence of the pause. A limit is needed because a resumed leader exits if it has
-// lost its lease.
+// consequence of the pause. A resumed leader may take that long to notice that it has lost
+// its lease, and exits then.
 const endAfterResumeMax = 30 * time.Second
 
 // explainsEnd reports whether the pause explains an end of the instance at the given

@@ -16,9 +16,9 @@ const (
 	KWOKVersion       = "v0.8.0"
 )
 
-// Versions returns the versions of the programs by project.
-// dir is the user's directory of binaries; the versions in it are unknown. It is
-// empty for the cache of harness/upstream.
+// Versions returns the versions of the programs by project. The argument dir is the user's
+// directory of binaries, whose versions are unknown. If dir is empty, the programs come from
+// the cache of harness/upstream.
 func Versions(dir string) map[string]string {
 	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
 	if dir != "" {

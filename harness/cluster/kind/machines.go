@@ -95,8 +95,9 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 	})
 }
 
-// These shell scripts start and stop dropping all packets between a node and the cluster
-// network. This includes the packets of its pods. The interface is eth0 on every node.
+// The shell script cutOff makes a node drop all packets to and from the cluster network.
+// This includes the packets of its pods. The script reconnect undoes it. The interface is
+// eth0 on every node.
 const (
 	cutOff = "set -e\n" +
 		"iptables -w -t mangle -I PREROUTING -i eth0 -j DROP\n" +
@@ -114,7 +115,7 @@ func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	return nil
 }
 
-// Reconnect ends CutOff and waits until the node is healthy.
+// Reconnect undoes CutOff and waits until the node is healthy.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil

@@ -67,8 +67,8 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// The components of the control plane by the label "component" of their static pods.
-// The clients are those of the API server.
+// The names of the control plane components, as in the label "component" of their static
+// pods. The components in clients are clients of the API server.
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"

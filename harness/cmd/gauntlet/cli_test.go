@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/standing"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -61,6 +62,25 @@ func TestRenamedScenario(t *testing.T) {
 }
 
 // TestBadUsage checks that wrong command lines are rejected before anything starts.
+// TestDefaultScenarios verifies that a command without names runs only the scenarios that
+// the provider supports, and says which ones it skips.
+func TestDefaultScenarios(t *testing.T) {
+	f := runFlags{provider: "embedded"}
+	var warnings strings.Builder
+	scenarios, err := f.loadScenarios(nil, &warnings)
+	if err != nil || len(scenarios) == 0 {
+		t.Fatalf("%d scenarios, error %v", len(scenarios), err)
+	}
+	for _, s := range scenarios {
+		if err := run.Supported(s, f.provider); err != nil {
+			t.Error(err)
+		}
+	}
+	if !strings.Contains(warnings.String(), "skipping node-cut-off: ") {
+		t.Errorf("warnings %q, want one of node-cut-off", warnings.String())
+	}
+}
+
 func TestBadUsage(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("name: x\nworkload: []\nfalts: []\n"), 0o644); err != nil {

@@ -111,7 +111,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	for i := range f.pairs {
 		var both [2][]run.Options
 		for side, name := range f.subjects {
-			scenarios, err := loadScenarios(names, warnings)
+			scenarios, err := f.runs.loadScenarios(names, warnings)
 			warnings = io.Discard // each run of each pair loads the same scenarios again
 			if err != nil {
 				return nil, err

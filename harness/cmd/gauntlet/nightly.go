@@ -65,7 +65,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 			return f.attemptsOfSeed(cmd, f.generated, seed)
 		}
 		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
-			scenarios, err := loadScenarios(names, warnings)
+			scenarios, err := f.runs.loadScenarios(names, warnings)
 			warnings = io.Discard // each round loads the same scenarios again
 			return scenarios, err
 		}, seed)

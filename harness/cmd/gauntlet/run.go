@@ -216,29 +216,30 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed")):
 		s, err := f.generated.generate(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
-	case len(names) == 0 && slices.Contains(run.Providers(), f.provider):
-		return f.supportedScenarios(cmd), nil
 	}
-	return loadScenarios(names, cmd.ErrOrStderr())
+	return f.loadScenarios(names, cmd.ErrOrStderr())
 }
 
 // supportedScenarios returns the built-in scenarios that the provider supports. It
 // prints the others with the reason.
-func (f *runFlags) supportedScenarios(cmd *cobra.Command) []*scenario.Scenario {
+func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
 		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", s.Name, err)
+			fmt.Fprintf(warnings, "skipping %s: %v\n", s.Name, err)
 		}
 		return err != nil
 	})
 }
 
-// loadScenarios returns the scenarios with the given names or file paths, and all
-// built-in ones if names is empty.
-func loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
+// loadScenarios returns the scenarios with the given names or file paths. If names is
+// empty, it returns all built-in scenarios that the provider supports.
+func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
+	if len(names) == 0 && slices.Contains(run.Providers(), f.provider) {
+		return f.supportedScenarios(warnings), nil
+	}
 	if len(names) == 0 {
-		return library.All(), nil
+		return library.All(), nil // the check of the provider reports its name
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {

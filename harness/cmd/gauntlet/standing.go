@@ -57,7 +57,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.With(cluster.StandingClusters), ", "))
-	f.StringVar(&target, "subject", noSubject, "the controllers to run on it: "+noSubject+", or a subject as for \"gauntlet run\"")
+	f.StringVar(&target, "subject", noSubject, "the controllers to run on the control plane: "+noSubject+", or a value of --subject of \"gauntlet run\"")
 	f.IntVar(&replicas, "replicas", 1, "how many replicas of the subject to run; one of them holds the lease")
 	nodeImageFlag(f, &o.ControlPlane.NodeImage)
 	upstreamDirFlag(f, &o.ControlPlane.UpstreamDir)

@@ -48,8 +48,8 @@ same lines and the reports of all runs.`,
 	f := cmd.Flags()
 	flags.add(f)
 	f.StringSliceVar(&flags.disturbances, "at", all, "the faults to inject at each write, one run each: "+strings.Join(all, ", "))
-	f.IntVar(&flags.from, "from", 1, "the number of the first write")
-	f.IntVar(&flags.to, "to", 0, "the number of the last write; 0 means all")
+	f.IntVar(&flags.from, "from", 1, "inject the faults from this write on, counted from 1")
+	f.IntVar(&flags.to, "to", 0, "inject the faults up to this write, counted from 1; 0 means up to the last one")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
 	return cmd
 }

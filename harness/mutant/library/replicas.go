@@ -180,7 +180,7 @@ var replicas = []mutant.Mutant{
 	{
 		ID: "R24", Base: mutant.Ours,
 		Description:        "The controller syncs a ReplicaSet before its cache has its last writes.",
-		UnobservableReason: "expectations prevent it for five minutes, and no watch of an API server is delayed for so long",
+		UnobservableReason: "until its expectations expire after five minutes, the controller creates and deletes no pods, and no watch of an API server is delayed for so long",
 	},
 	{
 		ID: "R25", Base: mutant.Ours,

@@ -56,8 +56,9 @@ type RelayOptions struct {
 	// Route writes the address of the replica's listener at the fault proxy to config.
 	// It is called once for each replica; restarts use the same address.
 	Route func(replica string, config *rest.Config) error
-	// Lost is called when the connection to a running replica breaks and no fault of
-	// the scenario caused the break. It must return quickly.
+	// Lost is called when an idle connection to the relay breaks while the subject's
+	// process is running. No fault of a scenario breaks such a connection. Lost must return
+	// quickly.
 	Lost func(replica string, err error)
 }
 

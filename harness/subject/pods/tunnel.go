@@ -97,8 +97,8 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	})
 }
 
-// connect connects the relay of an instance to the fault proxy. It calls lost when an
-// established connection breaks.
+// connect connects the relay of an instance to the fault proxy. It calls lost when an idle
+// connection to the relay breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,

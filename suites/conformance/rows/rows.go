@@ -32,8 +32,8 @@ type Row struct {
 // the same names.
 type Controller string
 
-// The controllers, in the order of the contract. Rows of Restart concern all
-// controllers.
+// The controllers, in the order of the contract. Restart is not a controller: its rows
+// concern the restart of every controller.
 const (
 	ReplicaSet            Controller = "ReplicaSet"
 	ReplicationController Controller = "ReplicationController"
