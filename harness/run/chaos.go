@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
@@ -108,17 +109,17 @@ func (e *testEnvironment) runFault(ctx context.Context, index int, when *subscri
 		switch {
 		case started:
 			err = e.applyFault(ctx, spec, when, t, &faults.Env{
-				Rand:      random,
-				Proxy:     e.proxy,
-				Subject:   e.subject,
-				Cluster:   e.cluster,
-				Admin:     e.admin,
-				Provider:  e.Provider,
-				Namespace: namespace,
-				Pods:      e.pods,
-				Trigger:   match,
-				Clock:     e.Clock,
-				Report:    report,
+				Rand:         random,
+				Proxy:        e.proxy,
+				Subject:      e.subject,
+				Cluster:      e.cluster,
+				Admin:        e.admin,
+				Capabilities: e.cluster.Capabilities(),
+				Namespace:    namespace,
+				Pods:         e.pods,
+				Trigger:      match,
+				Clock:        e.Clock,
+				Report:       report,
 			})
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:
@@ -222,8 +223,12 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 // Supported reports whether a scenario can run on a provider: it has room for all pods
 // and supports every fault. The error contains the position in the scenario.
 func Supported(s *scenario.Scenario, provider string) error {
-	if p, err := providerNamed(provider); err == nil && p.podsPerNode > 0 {
-		if pods, room := s.PodsMax(), p.podsPerNode*s.Cluster.Nodes; pods > room {
+	p, err := providers.Named(provider)
+	if err != nil {
+		return err
+	}
+	if p.PodsPerNode > 0 {
+		if pods, room := s.PodsMax(), p.PodsPerNode*s.Cluster.Nodes; pods > room {
 			return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s hold %d; add nodes or remove pods",
 				pods, s.Cluster.Nodes, provider, room)
 		}
@@ -233,15 +238,15 @@ func Supported(s *scenario.Scenario, provider string) error {
 		if err != nil {
 			return spec.Errorf("%w", err)
 		}
-		if !slices.Contains(kind.Providers, provider) {
-			return spec.Errorf("not supported by provider %s; expected --provider=%s", provider, strings.Join(kind.Providers, " or "))
+		if !p.Capabilities.Has(kind.Needs...) {
+			return spec.Errorf("not supported by provider %s; expected --provider=%s", provider, strings.Join(providers.With(kind.Needs...), " or "))
 		}
 		fault, err := kind.New(spec.Params)
 		if err != nil {
 			return err
 		}
 		if limited, ok := fault.(faults.ProviderLimited); ok {
-			if err := limited.UnsupportedOn(provider); err != nil {
+			if err := limited.Unsupported(p.Capabilities); err != nil {
 				return spec.Errorf("not supported by provider %s: %w", provider, err)
 			}
 		}

@@ -109,8 +109,6 @@ func (e *testEnvironment) setUpGuard(context.Context) error {
 func (e *testEnvironment) setUpCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
-	existingOptions := e.Existing
-	existingOptions.Pods = e.Scenario.PodsMax()
 	c, err := StartControlPlane(ctx, e.Provider, ControlPlane{
 		Nodes:         e.Scenario.Cluster.Nodes,
 		PodStartDelay: e.Scenario.Cluster.PodStartDelay,
@@ -119,7 +117,8 @@ func (e *testEnvironment) setUpCluster(ctx context.Context) error {
 		LogDir:        e.dir.logs(),
 		UpstreamDir:   e.UpstreamDir,
 		NodeImage:     e.NodeImage,
-		Existing:      existingOptions,
+		Pods:          e.Scenario.PodsMax(),
+		Existing:      e.Existing,
 		Relays:        e.Scenario.Subject.Replicas,
 	})
 	if err != nil {

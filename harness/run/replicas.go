@@ -9,8 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
@@ -125,12 +123,13 @@ func podsPreflight(o *Options) error {
 // not there yet. It writes temporary files to dir.
 func loadTarget(ctx context.Context, c *kind.Cluster, target subject.Target, ours, dir string) (pods.Image, error) {
 	if target == subject.Upstream {
-		return upstreamImage(ctx, c)
+		reference, err := c.ControllerManagerImage(ctx)
+		return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
 	}
 	if reference, ok := target.Image(); ok {
 		archive := filepath.Join(dir, "image.tar")
 		defer os.Remove(archive)
-		has, err := kind.SaveImage(ctx, reference, archive)
+		has, err := c.SaveImage(ctx, reference, archive)
 		if err == nil && has { // otherwise the node may have the image; if not, the pod's start fails
 			err = c.ControlPlane().LoadImage(ctx, archive)
 		}
@@ -144,23 +143,9 @@ func loadTarget(ctx context.Context, c *kind.Cluster, target subject.Target, our
 	return pods.Image{Reference: reference}, err
 }
 
-// upstreamImage returns the image of the cluster's own kube-controller-manager.
-func upstreamImage(ctx context.Context, c *kind.Cluster) (pods.Image, error) {
-	admin, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
-	if err != nil {
-		return pods.Image{}, err
-	}
-	node, err := admin.CoreV1().Nodes().Get(ctx, c.ControlPlane().Name(), metav1.GetOptions{})
-	if err != nil {
-		return pods.Image{}, fmt.Errorf("reading the images of node %s: %w", c.ControlPlane().Name(), err)
-	}
-	reference, err := kind.ControllerManagerImage(node)
-	return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
-}
-
 // loadBinary builds an image with a binary, loads it on nodes, and returns its
 // reference.
-func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...*kind.Node) (string, error) {
+func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...cluster.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {
 		return "", fmt.Errorf("building the image %s: %w", spec.Reference, err)

@@ -68,7 +68,7 @@ func (s StandingSubject) deploy(ctx context.Context, c *kind.Cluster, admin kube
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, standingSubjectTimeout, fmt.Errorf("timed out after %s", standingSubjectTimeout))
 	defer cancel()
-	if err := subject.Grant(ctx, admin, s.Target, pods.Account(), subject.LeaseNamespace); err != nil {
+	if err := subject.Grant(ctx, admin, s.Target, nil, pods.Account(), subject.LeaseNamespace); err != nil {
 		return err
 	}
 	err = pods.Deploy(ctx, pods.Options{

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 // HostCommand is the hidden command of the host process. gauntlet must implement it by
 // calling [Host].
-const HostCommand = "host-embedded"
+const HostCommand = "host-cluster"
 
 const (
 	kubeconfigFile = "kubeconfig"
@@ -31,17 +32,17 @@ const (
 	hostEndTimeout = 30 * time.Second
 )
 
-// upEmbedded starts a host process and waits until its cluster is ready.
-func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	if err := os.Mkdir(controlPlane.LogDir, 0o755); err != nil {
+// upHosted starts a host process and waits until its cluster is ready.
+func upHosted(ctx context.Context, p providers.Provider, options providers.Options, standingSubject *run.StandingSubject) (Cluster, error) {
+	if err := os.Mkdir(options.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
-	log, err := os.Create(filepath.Join(controlPlane.LogDir, "host.log"))
+	log, err := os.Create(filepath.Join(options.LogDir, "host.log"))
 	if err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
 	defer log.Close()
-	args := []string{HostCommand, controlPlane.Dir, fmt.Sprint(controlPlane.Nodes), controlPlane.UpstreamDir}
+	args := []string{HostCommand, p.Name, options.Dir, fmt.Sprint(options.Nodes), options.UpstreamDir}
 	if standingSubject != nil {
 		args = append(args, standingSubject.Target.String(), fmt.Sprint(standingSubject.Replicas), standingSubject.Ours)
 	}
@@ -71,19 +72,23 @@ func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubj
 		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
 	}
 	return Cluster{
-		Name: filepath.Base(controlPlane.Dir), Provider: embeddedProvider, State: Standing,
-		Kubeconfig: filepath.Join(controlPlane.Dir, kubeconfigFile), dir: controlPlane.Dir,
+		Name: filepath.Base(options.Dir), Provider: p.Name, State: Standing,
+		Kubeconfig: filepath.Join(options.Dir, kubeconfigFile), dir: options.Dir, hosted: true,
 	}, host.Process.Release()
 }
 
-// Host runs an embedded cluster in a directory until ctx ends, with a subject unless
+// Host runs a cluster of a provider in a directory until ctx ends, with a subject unless
 // standingSubject is nil. When the cluster is ready, it writes hostReady to answer.
-func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
-	if err := writeOwner(controlPlane.Dir); err != nil {
+func Host(ctx context.Context, provider string, options providers.Options, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
+	p, err := providers.NamedWith(provider, cluster.StandingClusters)
+	if err != nil {
 		return err
 	}
-	controlPlane.LogDir = filepath.Join(controlPlane.Dir, logSubdir)
-	c, err := run.StartControlPlane(ctx, embeddedProvider, controlPlane)
+	if err := writeOwner(options.Dir); err != nil {
+		return err
+	}
+	options.LogDir = filepath.Join(options.Dir, logSubdir)
+	c, err := p.Start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -91,14 +96,14 @@ func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *r
 	var failed <-chan struct{} // closed when the subject fails
 	var failure func() error
 	if standingSubject != nil {
-		s, err := standingSubject.Install(ctx, c, controlPlane)
+		s, err := standingSubject.Install(ctx, c, options)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }() // an error does not matter: the process ends with its host
 		failed, failure = s.Failed(), s.Err
 	}
-	if err := cluster.WriteKubeconfig(filepath.Join(controlPlane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
+	if err := cluster.WriteKubeconfig(filepath.Join(options.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(answer, hostReady); err != nil {
@@ -114,20 +119,25 @@ func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *r
 	}
 }
 
-// listEmbedded returns the embedded clusters, including those whose host process has
-// ended.
-func listEmbedded(root string) ([]Cluster, error) {
-	owners, err := ownersOf(root, embeddedProvider)
-	if err != nil {
-		return nil, err
-	}
+// listHosted returns the clusters with host processes, including those whose host process
+// has ended.
+func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
-	for _, o := range owners {
-		all = append(all, Cluster{
-			Name: filepath.Base(o.dir), Provider: embeddedProvider, State: states[o.existence],
-			Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir,
-		})
+	for _, p := range providers.All {
+		if !p.Capabilities.Has(cluster.StandingClusters) || p.Capabilities.Has(cluster.RunsDetached) {
+			continue
+		}
+		owners, err := ownersOf(root, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range owners {
+			all = append(all, Cluster{
+				Name: filepath.Base(o.dir), Provider: p.Name, State: states[o.existence],
+				Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir, hosted: true,
+			})
+		}
 	}
 	return all, nil
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/standing"
@@ -23,7 +24,7 @@ const (
 
 func newUp() *cobra.Command {
 	var provider, target string
-	controlPlane, replicas := run.ControlPlane{}, 0
+	controlPlane, replicas := providers.Options{}, 0
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a control plane that stays up",
@@ -55,7 +56,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&provider, "provider", "embedded", "the provider of the control plane: embedded, kind")
+	f.StringVar(&provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.With(cluster.StandingClusters), ", "))
 	f.StringVar(&target, "subject", noSubject, "the controllers to run on it: "+noSubject+", or a subject as for \"gauntlet run\"")
 	f.IntVar(&replicas, "replicas", 1, "how many replicas of the subject to run; one of them holds the lease")
 	nodeImageFlag(f, &controlPlane.NodeImage)
@@ -170,7 +171,7 @@ command uses, stay. With --provider=existing, remove the objects that a killed r
 on an existing cluster.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if provider != "" && provider != faults.Existing {
+			if provider != "" && provider != existing.Name {
 				return fmt.Errorf("--provider=%s: expected existing, or no --provider for all other leftovers", provider)
 			}
 			if provider != "" {
@@ -215,33 +216,33 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns the hidden command that runs an embedded cluster. "gauntlet
+// newStandingHost returns the hidden command that runs a standing cluster. "gauntlet
 // up" runs it in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{
-		Use:    standing.HostCommand + " DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
-		Short:  "Host a standing embedded control plane",
+		Use:    standing.HostCommand + " PROVIDER DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
+		Short:  "Host a standing control plane",
 		Hidden: true,
-		Args:   cobra.RangeArgs(3, 6),
+		Args:   cobra.RangeArgs(4, 7),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := strconv.Atoi(args[1])
+			nodes, err := strconv.Atoi(args[2])
 			if err != nil {
 				return fmt.Errorf("NODES: %w", err)
 			}
 			var installed *run.StandingSubject
-			if len(args) == 6 {
-				replicas, err := strconv.Atoi(args[4])
+			if len(args) == 7 {
+				replicas, err := strconv.Atoi(args[5])
 				if err != nil {
 					return fmt.Errorf("REPLICAS: %w", err)
 				}
-				target, err := subject.ParseTarget(args[3])
+				target, err := subject.ParseTarget(args[4])
 				if err != nil {
 					return err
 				}
-				installed = &run.StandingSubject{Target: target, Replicas: replicas, Ours: args[5]}
+				installed = &run.StandingSubject{Target: target, Replicas: replicas, Ours: args[6]}
 			}
-			controlPlane := run.ControlPlane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}
-			return standing.Host(cmd.Context(), controlPlane, installed, cmd.OutOrStdout())
+			controlPlane := providers.Options{Dir: args[1], Nodes: nodes, UpstreamDir: args[3]}
+			return standing.Host(cmd.Context(), args[0], controlPlane, installed, cmd.OutOrStdout())
 		},
 	}
 }

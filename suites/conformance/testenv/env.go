@@ -26,7 +26,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
@@ -105,13 +104,13 @@ func (e *Env) start(ctx context.Context) error {
 	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
 		return err
 	}
-	if e.options.Provider != faults.Kubelets { // on real kubelets, the subject runs in pods, without a proxy
+	if !e.cluster.Capabilities().Has(cluster.SubjectInPods) { // pods connect directly to the API server
 		if e.proxy, err = run.StartProxy(ctx, e.cluster, e.recorder, clock.RealClock{}); err != nil {
 			return err
 		}
 		e.stops = append(e.stops, e.proxy.Stop)
 	}
-	if e.options.Provider == faults.Existing {
+	if !e.cluster.Capabilities().Has(cluster.OwnsControlPlane) {
 		e.stops = append(e.stops, func(ctx context.Context) error { return subject.Revoke(ctx, e.admin) })
 	}
 	standing := run.StandingSubject{Target: e.options.Target, Replicas: 1, Ours: e.options.Ours, Route: e.proxy.Route}

@@ -87,7 +87,7 @@ func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, inde
 	env := &faults.Env{
 		Rand:  rand.New(rand.NewPCG(e.options.Seed, seed.Sum64())),
 		Proxy: e.proxy, Subject: e.subject, Admin: e.admin,
-		Provider: e.options.Provider, Namespace: namespace, Clock: clock.RealClock{},
+		Capabilities: e.cluster.Capabilities(), Namespace: namespace, Clock: clock.RealClock{},
 		Report: faults.NewReporter(e.recorder, index, spec.Kind),
 	}
 	if err := faults.Inject(ctx, fault, env); err != nil {
