@@ -19,7 +19,6 @@ var Delay = faults.Type{
 	Name:        "watch-delay",
 	Description: "The fault proxy delays the events of the subject's watches of one resource. The order of the events does not change.",
 	Healing:     "The proxy delivers the held events at once and in order.",
-	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept."),
 		{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
@@ -62,11 +61,10 @@ var Stall = faults.Type{
 	Name: "watch-stall",
 	Description: "The fault proxy holds all events of the subject's watches of one resource until the fault is healed. " +
 		"The subject's cache of this resource becomes outdated.",
-	Healing:   "The proxy delivers the held events at once and in order.",
-	Providers: faults.Providers,
-	Params:    []faults.Param{resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too.")},
-	New:       NewStall,
-	Sample:    sampleStall,
+	Healing: "The proxy delivers the held events at once and in order.",
+	Params:  []faults.Param{resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too.")},
+	New:     NewStall,
+	Sample:  sampleStall,
 }
 
 // StallParams are the parameters of watch-stall; [Stall] documents them.

@@ -84,7 +84,7 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(o.complete(), o.Target.Runs(o.Controllers)); err != nil {
+	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers)); err != nil {
 		return err
 	}
 	if !p.Capabilities.Has(cluster.SubjectInPods) {

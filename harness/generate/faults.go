@@ -116,7 +116,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 		if err != nil {
 			return scenario.Fault{}, fmt.Errorf("sampling parameters of fault %s: %w", kind.Name, err)
 		}
-		if picky, ok := made.(faults.ProviderLimited); ok && picky.UnsupportedOn(o.Provider) != nil {
+		if picky, ok := made.(faults.ProviderLimited); ok && picky.Unsupported(o.Provider.Capabilities) != nil {
 			continue
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}

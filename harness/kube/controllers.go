@@ -141,14 +141,26 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// ControllerNames returns the names of all controllers that can be under test.
-func ControllerNames() []string {
-	names := make([]string, 0, len(Controllers))
-	for _, c := range Controllers {
+// OrDefault returns the given controllers, or the default controllers if none are given.
+func OrDefault(controllers []Controller) []Controller {
+	if len(controllers) > 0 {
+		return controllers
+	}
+	controllers, _ = ControllersNamed() // the default controllers have rows
+	return controllers
+}
+
+// NamesOf returns the names of the given controllers.
+func NamesOf(controllers []Controller) []string {
+	names := make([]string, 0, len(controllers))
+	for _, c := range controllers {
 		names = append(names, c.Name)
 	}
 	return names
 }
+
+// ControllerNames returns the names of all controllers that can be under test.
+func ControllerNames() []string { return NamesOf(Controllers) }
 
 // Watched returns the kinds that the controllers have in their informer caches, in the order
 // of the table of kinds.

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
 // HostCommand is the hidden command of the host process. gauntlet must implement it by
 // calling [Host].
-const HostCommand = "host-embedded"
+const HostCommand = "host-cluster"
 
 const (
 	kubeconfigFile = "kubeconfig"
@@ -41,7 +42,7 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
 	defer log.Close()
-	args := []string{HostCommand, o.StateDir, fmt.Sprint(o.ControlPlane.Nodes), o.ControlPlane.UpstreamDir}
+	args := []string{HostCommand, o.Provider, o.StateDir, fmt.Sprint(o.ControlPlane.Nodes), o.ControlPlane.UpstreamDir}
 	if s != nil {
 		args = append(args, s.Target.String(), fmt.Sprint(s.Spec.Replicas), s.Ours)
 	}
@@ -72,17 +73,20 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	}
 	return Cluster{
 		Name: filepath.Base(o.StateDir), Provider: o.Provider, State: Standing,
-		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir,
+		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir, hosted: true,
 	}, host.Process.Release()
 }
 
-// Host runs an embedded cluster in o.StateDir until ctx ends, with a subject unless s is
+// Host runs a cluster in o.StateDir until ctx ends, with a subject unless s is
 // nil. When the cluster is ready, it writes hostReady to answer.
 func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
+	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
+		return err
+	}
 	if err := writeOwner(o.StateDir); err != nil {
 		return err
 	}
-	o.Provider, o.KeepState, o.LogDir = embeddedProvider, true, filepath.Join(o.StateDir, logSubdir)
+	o.KeepState, o.LogDir = true, filepath.Join(o.StateDir, logSubdir)
 	e, err := environment.Start(ctx, o)
 	if err != nil {
 		return err
@@ -102,20 +106,25 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listEmbedded returns the embedded clusters, including those whose host process has
-// ended.
-func listEmbedded(root string) ([]Cluster, error) {
-	owners, err := ownersOf(root, embeddedProvider)
-	if err != nil {
-		return nil, err
-	}
+// listHosted returns the clusters with host processes, including those whose host process
+// has ended.
+func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
-	for _, o := range owners {
-		all = append(all, Cluster{
-			Name: filepath.Base(o.dir), Provider: embeddedProvider, State: states[o.existence],
-			Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir,
-		})
+	for _, p := range providers.All {
+		if !p.Capabilities.Has(cluster.StandingClusters) || p.Capabilities.Has(cluster.RunsDetached) {
+			continue
+		}
+		owners, err := ownersOf(root, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range owners {
+			all = append(all, Cluster{
+				Name: filepath.Base(o.dir), Provider: p.Name, State: states[o.existence],
+				Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir, hosted: true,
+			})
+		}
 	}
 	return all, nil
 }

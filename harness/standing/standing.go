@@ -2,10 +2,10 @@
 // them. Users inspect them or run other tests on them. The package creates, lists and
 // removes them, and cleans up after killed commands.
 //
-// A kind cluster needs no process of gauntlet. An embedded cluster consists of
-// processes that never outlive the gauntlet that started them. Therefore a separate
-// gauntlet process, the host process, runs the embedded cluster in the background until
-// a command asks it to end.
+// A cluster with the capability RunsDetached, such as a kind cluster, needs no process of
+// gauntlet. Other clusters, such as an embedded cluster, consist of processes that never
+// outlive the gauntlet that started them. Therefore a separate gauntlet process, the host
+// process, runs such a cluster in the background until a command asks it to end.
 package standing
 
 import (
@@ -14,8 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -50,15 +48,10 @@ type Cluster struct {
 	// Standing.
 	Kubeconfig string
 
-	dir  string // directory of the cluster's state; empty if unknown
-	kind kind.Found
+	dir    string // directory of the cluster's state; empty if unknown
+	hosted bool   // a host process runs the cluster
+	kind   kind.Found
 }
-
-// The providers that support standing clusters.
-const (
-	embeddedProvider = "embedded"
-	kindProvider     = "kind"
-)
 
 // Root returns the directory that contains one directory for each standing cluster.
 func Root() (string, error) {
@@ -135,15 +128,15 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
-// List returns this user's standing embedded clusters, and every kind cluster that
-// gauntlet created on the container engine. If no container engine is running, List
+// List returns this user's standing clusters with host processes, and every kind cluster
+// that gauntlet created on the container engine. If no container engine is running, List
 // returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	all, err := listEmbedded(root)
+	all, err := listHosted(root)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +149,7 @@ func List(ctx context.Context) ([]Cluster, error) {
 	}
 	inUse := map[string]bool{}
 	for _, f := range found {
-		c := Cluster{Name: f.Name, Provider: kindProvider, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
+		c := Cluster{Name: f.Name, Provider: kind.Name, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
 		if dir := filepath.Dir(f.Dir); filepath.Dir(dir) == root {
 			c.dir, inUse[dir] = dir, true
 		}
@@ -169,14 +162,14 @@ func List(ctx context.Context) ([]Cluster, error) {
 // listLeftovers returns the directories without a kind cluster. They contain the logs
 // of failed starts.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
-	owners, err := ownersOf(root, kindProvider)
+	owners, err := ownersOf(root, kind.Name)
 	if err != nil {
 		return nil, err
 	}
 	var leftovers []Cluster
 	for _, o := range owners {
 		if !inUse[o.dir] && o.existence == process.Gone {
-			leftovers = append(leftovers, Cluster{Name: filepath.Base(o.dir), Provider: kindProvider, State: LeftBehind, dir: o.dir})
+			leftovers = append(leftovers, Cluster{Name: filepath.Base(o.dir), Provider: kind.Name, State: LeftBehind, dir: o.dir})
 		}
 	}
 	return leftovers, nil
@@ -184,7 +177,7 @@ func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 
 // Down removes a cluster, even if it is in use.
 func Down(ctx context.Context, c Cluster) error {
-	if c.Provider == embeddedProvider {
+	if c.hosted {
 		if err := stopHost(ctx, c.dir); err != nil {
 			return fmt.Errorf("removing cluster %s: %w", c.Name, err)
 		}

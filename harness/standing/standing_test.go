@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
@@ -102,7 +103,7 @@ func TestClean(t *testing.T) {
 func TestDownRejectsOtherMachine(t *testing.T) {
 	root := stateRoot(t)
 	dir := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
-	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: embeddedProvider, dir: dir})
+	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: "embedded", dir: dir, hosted: true})
 	if err == nil || !strings.Contains(err.Error(), "on another machine") {
 		t.Errorf("Down: %v", err)
 	}

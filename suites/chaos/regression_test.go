@@ -52,7 +52,7 @@ var _ = ginkgo.Describe("regression", func() {
 // regressionLabels returns the labels of a regression spec.
 func regressionLabels(provider string, target subject.Target, issue *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
-	if provider != "embedded" || issue.Slow {
+	if !lightweight(provider) || issue.Slow {
 		speed = "slower"
 	}
 	return ginkgo.Labels{target.String(), provider, "regression", speed}

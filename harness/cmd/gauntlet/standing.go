@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/standing"
@@ -171,7 +172,7 @@ command uses, stay. With --provider=existing, remove the objects that a killed r
 on an existing cluster.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if provider != "" && provider != faults.Existing {
+			if provider != "" && provider != existing.Name {
 				return fmt.Errorf("--provider=%s: expected existing, or no --provider for all other leftovers", provider)
 			}
 			if provider != "" {
@@ -216,32 +217,32 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns the hidden command that runs an embedded cluster. "gauntlet
+// newStandingHost returns the hidden command that runs a standing cluster. "gauntlet
 // up" runs it in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{
-		Use:    standing.HostCommand + " DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
-		Short:  "Host a standing embedded control plane",
+		Use:    standing.HostCommand + " PROVIDER DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
+		Short:  "Host a standing control plane",
 		Hidden: true,
-		Args:   cobra.RangeArgs(3, 6),
+		Args:   cobra.RangeArgs(4, 7),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := strconv.Atoi(args[1])
+			nodes, err := strconv.Atoi(args[2])
 			if err != nil {
 				return fmt.Errorf("NODES: %w", err)
 			}
 			var installed *environment.SubjectOptions
-			if len(args) == 6 {
-				replicas, err := strconv.Atoi(args[4])
+			if len(args) == 7 {
+				replicas, err := strconv.Atoi(args[5])
 				if err != nil {
 					return fmt.Errorf("REPLICAS: %w", err)
 				}
-				target, err := subject.ParseTarget(args[3])
+				target, err := subject.ParseTarget(args[4])
 				if err != nil {
 					return err
 				}
-				installed = &environment.SubjectOptions{Target: target, Spec: scenario.Subject{Replicas: replicas}, Ours: args[5]}
+				installed = &environment.SubjectOptions{Target: target, Spec: scenario.Subject{Replicas: replicas}, Ours: args[6]}
 			}
-			o := environment.Options{StateDir: args[0], ControlPlane: providers.Options{Nodes: nodes, UpstreamDir: args[2]}}
+			o := environment.Options{Provider: args[0], StateDir: args[1], ControlPlane: providers.Options{Nodes: nodes, UpstreamDir: args[3]}}
 			return standing.Host(cmd.Context(), o, installed, cmd.OutOrStdout())
 		},
 	}
