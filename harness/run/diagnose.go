@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/observe"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -76,7 +75,11 @@ func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\
 func (e *testEnvironment) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := e.admin.CoreV1().RESTClient()
 	var errs []error
-	for _, resource := range append([]schema.GroupVersionResource{{Version: "v1", Resource: "events"}}, observe.Resources...) {
+	resources := []schema.GroupVersionResource{{Version: "v1", Resource: "events"}}
+	for _, kind := range observedKinds() {
+		resources = append(resources, kind.GVR)
+	}
+	for _, resource := range resources {
 		root := "/apis/" + resource.Group
 		if resource.Group == "" {
 			root = "/api"

@@ -21,6 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/image"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/observe"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
@@ -179,6 +180,12 @@ func (e *testEnvironment) setUpHistory(context.Context) (err error) {
 	return nil
 }
 
+// observedKinds returns the kinds that the run observes.
+func observedKinds() []kube.Kind {
+	controllers, _ := kube.ControllersNamed() // the default controllers have rows
+	return kube.Observed(controllers)
+}
+
 // setUpObserver starts the observer, which follows etcd if etcd is reachable.
 func (e *testEnvironment) setUpObserver(ctx context.Context) error {
 	provider, ok := e.cluster.(cluster.EtcdProvider)
@@ -186,7 +193,7 @@ func (e *testEnvironment) setUpObserver(ctx context.Context) error {
 		observer, err := observe.Start(ctx, observe.Options{
 			Config:    e.cluster.Config(cluster.Admin),
 			Namespace: namespace,
-			Resources: observe.Resources,
+			Kinds:     observedKinds(),
 			Recorder:  e.dispatcher,
 		})
 		if err != nil {
@@ -199,7 +206,7 @@ func (e *testEnvironment) setUpObserver(ctx context.Context) error {
 		return err
 	}
 	e.teardowns = append(e.teardowns, func(context.Context) error { return etcd.Close() })
-	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Recorder: e.dispatcher})
+	follower, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: namespace, Kinds: observedKinds(), Recorder: e.dispatcher})
 	if err != nil {
 		return err
 	}
