@@ -19,8 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
 	"k8s.io/utils/clock"
 
