@@ -62,17 +62,44 @@ func TestGeneric(t *testing.T) {
 	tests := []struct {
 		gvk              schema.GroupVersionKind
 		resource, prefix string
+		clusterScoped    bool
 	}{
-		{SplitGVK("apps/v1", "ReplicaSet"), "replicasets.apps", "/registry/replicasets/"},
-		{SplitGVK("v1", "Service"), "services", "/registry/services/specs/"},
-		{SplitGVK("batch/v1", "CronJob"), "cronjobs.batch", "/registry/cronjobs/"},
-		{SplitGVK("example.com/v1", "Policy"), "policies.example.com", "/registry/example.com/policies/"},
+		{SplitGVK("apps/v1", "ReplicaSet"), "replicasets.apps", "/registry/replicasets/", false},
+		{SplitGVK("v1", "Service"), "services", "/registry/services/specs/", false},
+		{SplitGVK("v1", "Namespace"), "namespaces", "/registry/namespaces/", true},
+		{SplitGVK("v1", "PersistentVolume"), "persistentvolumes", "/registry/persistentvolumes/", true},
+		{SplitGVK("batch/v1", "CronJob"), "cronjobs.batch", "/registry/cronjobs/", false},
+		{SplitGVK("example.com/v1", "Policy"), "policies.example.com", "/registry/example.com/policies/", false},
+		{SplitGVK("apiextensions.k8s.io/v1", "CustomResourceDefinition"), "customresourcedefinitions.apiextensions.k8s.io",
+			"/registry/apiextensions.k8s.io/customresourcedefinitions/", true},
 	}
 	for _, test := range tests {
 		k := Generic(test.gvk)
-		if k.Resource() != test.resource || k.EtcdPrefix != test.prefix || k.GVK() != test.gvk {
-			t.Errorf("%s: resource %q, prefix %q; want %q, %q", test.gvk, k.Resource(), k.EtcdPrefix, test.resource, test.prefix)
+		if k.Resource() != test.resource || k.EtcdPrefix != test.prefix || k.GVK() != test.gvk || k.ClusterScoped != test.clusterScoped {
+			t.Errorf("%s: resource %q, prefix %q, cluster-scoped %t; want %q, %q, %t",
+				test.gvk, k.Resource(), k.EtcdPrefix, k.ClusterScoped, test.resource, test.prefix, test.clusterScoped)
 		}
+	}
+}
+
+func TestCustomResource(t *testing.T) {
+	k := CustomResource(SplitGVK("example.com/v1", "Policy"), "policyset", true)
+	if k.Resource() != "policyset.example.com" || k.EtcdPrefix != "/registry/example.com/policyset/" || !k.ClusterScoped || k.APIVersion() != "example.com/v1" {
+		t.Errorf("%+v; want the given plural name, cluster-scoped", k)
+	}
+}
+
+// TestClusterScopedKindsExist finds misspelled groups in the list of cluster-scoped kinds.
+func TestClusterScopedKindsExist(t *testing.T) {
+	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"} // not in client-go's scheme
+	for _, name := range clusterScoped {
+		gk := schema.ParseGroupKind(name)
+		if !slices.Contains(aggregated, gk.Group) && len(scheme.Scheme.VersionsForGroupKind(gk)) == 0 {
+			t.Errorf("client-go does not know %s", name)
+		}
+	}
+	if !slices.IsSorted(clusterScoped) {
+		t.Error("the list of cluster-scoped kinds is not sorted")
 	}
 }
 
