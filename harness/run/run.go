@@ -26,7 +26,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -106,7 +105,7 @@ func (o *Options) controlPlane() providers.Options {
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
 		Pods:          o.Scenario.PodsMax(),
-		Controllers:   o.controllers(),
+		Controllers:   o.Scenario.Controllers(),
 		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
 		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
 		UpstreamDir:   o.UpstreamDir,
@@ -119,14 +118,8 @@ func (o *Options) controlPlane() providers.Options {
 // subject returns the subject that the run starts.
 func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{
-		Target: o.Target, Controllers: o.controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
+		Target: o.Target, Controllers: o.Scenario.Controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
 	}
-}
-
-// controllers returns the controllers under test.
-func (o *Options) controllers() []kube.Controller {
-	controllers, _ := kube.ControllersNamed(o.Scenario.Subject.Controllers...) // the reader of scenarios has validated the names
-	return controllers
 }
 
 // runPhases runs the phases whose history is checked: chaos and settle.

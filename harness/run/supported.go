@@ -22,9 +22,8 @@ func Supported(s *scenario.Scenario, provider string) error {
 		return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s hold %d; add nodes or remove pods",
 			pods, s.Cluster.Nodes, provider, room)
 	}
-	if s.NeedsOwnControlPlane() && !p.Capabilities.Has(cluster.OwnsControlPlane) {
-		return s.Errorf("workload", "the workload creates cluster-scoped objects; not supported by provider %s; %s",
-			provider, expectedProviders(cluster.OwnsControlPlane))
+	if err := s.NeedsOwnControlPlane(); err != nil && !p.Capabilities.Has(cluster.OwnsControlPlane) {
+		return err
 	}
 	for _, spec := range s.Faults {
 		if err := supportedFault(spec, p); err != nil {

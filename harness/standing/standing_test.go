@@ -10,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
 // noEngine hides an installed container engine from the test.

@@ -238,7 +238,7 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 // loadScenarios returns the scenarios with the given names or file paths. If names is
 // empty, it returns all built-in scenarios that the provider supports.
 func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
-	if len(names) == 0 && slices.Contains(run.Providers(), f.provider) {
+	if len(names) == 0 && slices.Contains(providers.Names(), f.provider) {
 		return f.supportedScenarios(warnings), nil
 	}
 	if len(names) == 0 {
