@@ -86,8 +86,8 @@ type Environment struct {
 	observer observer
 	// records receives the records of the proxy, the faults and the subject. It is the
 	// Dispatcher, or the argument of StartProxy.
-	records  proxy.Recorder
-	watches  *subjectWatches
+	records proxy.Recorder
+	watches *subjectWatches
 
 	// teardowns are the functions that stop what is set up, in the order of the setup.
 	teardowns Teardowns

@@ -63,7 +63,7 @@ func ExampleStart() {
 		panic(err)
 	}
 	defer os.RemoveAll(out)
-	session, err := run.Start(ctx, run.Options{Scenario: scenario.New("own workload"), Target: subject.Ours, Ours: ours, Out: out})
+	session, err := run.Start(ctx, run.Options{Scenario: scenario.New("own-workload"), Target: subject.Ours, Ours: ours, Out: out})
 	if err != nil {
 		panic(err)
 	}

@@ -141,13 +141,19 @@ func TestFaultRandomIsIndependent(t *testing.T) {
 // TestSupported verifies that an unsupported fault is rejected with its position in the
 // scenario.
 func TestSupported(t *testing.T) {
-	spec := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
-	if err := Supported(spec, "embedded"); err != nil {
-		t.Error(err)
+	with := func(fault string) *scenario.Scenario {
+		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - "+fault+"\n")
 	}
-	const want = "test.yaml:6:5: api-error: not supported by provider cloud; expected --provider=embedded or kind"
-	if err := Supported(spec, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v\nwant %s", err, want)
+	for _, test := range []struct{ fault, provider, want string }{
+		{"api-error: {verb: create, resource: pods, code: 500}", "embedded", ""},
+		{"node-cut-off: {}", "embedded", "test.yaml:6:5: node-cut-off: not supported by provider embedded; expected --provider=kind"},
+		{"etcd-restart: {}", "existing", "test.yaml:6:5: etcd-restart: not supported by provider existing; expected --provider=embedded or kind"},
+		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded or kind or existing`},
+	} {
+		err := Supported(with(test.fault), test.provider)
+		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+			t.Errorf("%s on %s: error %v\nwant %s", test.fault, test.provider, err, test.want)
+		}
 	}
 }
 
@@ -189,9 +195,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires provider embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires provider embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires provider embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires containers that faults control",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires simulated kubelets",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires simulated kubelets",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)
