@@ -247,7 +247,7 @@ func Supported(s *scenario.Scenario, provider string) error {
 		}
 		if limited, ok := fault.(faults.ProviderLimited); ok {
 			if err := limited.Unsupported(p.Capabilities); err != nil {
-				return spec.Errorf("not supported by provider %s: %w", provider, err)
+				return spec.Errorf("not supported by provider %s: %w%s", provider, err, providers.Alternatives(err))
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -252,23 +251,12 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires provider embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires provider embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires provider embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires containers that faults control; expected --provider=embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires simulated kubelets; expected --provider=embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires simulated kubelets; expected --provider=embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)
-		}
-	}
-}
-
-// TestFaultProvidersExist verifies that the catalog names only existing providers.
-func TestFaultProvidersExist(t *testing.T) {
-	for _, kind := range catalog.All {
-		for _, name := range kind.Providers {
-			if _, err := providerNamed(name); err != nil {
-				t.Errorf("%s: %v", kind.Name, err)
-			}
 		}
 	}
 }
@@ -292,14 +280,6 @@ func TestPreflightOnKind(t *testing.T) {
 		o.Scenario, o.Provider = spec, "kind"
 		if err := o.Preflight(); (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", o.Target, err, test.want)
-		}
-	}
-}
-
-func TestWorkers(t *testing.T) {
-	for nodes, want := range map[int]int{1: 0, 2: 2, 5: 5} {
-		if got := workers(nodes); got != want {
-			t.Errorf("%d nodes: %d workers, want %d", nodes, got, want)
 		}
 	}
 }
