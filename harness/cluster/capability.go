@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -99,16 +98,26 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns an error unless all given capabilities are present. The argument subject
-// is the subject of the sentence in the error, such as "action restart".
+// Require returns a [MissingError] unless all given capabilities are present. The argument
+// subject is the subject of the sentence in the error, such as "action restart".
 func (c Capabilities) Require(subject string, needed ...Capability) error {
-	missing := c.Missing(needed...)
-	if len(missing) == 0 {
-		return nil
+	if missing := c.Missing(needed...); len(missing) > 0 {
+		return &MissingError{Subject: subject, Needed: needed, Missing: missing}
 	}
-	texts := make([]string, 0, len(missing))
-	for _, m := range missing {
+	return nil
+}
+
+// MissingError means that a provider lacks capabilities.
+type MissingError struct {
+	Subject string       // thing that needs the capabilities, such as "action restart"
+	Needed  []Capability // all capabilities that it needs
+	Missing []Capability // those that the provider lacks
+}
+
+func (e *MissingError) Error() string {
+	texts := make([]string, 0, len(e.Missing))
+	for _, m := range e.Missing {
 		texts = append(texts, string(m))
 	}
-	return fmt.Errorf("%s requires %s", subject, strings.Join(texts, " and "))
+	return e.Subject + " requires " + strings.Join(texts, " and ")
 }

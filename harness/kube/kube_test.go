@@ -116,6 +116,12 @@ func TestControllersNamed(t *testing.T) {
 	if !slices.Equal(kinds, want) {
 		t.Errorf("observed kinds %v, want %v", kinds, want)
 	}
+	if got := NamesOf(OrDefault(nil)); !slices.Equal(got, DefaultControllers()) {
+		t.Errorf("default controllers %v, want %v", got, DefaultControllers())
+	}
+	if got := NamesOf(OrDefault([]Controller{{Name: "other"}})); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("controllers %v, want only the given one", got)
+	}
 	if _, err := ControllersNamed("replicaset-controler"); err == nil || !strings.Contains(err.Error(), `unknown controller "replicaset-controler"; expected one of replicationcontroller-controller,`) {
 		t.Errorf("error %v, want the known names", err)
 	}

@@ -47,7 +47,7 @@ func supportedFault(spec scenario.Fault, p providers.Provider) error {
 		return err
 	}
 	if err := faultType.Supported(fault, p.Capabilities); err != nil {
-		return spec.Errorf("not supported by provider %s: %w", p.Name, err)
+		return spec.Errorf("not supported by provider %s: %w%s", p.Name, err, providers.Alternatives(err))
 	}
 	return nil
 }

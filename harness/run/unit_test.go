@@ -195,9 +195,9 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires containers that faults control",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires simulated kubelets",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires simulated kubelets",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires containers that faults control; expected --provider=embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires simulated kubelets; expected --provider=embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires simulated kubelets; expected --provider=embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)

@@ -37,7 +37,7 @@ import (
 )
 
 var (
-	providers        = flag.String("provider", "embedded", "the providers of control planes, separated by commas")
+	providerNames    = flag.String("provider", providers.Default(), "the providers of control planes, separated by commas")
 	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
 	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
 	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the controllers under test on an existing cluster; gauntlet calls it with off and on")
@@ -53,7 +53,7 @@ func TestChaos(t *testing.T) {
 }
 
 var _ = ginkgo.Describe("chaos", func() {
-	for _, provider := range strings.Split(*providers, ",") {
+	for _, provider := range strings.Split(*providerNames, ",") {
 		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 			for _, s := range library.All() {
 				ginkgo.It(fmt.Sprintf("%s passes scenario %s on %s", target, s.Name, provider),

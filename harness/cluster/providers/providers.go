@@ -6,6 +6,7 @@ package providers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,12 +85,8 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 }
 
 func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
-	workers := o.Nodes
-	if o.Nodes == 1 {
-		workers = 0 // the control-plane node takes the pods
-	}
 	c, err := kind.Start(ctx, kind.Options{
-		Workers:     workers,
+		Workers:     workers(o.Nodes),
 		Image:       o.NodeImage,
 		Controllers: o.Controllers,
 		Dir:         o.Dir,
@@ -101,6 +98,15 @@ func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// workers returns the number of kind worker nodes for a number of schedulable nodes.
+// With one node, the control-plane node takes the pods.
+func workers(nodes int) int {
+	if nodes == 1 {
+		return 0
+	}
+	return nodes
 }
 
 func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
@@ -131,6 +137,16 @@ func With(needed ...cluster.Capability) []string {
 		}
 	}
 	return names
+}
+
+// Alternatives returns the text for the end of an error message that lists the providers
+// with the capabilities of a [cluster.MissingError]. It is "" for other errors.
+func Alternatives(err error) string {
+	var missing *cluster.MissingError
+	if !errors.As(err, &missing) {
+		return ""
+	}
+	return "; expected --provider=" + strings.Join(With(missing.Needed...), " or ")
 }
 
 // Named returns the provider with a name. Its error lists all names.
