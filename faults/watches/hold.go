@@ -44,7 +44,7 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	if p.Delay == 0 {
@@ -82,7 +82,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
@@ -90,7 +90,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 
 // resourceParam documents the parameter resource.
 func resourceParam(description string) faults.Param {
-	return faults.Param{Name: "resource", Description: description, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
 // holding is a watch-delay or watch-stall in force.

@@ -60,7 +60,7 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	if err := faults.OneOf(params, "how", p.How, endings()); err != nil {
