@@ -17,6 +17,7 @@ var cacheSyncedCheck = Check{
 	Guarantee: "A controller writes nothing until its informer caches have synced.",
 	Contract:  "The binary",
 	Property:  Safety,
+	Scope:     general,
 	New:       newCacheSyncedChecker,
 }
 
@@ -70,6 +71,8 @@ func (c *call) requiredResources() []string {
 		return []string{objects.DeploymentResource, objects.ReplicaSetResource}
 	case c.serviceState != nil:
 		return []string{objects.ServiceResource, objects.PodResource, objects.EndpointsResource}
+	case c.generic != nil:
+		return c.process.tested.requiredFor(c.generic.kind)
 	case c.ownerState == nil:
 		return nil
 	}

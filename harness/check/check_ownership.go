@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // ownershipCheck examines each committed object, and each delete, adoption and release of a
@@ -15,6 +16,7 @@ var ownershipCheck = Check{
 	Guarantee:        "An object has at most one controller. A controller deletes only pods that its owner controls. It releases only pods of a ReplicaSet or ReplicationController that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
+	Scope:            general,
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,
 }
@@ -30,10 +32,11 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 		checker.oneController(m, r)
 	}
 	c := m.sent
-	if c == nil || c.pod == nil {
-		return // the pod was never in the cache
-	}
 	switch {
+	case c == nil:
+	case c.ownerState == nil && (c.pod == nil || m.tested.genericWrites(kube.Pod)):
+		checker.deletesNoForeign(m, c)
+	case c.pod == nil: // the pod was never in the cache
 	case c.verb == callDeletePod:
 		checker.deletesItsOwn(m, c)
 	case c.verb == callAdoptOrRelease && c.ownershipChange.adopts:
@@ -72,7 +75,7 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
 		return
 	}
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
 		checker.report(m, c, "deleted", "", "deletes only of pods that a ReplicaSet or ReplicationController controls")
 	}
 }
@@ -108,7 +111,7 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 // release, the selector of that owner must not have matched the pod.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
 		checker.report(m, c, "wrote to", "", "writes only to pods that a ReplicaSet or ReplicationController controls")
 		return
 	}
@@ -134,5 +137,25 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 			At:       m.now,
 			Records:  []int64{c.process.view.podStateSince[c.pod.UID], m.seq},
 		}
+	})
+}
+
+// deletesNoForeign checks a delete of a generic controller. It covers only resources of
+// which this controller has objects of its own.
+func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
+	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
+		return
+	}
+	view, o := c.process.view, c.generic.object
+	if !view.metadata.childResources[o.Resource] {
+		return
+	}
+	checker.exercised++
+	if !view.metadata.foreign(o) {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(&o.Ref, fmt.Sprintf("%s deleted %s; in its cache the object has %s", c.process.name, o, o.describeController()),
+			"deletes only of objects that no other controller controls")
 	})
 }
