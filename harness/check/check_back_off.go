@@ -16,7 +16,7 @@ import (
 // these in one sync.
 var backOffCheck = Check{
 	ID:               "back-off",
-	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed, and further ones for events.",
+	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and further ones for events.",
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
 	Scope:            general,

@@ -8,7 +8,8 @@ import (
 )
 
 // cacheSyncedCheck examines each write for an object until the caches for that kind of
-// object have synced.
+// object have synced. For a controller without a contract, these are the caches of all kinds
+// that its row in the registry lists as watched.
 //
 // It skips a resource if the process never lists or watches all objects of it, because the
 // process may then get the state from elsewhere.

@@ -7,13 +7,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines each committed object, and each delete, adoption and release of a
-// pod.
+// ownershipCheck examines each committed object. It also examines each delete, adoption and
+// release of a pod by a controller of ReplicaSets or ReplicationControllers, and each delete
+// by a controller without a contract.
 //
-// It skips a write to a pod that was never in the cache of the process.
+// It skips a write to an object that was never in the cache of the process. It reports a
+// delete by a controller without a contract only if the object cannot belong to it: the
+// chain of the object's controllers ends with a kind that the controller does not watch. It
+// skips kinds of which this controller has no objects.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes only pods that its owner controls. It releases only pods of a ReplicaSet or ReplicationController that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	Scope:            general,
@@ -21,8 +25,12 @@ var ownershipCheck = Check{
 	New:              newOwnershipChecker,
 }
 
-// ownershipChecker reports objects with two controllers, and writes to pods that no cached
-// version of the pod justifies.
+// ownershipChecker reports objects with two controllers, and writes to pods and deletes that
+// no cached version of the object justifies.
+//
+// Only for pods of ReplicaSets and ReplicationControllers it examines adoptions and other
+// changes. Other controllers may set labels or conditions of objects that they do not
+// control.
 type ownershipChecker struct{ findings }
 
 func newOwnershipChecker(Settings) Checker { return &ownershipChecker{} }
@@ -140,8 +148,7 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 	})
 }
 
-// deletesNoForeign checks a delete of a generic controller. It covers only resources of
-// which this controller has objects of its own.
+// deletesNoForeign checks a delete of a generic controller.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

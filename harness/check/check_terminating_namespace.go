@@ -16,6 +16,9 @@ import (
 //
 // For pods, the limit is the number of pods that the owner wants. For other objects, the
 // limit is 3 further creates, and one for each new event.
+//
+// The check is of a contract, because other correct controllers retry with back-off. For
+// example, the StatefulSet controller does so.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",

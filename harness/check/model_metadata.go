@@ -167,7 +167,7 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	for _, uid := range sortedByName(set.terminating, namespace) {
 		o := set.terminating[uid]
 		if set.tested.genericKindOf(o.Resource) != "" || set.tested.genericKind(o.controller.Kind) {
-			all = append(all, pending{text: o.String() + ": is terminating", awaited: true})
+			all = append(all, pending{text: o.String() + ": terminating", awaited: true})
 		}
 	}
 	return all

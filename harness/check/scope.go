@@ -32,17 +32,17 @@ func (s Scope) AppliesTo(controllers []kube.Controller) bool {
 	})
 }
 
-// String returns "General", or for example "Contract: controllers with the trait slow-start".
+// String returns "General", or for example "Contract (trait slow-start)".
 func (s Scope) String() string {
 	if s.General() {
 		return "General"
 	}
-	return "Contract: controllers with the trait " + s.traits()
+	return "Contract (trait " + s.traits() + ")"
 }
 
-// traits returns the traits as a list with "or".
+// traits returns the names of the traits, separated by "or".
 func (s Scope) traits() string {
-	var names []string
+	names := make([]string, 0, len(s.Traits))
 	for _, t := range s.Traits {
 		names = append(names, string(t))
 	}
