@@ -207,8 +207,12 @@ func TestSupported(t *testing.T) {
 	if err := Supported(spec, "embedded"); err != nil {
 		t.Error(err)
 	}
-	const want = "test.yaml:6:5: api-error: not supported by provider cloud; expected --provider=embedded or kind"
-	if err := Supported(spec, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
+	if err := Supported(spec, "cloud"); err == nil || err.Error() != `provider "cloud": expected embedded or kind or existing` {
+		t.Errorf("an unknown provider: error %v", err)
+	}
+	spec = parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - etcd-compact: {}\n")
+	const want = "test.yaml:6:5: etcd-compact: not supported by provider existing; expected --provider=embedded or kind"
+	if err := Supported(spec, "existing"); err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant %s", err, want)
 	}
 }
