@@ -45,7 +45,7 @@ func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluste
 	return c, kubeconfig
 }
 
-// startOwnControllers runs the four controllers on a cluster, as its own controllers.
+// startOwnControllers runs the default controllers on a cluster, as its own controllers.
 func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	t.Helper()
 	binaries, err := embedded.FindBinaries("")

@@ -29,8 +29,9 @@ type Options struct {
 	// NodeImage is the image of a kind node. If it is empty, the provider uses its
 	// default image.
 	NodeImage string
-	// Relays is the number of subject replicas that run in pods. Each has a relay to
-	// the fault proxy, which must be reachable.
+	// Relays is the number of subject replicas that run in pods. Each replica connects to
+	// the fault proxy through a relay in its pod. The provider makes the ports of the
+	// relays reachable from this machine.
 	Relays int
 	// Existing selects an existing cluster. Its fields Pods and Controllers are ignored.
 	Existing existing.Options
