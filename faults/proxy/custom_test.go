@@ -87,8 +87,8 @@ func newWidget(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// TestCustomResourceRecords checks the records of each request for a custom resource, and
-// that a request that has only a name finds the owner of its object.
+// TestCustomResourceRecords checks the records of each request for a custom resource. A
+// request that has only a name must find the owner of its object.
 func TestCustomResourceRecords(t *testing.T) {
 	f := start(t, clock.RealClock{}, &widgetServer{})
 	var owner *history.Owner

@@ -39,8 +39,8 @@ const (
 	// on no replica, it means that no replica has written anything since its start.
 	StartUp Phase = "start-up"
 	// Rollout means that a Deployment has pods that are unavailable or have an old
-	// template, or that the status.observedGeneration of a generic object is older than its
-	// generation.
+	// template. A generic object is in this phase while its status.observedGeneration is
+	// older than its generation.
 	Rollout Phase = "rollout"
 	// Scale means that status.replicas of an object other than a Deployment differs from
 	// spec.replicas.

@@ -138,8 +138,9 @@ func (w *observer) commit(t *history.Commit) {
 	}
 }
 
-// genericPhase returns the phase of an object of another kind: Rollout until its controller
-// has observed the latest spec, and Scale while its numbers of replicas differ.
+// genericPhase returns the phase of an object of another kind. It is Rollout until its
+// controller has observed the latest spec, and then Scale while its numbers of replicas
+// differ.
 func (w *observer) genericPhase(o *history.Object) Phase {
 	if kind, ok := kube.ByResource(o.Resource); ok && (kind.Role == kube.Child || kind.Role == kube.Routing) {
 		return Steady

@@ -118,8 +118,8 @@ func (g *Generic) Scaling() bool {
 	return g.Replicas != nil && *g.Replicas != valueOrZero(g.Status.Replicas)
 }
 
-// Complete reports whether the controller has observed the latest spec, and the numbers of
-// replicas and of ready replicas are spec.replicas.
+// Complete reports whether the status agrees with the spec. The controller has observed the
+// latest spec, and the numbers of replicas and of ready replicas are spec.replicas.
 func (g *Generic) Complete() bool {
 	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
 }

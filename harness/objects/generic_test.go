@@ -114,8 +114,8 @@ func TestGeneric(t *testing.T) {
 	}
 }
 
-// TestGenericAndTyped requires that decoding a version as a generic object does not evict
-// the version that is decoded by its kind.
+// TestGenericAndTyped requires that generic and typed objects do not evict each other from
+// the cache.
 func TestGenericAndTyped(t *testing.T) {
 	d := NewDecoder()
 	object := &history.Object{Ref: history.Ref{Resource: PodResource, Name: "a", UID: "u", Version: 7}, Body: json.RawMessage(`{"status":{"phase":"Running"}}`)}

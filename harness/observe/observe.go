@@ -1,6 +1,6 @@
-// Package observe records every committed version of the observed objects: those of the
-// observed kinds in the namespace of a run, and those of the observed cluster-scoped kinds.
-// Where etcd is reachable, it follows etcd (see [Follow]). Elsewhere it
+// Package observe records every committed version of the observed objects. These are the
+// objects of the observed kinds in the namespace of a run, and those of the observed
+// cluster-scoped kinds. Where etcd is reachable, it follows etcd (see [Follow]). Elsewhere it
 // watches the API server directly, without the fault proxy.
 //
 // The package only records. If it may have missed a version, it records a gap; checks
