@@ -77,8 +77,8 @@ func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSp
 	return nil
 }
 
-// hasStandIn reports whether a container of a manifest shall run the container of the
-// workload's pods.
+// hasStandIn reports whether a container of a manifest must run the image of the workload's
+// pods.
 func hasStandIn(container map[string]any, builtin bool) bool {
 	image, _ := container["image"].(string)
 	return image == StandInImage || image == "" && builtin

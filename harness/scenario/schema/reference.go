@@ -290,7 +290,7 @@ var syntaxes = map[string]string{
 	"name":        "a DNS label",
 	"controllers": "names of controllers",
 	"apiVersion":  "a group and a version, such as `apps/v1`",
-	"manifest":    "an object without its identity",
+	"manifest":    "an object without its name and status",
 	"mergePatch":  "a JSON merge patch",
 	"domain":      "a DNS name",
 	"glob":        "a glob",
