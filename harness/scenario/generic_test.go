@@ -289,8 +289,8 @@ func TestParamsOfGenericKinds(t *testing.T) {
 	}
 }
 
-// TestFaultOfDroppedKind checks that a copy of a scenario without the create of a kind is
-// invalid if a fault still names the resource of the kind.
+// TestFaultOfDroppedKind checks that no fault may name a kind that the workload no longer
+// creates.
 func TestFaultOfDroppedKind(t *testing.T) {
 	s := parse(t, customResource+"faults:\n  - watch-stall: {resource: widgetry.example.com}\n").Clone()
 	s.Workload = s.Workload[:1]

@@ -40,9 +40,9 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 // often use them too.
 var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}}
 
-// completePodTemplate adds the container of the workload's pods to a template that has none,
-// and completes containers that have no image of their own. If it changes a container, it
-// also adds those fields of the pod spec that the template lacks.
+// completePodTemplate adds the container of the workload's pods to a template without
+// containers. It also completes containers that have no image of their own. If it changes a
+// container, it adds those fields of the pod spec that the template lacks.
 //
 // The template of a custom resource may be something else than a pod template. There, only
 // containers with the image StandInImage are completed.
