@@ -25,9 +25,10 @@ type Create struct {
 	APIVersion string `yaml:"apiVersion,omitempty" format:"apiVersion"`
 	// Manifest is the object without apiVersion, kind, metadata.name, metadata.namespace
 	// and status. The harness counts spec.replicas as the number of the object's pods, and
-	// 0 without it. In a kind of Kubernetes, a pod template without containers gets the
-	// container and the tolerations of the workload's pods. So does a container whose image
-	// is empty or localhost/gauntlet/standin:run. Any other image must exist on the nodes.
+	// 0 without it. In the built-in kinds of Kubernetes, a pod template without containers
+	// gets the container and the tolerations of the workload's pods. A container without an
+	// image gets the image of that container, and so does a container with the image
+	// localhost/gauntlet/standin:run. Any other image must exist on the nodes.
 	Manifest Fields `yaml:"manifest,omitempty" format:"manifest"`
 	// Count is the number of pods.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`

@@ -3,8 +3,6 @@ package scenario
 import (
 	"reflect"
 	"slices"
-
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // This file describes the format. The generators of the JSON Schema and of the reference
@@ -14,7 +12,6 @@ import (
 // of the tag enum.
 var enums = map[string][]string{
 	"Kind":           texts(allKinds),
-	"controllers":    kube.ControllerNames(),
 	"Phase":          texts([]Phase{Sent, Committed}),
 	"ObjectState":    texts([]ObjectState{Present, Terminating, PodReady, PodPending, PodFailed, Progressing, Completed}),
 	"Edge":           texts([]Edge{Begun, Done}),

@@ -289,6 +289,17 @@ func TestParamsOfGenericKinds(t *testing.T) {
 	}
 }
 
+// TestFaultOfDroppedKind checks that no fault may name a kind that the workload no longer
+// creates.
+func TestFaultOfDroppedKind(t *testing.T) {
+	s := parse(t, customResource+"faults:\n  - watch-stall: {resource: widgetry.example.com}\n").Clone()
+	s.Workload = s.Workload[:1]
+	_, err := s.Marshal()
+	if err == nil || !strings.HasSuffix(err.Error(), "faults[0].watch-stall.resource: found widgetry.example.com; expected a resource of a kind that the workload creates") {
+		t.Errorf("error %v; want one about the resource", err)
+	}
+}
+
 func TestFieldCondition(t *testing.T) {
 	for until, want := range map[Until]FieldCondition{
 		"condition=Established":                    {Type: "Established", Status: "True"},

@@ -158,9 +158,9 @@ func (s *Scenario) Controllers() []kube.Controller {
 	return controllers
 }
 
-// ObservedKinds returns the kinds of the objects that a run of the scenario records: the
-// kinds of the default controllers, those that the controllers under test read and write,
-// and those that the workload creates. The kinds with a row in the registry come first.
+// ObservedKinds returns the kinds of the objects that a run of the scenario records. These
+// are the kinds of the default controllers, those that the controllers under test read and
+// write, and those that the workload creates. Kinds with a row in the registry come first.
 func (s *Scenario) ObservedKinds() []kube.Kind {
 	always, _ := kube.ControllersNamed() // the default names are known
 	observed := kube.Observed(append(always, s.Controllers()...))
@@ -183,8 +183,8 @@ func containsKind(in []kube.Kind, kind kube.Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.GVR == kind.GVR })
 }
 
-// Resources returns the resources that the faults and triggers of the scenario may name:
-// those of the registry, and those of the generic kinds of the workload.
+// Resources returns the resources that the faults and triggers of the scenario may name.
+// These are the resources of the registry and of the generic kinds of the workload.
 func (s *Scenario) Resources() []string { return withResources(s.GenericKinds()) }
 
 func withResources(of []kube.Kind) []string {

@@ -127,6 +127,11 @@ func (v *validator) faults(faults []Fault) {
 		v.trigger(path+".when", fault.When, i, 1)
 		v.trigger(path+".until", fault.Until, i, 1)
 		v.number(path+".times", fault.Times, 0, timesMax)
+		// The package of the fault checks the resource too. This check rejects a copy of a
+		// scenario whose workload no longer creates the kind.
+		resource := fault.Params.Text("resource")
+		v.check(!slices.Contains(fault.Params.Resources(), resource) || slices.Contains(v.resources, resource),
+			path+"."+fault.Name+".resource", "found %s; expected a resource of a kind that the workload creates", resource)
 		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; expected a trigger on which the fault begins again")
 	}
 }

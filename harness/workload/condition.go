@@ -12,9 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// meets reports whether an object meets a condition on its fields, and describes the part of
-// the object that the condition tests. The semantics are those of kubectl wait. A nil object
-// means that the object does not exist.
+// meets reports whether an object meets a condition on its fields. It also describes the
+// part of the object that the condition tests. The semantics are those of kubectl wait. A
+// nil object means that the object does not exist.
 func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, error) {
 	if o == nil {
 		return false, noSuchObject, nil

@@ -40,9 +40,9 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 // often use them too.
 var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}}
 
-// completePodTemplate adds the container of the workload's pods to a template that has none,
-// and completes containers that have no image of their own. If it changes a container, it
-// also adds those fields of the pod spec that the template lacks.
+// completePodTemplate adds the container of the workload's pods to a template without
+// containers. It also completes containers that have no image of their own. If it changes a
+// container, it adds those fields of the pod spec that the template lacks.
 //
 // The template of a custom resource may be something else than a pod template. There, only
 // containers with the image StandInImage are completed.
@@ -77,8 +77,8 @@ func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSp
 	return nil
 }
 
-// hasStandIn reports whether a container of a manifest shall run the container of the
-// workload's pods.
+// hasStandIn reports whether a container of a manifest must run the image of the workload's
+// pods.
 func hasStandIn(container map[string]any, builtin bool) bool {
 	image, _ := container["image"].(string)
 	return image == StandInImage || image == "" && builtin

@@ -67,8 +67,8 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 	return newKind(k, in, &unstructured.Unstructured{}, objects, u.Dynamic), nil
 }
 
-// describe returns the description of a kind: that of the environment, that of a create, or
-// the row of the registry.
+// describe returns the description of a kind. It comes from the environment, a create, or
+// the registry.
 func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if described, ok := u.described[name]; ok && name.IsGeneric() {
 		return described, nil
