@@ -13,6 +13,16 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Resources of the tests.
+var (
+	replicaSets  = resourceOf(kube.ReplicaSet)
+	deployments  = resourceOf(kube.Deployment)
+	controllers  = resourceOf(kube.ReplicationController)
+	statefulSets = resourceOf("StatefulSet")
+	revisions    = resourceOf("ControllerRevision")
 )
 
 // historyBuilder builds a history with one record per second.
@@ -130,7 +140,7 @@ func TestMarks(t *testing.T) {
 		}, []string{"endpoints web | refused update endpoints web | no response, the API server responded with 200 | 1-2"}},
 		{"leases and events have their own tracks", func(x *historyBuilder) {
 			x.request(1, "update", leases, "lock", nil)
-			x.request(2, "create", eventsNew, "", nil)
+			x.request(2, "create", "events.events.k8s.io", "", nil)
 		}, []string{
 			"s: leases | write update leases.coordination.k8s.io lock | no response recorded | 1-1",
 			"s: events | write create events.events.k8s.io  | no response recorded | 2-2",
