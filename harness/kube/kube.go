@@ -14,6 +14,7 @@ package kube
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,10 +78,20 @@ func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
 }
 
-// ByResource returns the row of a kind with a resource such as "replicasets.apps".
+// ByResource returns the row of a kind with a resource such as "replicasets.apps". It is fast
+// enough to be called for each record of a history.
 func ByResource(resource string) (Kind, bool) {
-	return find(func(k Kind) bool { return k.Resource() == resource })
+	k, ok := rowsByResource()[resource]
+	return k, ok
 }
+
+var rowsByResource = sync.OnceValue(func() map[string]Kind {
+	rows := map[string]Kind{}
+	for _, k := range Kinds {
+		rows[k.Resource()] = k
+	}
+	return rows
+})
 
 func find(matches func(Kind) bool) (Kind, bool) {
 	if i := slices.IndexFunc(Kinds, matches); i >= 0 {
