@@ -38,6 +38,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	},
 	"color":             colorOf,
 	"scope":             func(id string) string { return scopeOf(id) },
+	"showsScopes":       showsScopes,
 	"countInapplicable": countInapplicable,
 	"countsTable": func(verdicts []check.Verdict, rows []verdictCounts, scenarios bool) verdictCountsTable {
 		return verdictCountsTable{verdicts, rows, scenarios}

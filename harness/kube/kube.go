@@ -39,7 +39,8 @@ type Kind struct {
 	Role Role
 	// Controls lists the kinds of the objects that an object of this kind may control.
 	Controls []string
-	// Color is the color of the kind in reports, as CSS has it; "" means the default color.
+	// Color is the color of the kind in reports, in the light and in the dark theme, as CSS
+	// has it: light-dark(#1c2024, #e6e8ea). "" means the default color.
 	Color string
 }
 
