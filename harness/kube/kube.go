@@ -14,6 +14,7 @@ package kube
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +39,8 @@ type Kind struct {
 	Role Role
 	// Controls lists the kinds of the objects that an object of this kind may control.
 	Controls []string
-	// Color is the color of the kind in reports, as CSS has it; "" means the default color.
+	// Color is the color of the kind in reports, in the light and in the dark theme, as CSS
+	// has it: light-dark(#1c2024, #e6e8ea). "" means the default color.
 	Color string
 }
 
@@ -77,10 +79,20 @@ func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
 }
 
-// ByResource returns the row of a kind with a resource such as "replicasets.apps".
+// ByResource returns the row of a kind with a resource such as "replicasets.apps". It is fast
+// enough to be called for each record of a history.
 func ByResource(resource string) (Kind, bool) {
-	return find(func(k Kind) bool { return k.Resource() == resource })
+	k, ok := rowsByResource()[resource]
+	return k, ok
 }
+
+var rowsByResource = sync.OnceValue(func() map[string]Kind {
+	rows := map[string]Kind{}
+	for _, k := range Kinds {
+		rows[k.Resource()] = k
+	}
+	return rows
+})
 
 func find(matches func(Kind) bool) (Kind, bool) {
 	if i := slices.IndexFunc(Kinds, matches); i >= 0 {

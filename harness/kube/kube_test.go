@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
+
+// cssColor matches a color for the light theme and one for the dark theme.
+var cssColor = regexp.MustCompile(`^light-dark\(#[0-9a-f]{6}, #[0-9a-f]{6}\)$`)
 
 // TestKindsAreConsistent checks each row of the table of kinds against client-go.
 func TestKindsAreConsistent(t *testing.T) {
@@ -22,6 +26,9 @@ func TestKindsAreConsistent(t *testing.T) {
 		}
 		if !strings.HasPrefix(k.EtcdPrefix, "/registry/") || !strings.HasSuffix(k.EtcdPrefix, "/") {
 			t.Errorf("%s: EtcdPrefix is %q, expected /registry/…/", k.Name, k.EtcdPrefix)
+		}
+		if k.Color != "" && !cssColor.MatchString(k.Color) {
+			t.Errorf("%s: Color is %q, expected light-dark(#rrggbb, #rrggbb)", k.Name, k.Color)
 		}
 		if k.Role == "" {
 			t.Errorf("%s has no role", k.Name)
