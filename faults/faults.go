@@ -21,11 +21,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
@@ -67,6 +69,10 @@ type Env struct {
 	Cluster cluster.Cluster
 	// Admin is a client with cluster-admin permissions that bypasses the proxy.
 	Admin kubernetes.Interface
+	// Dynamic connects like Admin. Kinds describes the kinds of the workload that have no
+	// typed client; see [workload.Env].
+	Dynamic dynamic.Interface
+	Kinds   []kube.Kind
 	// Capabilities are the capabilities of the cluster's provider.
 	Capabilities cluster.Capabilities
 	// Namespace is the namespace of the run's workload.
@@ -112,6 +118,8 @@ type Params interface {
 	// CheckSteps sets the defaults of the workload steps in a field and validates each
 	// step. The rules are those of the scenario's own workload steps.
 	CheckSteps(field string, steps []scenario.Step) error
+	// Resources returns the resources that the scenario may name.
+	Resources() []string
 }
 
 // Type is a fault type: an entry of the catalog.

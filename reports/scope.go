@@ -14,13 +14,25 @@ const (
 	contractScope = "contract" // the check is part of the contract of some controllers
 )
 
-// scopeOf returns the scope of a check. It returns "" if the scope is not known. It is a
-// variable so that tests can replace it.
-var scopeOf = func(string) string { return "" }
+// scopeOf returns the scope of a check. It returns "" for an unknown check, which another
+// version of gauntlet had.
+func scopeOf(id string) string {
+	c, ok := check.Find(id)
+	switch {
+	case !ok:
+		return ""
+	case c.Scope.General():
+		return generalScope
+	}
+	return contractScope
+}
 
-// appliesTo reports whether a check applies to one of the controllers. It returns true if
-// the scope of the check is not known. It is a variable so that tests can replace it.
-var appliesTo = func(string, []kube.Controller) bool { return true }
+// appliesTo reports whether a check applies to one of the controllers. It returns true for
+// an unknown check.
+func appliesTo(id string, controllers []kube.Controller) bool {
+	c, ok := check.Find(id)
+	return !ok || c.Scope.AppliesTo(controllers)
+}
 
 // listedResults returns the results that a table of checks lists, worst verdict first, and
 // the results that it summarizes. The latter are of checks that were not exercised because

@@ -34,6 +34,8 @@ func (a recordingParams) Errorf(string, string, ...any) error { return errRecord
 
 func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
+func (a recordingParams) Resources() []string { return nil }
+
 // TestDocumented checks that every type has a description and documents exactly the
 // parameters that it reads.
 func TestDocumented(t *testing.T) {

@@ -104,7 +104,7 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}()
 	// The record of the failed step contains the error.
 	_ = workload.Run(ctx, workload.Env{
-		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
+		Client: env.Admin, Dynamic: env.Dynamic, Kinds: env.Kinds, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
 	}, e.params.Steps)
 }
 

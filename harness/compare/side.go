@@ -115,7 +115,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	side := &Side{
 		Subject: o.subject, Results: results, Cost: cost, Aborted: abortedAt(o.failed, results),
 		Unfinished: o.unfinished(), lostAnswers: o.lostAnswers || len(o.pending) > 0, stalledEvents: len(o.stalledEvents) > 0, lastChanged: o.lastChanged, names: o.names,
-		managed: managedResources(),
+		managed: managedResources(o.controllers...),
 	}
 	if side.End, err = o.endState(); err != nil {
 		return nil, fmt.Errorf("reading the end state of a run: %w", err)
@@ -129,6 +129,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 // observer collects the state of a run from its history.
 type observer struct {
 	subject       string
+	controllers   []string // under test; none means the default controllers
 	decoder       *objects.Decoder
 	names         *names
 	ended         bool
@@ -241,7 +242,7 @@ func (o *observer) observe(r *history.Record) {
 	switch {
 	case o.ended:
 	case r.Start != nil:
-		o.subject = r.Start.Subject
+		o.subject, o.controllers = r.Start.Subject, r.Start.Controllers
 	case r.Phase != nil:
 		o.ended = r.Phase.Name == history.PhaseEnd
 	case r.Commit != nil && !isEvents(r.Commit.Object.Resource):

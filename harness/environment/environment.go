@@ -23,6 +23,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
@@ -70,6 +71,8 @@ type Environment struct {
 	// directly to the API server.
 	Cluster cluster.Cluster
 	Admin   kubernetes.Interface
+	// Dynamic connects like Admin. It is for objects whose Go type is not in client-go.
+	Dynamic dynamic.Interface
 	// Recorder writes the history. Dispatcher adds records to it and reports matches of
 	// triggers. Both are nil until Record.
 	Recorder   *history.Recorder
@@ -195,6 +198,9 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 		e.teardowns = append(e.teardowns, c.Stop)
 	}
 	e.Pods.StartDelay, e.Pods.StopDelay = e.ControlPlane.PodStartDelay, e.ControlPlane.PodStopDelay
+	if e.Dynamic, err = dynamic.NewForConfig(c.Config(cluster.Admin)); err != nil {
+		return err
+	}
 	e.Admin, err = kubernetes.NewForConfig(c.Config(cluster.Admin))
 	return err
 }

@@ -90,6 +90,7 @@ func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faul
 		Proxy:        e.Proxy,
 		Cluster:      e.Cluster,
 		Admin:        e.Admin,
+		Dynamic:      e.Dynamic,
 		Capabilities: e.Capabilities(),
 		Namespace:    Namespace,
 		Pods:         e.Pods,

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/image"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
+	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
 // nodes returns the nodes of a cluster with the capability LoadsImages.
@@ -39,7 +40,7 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 		ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 		defer cancel()
 		e.Pods.Image, err = loadBinary(ctx, e.StateDir, image.Spec{
-			Reference: "localhost/gauntlet/standin:run", Binary: filepath.Join(filepath.Dir(gauntlet), "standin"),
+			Reference: workload.StandInImage, Binary: filepath.Join(filepath.Dir(gauntlet), "standin"),
 		}, nodes.Workers()...)
 		return err
 	})

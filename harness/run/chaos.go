@@ -48,6 +48,8 @@ func (s *Session) runChaos(ctx context.Context) error {
 		defer close(workloadDone)
 		err := workload.Run(ctx, workload.Env{
 			Client:    s.Environment.Admin,
+			Dynamic:   s.Environment.Dynamic,
+			Kinds:     s.Scenario.GenericKinds(),
 			Namespace: environment.Namespace,
 			Pods:      s.Environment.Pods,
 			Recorder:  s.Environment.Dispatcher,
@@ -106,7 +108,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 		switch {
 		case started:
 			env := s.Environment.FaultEnv(random, report)
-			env.Trigger = match
+			env.Trigger, env.Kinds = match, s.Scenario.GenericKinds()
 			err = s.applyFault(ctx, spec, when, t, env)
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:

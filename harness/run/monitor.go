@@ -9,6 +9,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // monitor observes the history while it is recorded, so that the run knows when the
@@ -23,8 +24,9 @@ type monitor struct {
 	writes  int           // writes of the subject, except to leases and events
 }
 
-func newMonitor() *monitor {
-	return &monitor{settled: check.NewSettled(), ready: func() bool { return true }, changed: make(chan struct{})}
+// newMonitor returns the monitor of a run of the given controllers.
+func newMonitor(controllers ...kube.Controller) *monitor {
+	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{})}
 }
 
 // observe updates the state of the monitor from the next record, and notifies waiting

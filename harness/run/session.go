@@ -65,7 +65,7 @@ func newSession(o *Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Options: o, dir: dir, monitor: newMonitor()}, nil
+	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
 }
 
 // Directory returns the path of the run directory.

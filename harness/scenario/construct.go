@@ -49,11 +49,3 @@ func (p Params) Text(field string) string {
 		return inline(value)
 	}
 }
-
-// New returns a scenario with default values, without workload and faults. Go programs that
-// have a workload of their own start from it.
-func New(name string) *Scenario {
-	s := &Scenario{Name: name, Description: "a workload outside of the scenario"}
-	s.setDefaults()
-	return s
-}
