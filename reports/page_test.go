@@ -79,8 +79,8 @@ func TestPageLayout(t *testing.T) {
 	v.clean()
 }
 
-// TestPageOfAnyKind checks the page of a run with a StatefulSet and custom resources: the
-// tracks, the charts, and the checks of contracts that do not apply.
+// TestPageOfAnyKind checks the page of a run with a StatefulSet and custom resources. It
+// checks the tracks, the charts, and the checks of contracts that do not apply.
 func TestPageOfAnyKind(t *testing.T) {
 	v := open(t, 1280, 1800, databaseRun(t))
 	tracks := ask[[]string](v, `gauntlet.timelines[0].tracksShown.map(i => gauntlet.timelines[0].run.tracks[i]).filter(t => t.group === 'objects').map(t => t.name)`)

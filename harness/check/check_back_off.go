@@ -11,9 +11,8 @@ import (
 // backOffCheck examines each answer to a call that belongs to a work queue key.
 //
 // It counts consecutive failures of the same call. All failures in one batch of creates
-// count as one. For a controller without a contract, it examines only writes, and no creates
-// for which the API server generates the name: such a controller may send any number of
-// these in one sync.
+// count as one. For a controller without a contract, it examines only writes. It skips
+// creates with generateName there, because one sync may send any number of them.
 var backOffCheck = Check{
 	ID:               "back-off",
 	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and further ones for events.",

@@ -11,10 +11,10 @@ import (
 // release of a pod by a controller of ReplicaSets or ReplicationControllers, and each delete
 // by a controller without a contract.
 //
-// It skips a write to an object that was never in the cache of the process. It reports a
-// delete by a controller without a contract only if the object cannot belong to it: the
-// chain of the object's controllers ends with a kind that the controller does not watch. It
-// skips kinds of which this controller has no objects.
+// It skips a write to an object that was never in the cache of the process. A
+// controller without a contract must not delete an object that cannot belong to it. The
+// chain of such an object's controllers ends with a kind that the controller does not watch.
+// The check skips kinds of which this controller has no objects.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",

@@ -30,8 +30,8 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 	c.generic = call
 }
 
-// reconciledObject returns the kind and the UID of the object that a generic controller was
-// reconciling when it sent a write. This is the written object itself, or its controller.
+// reconciledObject returns the kind and the UID of the object for which a generic
+// controller sent a write. This is the written object itself, or its controller.
 // Both results are empty if this is unknown. The UID alone may be unknown, too.
 func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (kind string, uid types.UID) {
 	if own := p.tested.genericKindOf(r.Resource); own != "" && r.Verb != "create" {

@@ -135,9 +135,9 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints, or of any
-// object if a generic controller is under test. It returns 0 if no such object has the
-// name.
+// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints. If a generic
+// controller is under test, it does so for any object. It returns 0 if no such object has
+// the name.
 func (state *objectSet) versionOf(name objectName) history.Version {
 	uid := state.uidByName[name]
 	switch {
@@ -286,8 +286,8 @@ func (state *objectSet) clearChanges() {
 	state.metadata.clearChanges()
 }
 
-// anyChanged reports whether an object that the controllers under test may react to has
-// changed since the last call of clearChanges.
+// anyChanged reports whether an object has changed since the last call of clearChanges. Only
+// objects count to which the controllers under test may react.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }

@@ -34,11 +34,11 @@ const (
 	// RunsDetached means that a standing cluster needs no process of gauntlet. The cluster
 	// implements [Detached].
 	RunsDetached Capability = "clusters that need no process of gauntlet"
-	// ParallelRuns means that one machine can have as many clusters at the same time as its
-	// cores and its memory allow.
+	// ParallelRuns means that one machine can have several clusters at the same time. Its
+	// cores and its memory limit their number.
 	ParallelRuns Capability = "clusters for parallel runs"
-	// VirtualTime means that the clock of the cluster and of the subject advances as soon as
-	// nothing is left to do at the current time.
+	// VirtualTime means that the cluster and the subject have a virtual clock. It advances as
+	// soon as nothing is left to do at the current time.
 	VirtualTime Capability = "virtual time"
 )
 
@@ -50,9 +50,9 @@ const (
 	// RealKubelets means that kubelets run containers. The harness cannot write the status of
 	// a pod, because the kubelet overwrites it.
 	RealKubelets Capability = "real kubelets"
-	// ControlsContainers means that a fault can make the containers of the workload's pods
-	// exit or report that they are not ready. Real containers run the stand-in. For simulated
-	// kubelets, the fault writes the pod status.
+	// ControlsContainers means that a fault can make the workload's containers exit or become
+	// unready. Real containers run the stand-in. For simulated kubelets, the fault writes the
+	// pod status.
 	ControlsContainers Capability = "containers that faults control"
 	// ControlsKubelets means that kubelets can be paused and restarted. The cluster
 	// implements [Kubelets].

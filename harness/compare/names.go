@@ -98,8 +98,8 @@ func (n *names) ownerName(o *history.Object) string {
 	return n.stableName(&history.Object{Ref: history.Ref{Resource: n.owners.Resource(owner.UID, owner.Kind), Name: owner.Name}})
 }
 
-// ownerPrefix returns the beginning of the stable name of an object with generateName: the
-// stable name of the owner without the resource, or generateName if there is no owner.
+// ownerPrefix returns the beginning of the stable name of an object with generateName. It is
+// the stable name of the owner without the resource, or generateName if there is no owner.
 func (n *names) ownerPrefix(o *history.Object) string {
 	if o.ControllerRef() == nil {
 		return o.GenerateName

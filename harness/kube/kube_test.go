@@ -47,8 +47,8 @@ func TestKindsAreConsistent(t *testing.T) {
 	}
 }
 
-// TestControllersAreConsistent checks that the rows of the table of controllers name only
-// kinds with a row, and that each controller watches the kind that it reconciles.
+// TestControllersAreConsistent checks that the table of controllers names only kinds with a
+// row. Each controller must watch the kind that it reconciles.
 func TestControllersAreConsistent(t *testing.T) {
 	for _, c := range Controllers {
 		for _, name := range slices.Concat([]string{c.Kind}, c.Watches, c.Writes) {

@@ -20,8 +20,8 @@ import (
 // controller has a role of its own.
 const managerRole = "system:kube-controller-manager"
 
-// Grant gives a user or service account exactly the RBAC permissions that the given
-// controllers need; none mean the default controllers. Our controllers get the roles that
+// Grant gives a user or service account exactly the RBAC permissions that the controllers
+// need. No controllers mean the default ones. Our controllers get the roles that
 // they ship with. Other targets get the bootstrap cluster roles of the controllers. Grant
 // allows access to the lease only in leaseNamespace.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {

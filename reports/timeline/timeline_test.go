@@ -229,8 +229,8 @@ func TestTracks(t *testing.T) {
 	}
 }
 
-// TestTracksOfAnyKind checks that objects of every kind have tracks, and that dependents
-// follow their controller, in whatever order the objects occur.
+// TestTracksOfAnyKind checks that objects of every kind have tracks. Dependents follow their
+// controller, in whatever order the objects occur.
 func TestTracksOfAnyKind(t *testing.T) {
 	added := func(resource, name, kind, owner string) history.Record {
 		o := object(resource, name, 1, nil, `{}`)

@@ -162,8 +162,8 @@ func TestControllerSwitch(t *testing.T) {
 	}
 }
 
-// TestControllersUnderTest checks that Start rejects a cluster that runs a controller under
-// test, and a cluster that does not run a default controller that is not under test.
+// TestControllersUnderTest checks which clusters Start rejects because of their controllers.
+// A controller under test must not be active, and each other default controller must be.
 func TestControllersUnderTest(t *testing.T) {
 	t.Parallel()
 	statefulSet := kube.Controller{Name: "statefulset-controller"}

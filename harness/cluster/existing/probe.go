@@ -104,8 +104,8 @@ func probesFor(controllers []kube.Controller) ([]probe, error) {
 	return found, nil
 }
 
-// activeControllers returns the names of those of the given controllers that are active on
-// the cluster, in the order of the probes.
+// activeControllers returns the names of the controllers that are active on the cluster. It
+// tries only those that have a probe, in the order of the probes.
 func activeControllers(ctx context.Context, client dynamic.Interface, probes []probe) (controllers []string, err error) {
 	name := "probe-" + utilrand.String(5)
 	for _, p := range probes {

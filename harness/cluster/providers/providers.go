@@ -139,8 +139,8 @@ func With(needed ...cluster.Capability) []string {
 	return names
 }
 
-// Alternatives returns the text for the end of an error message that lists the providers
-// with the capabilities of a [cluster.MissingError]. It is "" for other errors.
+// Alternatives returns a text for the end of an error message. For a [cluster.MissingError],
+// it lists the providers with the needed capabilities. It is "" for other errors.
 func Alternatives(err error) string {
 	var missing *cluster.MissingError
 	if !errors.As(err, &missing) {
