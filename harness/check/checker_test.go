@@ -9,12 +9,7 @@ import (
 // testSettings are the settings of the test cases.
 var testSettings = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
-// verdicts runs all checks on a history.
-func verdicts(t *testing.T, h *historyBuilder) map[string]Result {
-	t.Helper()
-	return verdictsWith(t, testSettings, h)
-}
-
+// verdictsWith runs all checks on a history.
 func verdictsWith(t *testing.T, settings Settings, h *historyBuilder) map[string]Result {
 	t.Helper()
 	results, _, err := Run(settings, h.all())
