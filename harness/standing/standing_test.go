@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
@@ -153,7 +154,7 @@ func TestHost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	answer := &notifier{onWrite: cancel}
-	if err := Host(ctx, environment.Options{StateDir: dir, ControlPlane: providers.Options{Nodes: 1}}, nil, answer); err != nil {
+	if err := Host(ctx, environment.Options{Provider: embedded.Name, StateDir: dir, ControlPlane: providers.Options{Nodes: 1}}, nil, answer); err != nil {
 		t.Fatal(err)
 	}
 	if answer.text.String() != hostReady {
