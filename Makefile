@@ -202,6 +202,7 @@ golden: ## write the golden files and the generated documentation; review the di
 	$(GO) test ./reports -update
 	$(GO) test ./harness/generate -run TestSameBytes -update
 	$(GO) test ./faults/catalog -run TestReference -update
+	$(GO) test ./harness/cluster/providers -run TestReference -update
 	$(GO) test ./suites/conformance -run TestDocumentation -update
 	$(GO) test ./harness/scenario/schema -update
 	$(GO) test ./harness/check -run TestReference -update

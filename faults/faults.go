@@ -21,11 +21,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
@@ -46,12 +48,13 @@ type Fault interface {
 	Summary() string
 }
 
-// ProviderLimited is a fault whose parameters decide which providers support it.
-// [Type].Providers applies to every fault of a type, but UnsupportedOn applies to one
-// fault with its parameters.
+// ProviderLimited is a fault whose parameters decide which capabilities it needs.
+// [Type].Needs applies to every fault of a type, but Unsupported applies to one fault with
+// its parameters.
 type ProviderLimited interface {
-	// UnsupportedOn returns nil, or the reason why the fault cannot run on a provider.
-	UnsupportedOn(provider string) error
+	// Unsupported returns nil, or the reason why the fault cannot run on a provider with
+	// these capabilities.
+	Unsupported(cluster.Capabilities) error
 }
 
 // Env is the part of a run that a fault may use.
@@ -66,8 +69,12 @@ type Env struct {
 	Cluster cluster.Cluster
 	// Admin is a client with cluster-admin permissions that bypasses the proxy.
 	Admin kubernetes.Interface
-	// Provider is the name of the cluster's provider, one of [Providers].
-	Provider string
+	// Dynamic connects like Admin. Kinds describes the kinds of the workload that have no
+	// typed client; see [workload.Env].
+	Dynamic dynamic.Interface
+	Kinds   []kube.Kind
+	// Capabilities are the capabilities of the cluster's provider.
+	Capabilities cluster.Capabilities
 	// Namespace is the namespace of the run's workload.
 	Namespace string
 	// Pods describes the pods of the run's workload.
@@ -111,6 +118,8 @@ type Params interface {
 	// CheckSteps sets the defaults of the workload steps in a field and validates each
 	// step. The rules are those of the scenario's own workload steps.
 	CheckSteps(field string, steps []scenario.Step) error
+	// Resources returns the resources that the scenario may name.
+	Resources() []string
 }
 
 // Type is a fault type: an entry of the catalog.
@@ -121,9 +130,10 @@ type Type struct {
 	// full sentences, which the generated reference shows.
 	Description string
 	Healing     string
-	// Providers are the names of the providers that the type works on.
-	Providers []string
-	Params    []Param
+	// Needs are the capabilities that the provider must have. None means that the type works
+	// on every provider.
+	Needs  []cluster.Capability
+	Params []Param
 	// Outage means that the control plane is unavailable while the fault is in force.
 	Outage bool
 	// New returns the fault that the parameters describe. Its error says where the scenario is
@@ -149,6 +159,18 @@ type Param struct {
 	// absent; it is empty for a required parameter.
 	Bounds  string
 	Default string
+}
+
+// Supported returns an error if a provider does not have the capabilities that a fault of
+// the type needs.
+func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
+	if err := c.Require(t.Name, t.Needs...); err != nil {
+		return err
+	}
+	if limited, ok := fault.(ProviderLimited); ok {
+		return limited.Unsupported(c)
+	}
+	return nil
 }
 
 // Inject records that the fault is injected and then injects it. The record comes

@@ -13,23 +13,6 @@ var (
 	Resources = scenario.Resources
 )
 
-// Providers are the names of all cluster providers.
-var Providers = []string{Simulated, Kubelets, Existing}
-
-// OwnClusters are the providers that create a cluster for the run. Faults that change
-// the whole cluster support only these providers.
-var OwnClusters = []string{Simulated, Kubelets}
-
-// The provider names, grouped by the kubelets of their clusters. Simulated has simulated
-// kubelets, which do not overwrite a pod status that another client writes. Kubelets has
-// real kubelets. Existing is a cluster that the user provides; its kubelets are assumed to
-// be real.
-const (
-	Simulated = "embedded"
-	Kubelets  = "kind"
-	Existing  = "existing"
-)
-
 // OneOf returns an error unless the parameter has one of the known values.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {

@@ -23,6 +23,8 @@
 //	reason    the number of runs by verdict
 //	runs      in the order in which they started:
 //	  scenario, description, subject, provider, seed
+//	  controllers      the names of the controllers under test; omitted if they are the
+//	                   default ones
 //	  directory        the run directory as passed to the report; empty if the campaign
 //	                   deleted it because the run passed. Then versions, reproduce and
 //	                   results are empty too
@@ -35,6 +37,7 @@
 //	  reproduce        the command line that repeats the run
 //	  results          in the order of the table of checks:
 //	    check, guarantee, contract
+//	    scope          general or contract; omitted if it is not known
 //	    verdict, reason
 //	    exercised      how often the run exercised the guarantee
 //	    violations     the number of violations; omitted if there are none

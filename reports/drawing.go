@@ -1,10 +1,12 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
@@ -36,6 +38,8 @@ type drawnTrack struct {
 	Group    string `json:"group"`
 	Name     string `json:"name"`
 	Resource string `json:"resource,omitempty"`
+	// Color is the CSS color of the kind; empty outside the group of objects.
+	Color string `json:"color,omitempty"`
 }
 
 type drawnBand struct {
@@ -94,7 +98,7 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 		d.Phases = append(d.Phases, drawnPhase{string(p.Name), p.At.Microseconds()})
 	}
 	for _, l := range t.Tracks {
-		d.Tracks = append(d.Tracks, drawnTrack{l.Group.String(), l.Name, l.Resource})
+		d.Tracks = append(d.Tracks, drawnTrack{l.Group.String(), l.Name, l.Resource, colorOfTrack(l)})
 	}
 	for _, b := range t.Bands {
 		d.Bands = append(d.Bands, drawnBand{b.Track, b.Kind.String(), b.From.Microseconds(), b.To.Microseconds(), b.Note})
@@ -111,6 +115,16 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 		d.Violations = append(d.Violations, drawnViolation{v.Check, v.Number, v.Summary, v.At.Microseconds(), v.Marks, v.Records})
 	}
 	return d
+}
+
+// colorOfTrack returns the color of the kind of a track's objects. Kinds without a color have
+// the color of secondary text.
+func colorOfTrack(track timeline.Track) string {
+	if track.Resource == "" {
+		return ""
+	}
+	kind, _ := kube.ByResource(track.Resource)
+	return cmp.Or(kind.Color, "var(--dim)")
 }
 
 func (d *drawnTimeline) addMarks(marks []timeline.Mark) {

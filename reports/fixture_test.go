@@ -124,3 +124,75 @@ func (s *historyBuilder) pod(at time.Duration, i int) int64 {
 	}
 	return seq
 }
+
+// databaseRun returns a run of the controller of a custom resource. The resource controls a
+// StatefulSet, a Service and two backups, and the StatefulSet is scaled twice.
+func databaseRun(t *testing.T) Run {
+	t.Helper()
+	dir := t.TempDir()
+	s := new(historyBuilder)
+	tick := 20 * time.Millisecond
+	now := time.Duration(0)
+	version := history.Version(10)
+	next := func(r history.Record) int64 { now += tick; return s.add(now, r) }
+	object := func(resource, name, ownerKind, owner, body string) history.Object {
+		version++
+		o := history.Object{
+			Ref:  history.Ref{Resource: resource, Namespace: "gauntlet", Name: name, UID: types.UID("u-" + resource + name), Version: version},
+			Body: json.RawMessage(body),
+		}
+		if owner != "" {
+			o.Owners = []history.Owner{{Kind: ownerKind, Name: owner, UID: types.UID("u-" + owner), Controller: true}}
+		}
+		return o
+	}
+	id := uint64(1)
+	write := func(verb string, kind history.EventType, o history.Object) {
+		id++
+		next(history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: verb, Resource: o.Resource, Namespace: "gauntlet", Name: o.Name, Object: &o}})
+		next(history.Record{Commit: &history.Commit{Type: kind, Object: o}})
+		next(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true, Object: &o}})
+		next(history.Record{Delivery: &history.Delivery{ID: 1, Subject: "subject-0", Resource: o.Resource, Type: kind, Object: o}})
+	}
+	s.add(0, history.Record{Start: &history.Start{Format: history.Format, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Scenario: "database", Seed: 42, Subject: "exec:./operator", Provider: "embedded", Namespace: "gauntlet"}})
+	next(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted, PID: 7}})
+	next(history.Record{Phase: &history.Phase{Name: history.PhaseChaos}})
+	next(history.Record{Fault: &history.Fault{Name: "api-error", Event: history.FaultInjected}})
+	next(history.Record{Step: &history.Step{Event: history.StepBegun, Detail: "create Database main"}})
+	database := func(phase, ready string) history.Object {
+		o := object("databases.example.com", "main", "", "", fmt.Sprintf(`{"spec":{"replicas":3},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, ready))
+		o.UID = "u-main"
+		return o
+	}
+	next(history.Record{Commit: &history.Commit{Type: history.Added, Object: database("Pending", "False")}})
+	set := func(replicas, ready int) history.Object {
+		o := object("statefulsets.apps", "main-data", "Database", "main", fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":%d,"readyReplicas":%d,"availableReplicas":%d}}`, replicas, ready, ready, ready))
+		o.UID = "u-main-data"
+		return o
+	}
+	write("create", history.Added, set(3, 0))
+	write("create", history.Added, object("services", "main", "Database", "main", `{"spec":{"selector":{"app":"main"}}}`))
+	next(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("endpoints", "main", "", "", `{"subsets":[{"addresses":[{}]}]}`)}})
+	next(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("controllerrevisions.apps", "main-data-5d4f", "StatefulSet", "main-data", `{"revision":1}`)}})
+	next(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("persistentvolumeclaims", "data-main-data-0", "", "", `{"status":{"phase":"Bound"}}`)}})
+	for i := range 3 {
+		name := fmt.Sprintf("main-data-%d", i)
+		for _, body := range []string{`{"status":{"phase":"Pending"}}`, `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`} {
+			next(history.Record{Commit: &history.Commit{Type: history.Added, Object: object("pods", name, "StatefulSet", "main-data", body)}})
+		}
+		next(history.Record{Commit: &history.Commit{Type: history.Modified, Object: set(3, i+1)}})
+	}
+	write("update", history.Modified, database("Running", "True"))
+	next(history.Record{Step: &history.Step{Event: history.StepDone, Detail: "created"}})
+	for _, name := range []string{"main-x7k2p", "main-qq9zv"} {
+		write("create", history.Added, object("backups.example.com", name, "Database", "main", `{"status":{"phase":"Running"}}`))
+	}
+	write("update", history.Modified, set(1, 1))
+	next(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: object("pods", "main-data-2", "StatefulSet", "main-data", `{"status":{"phase":"Running"}}`)}})
+	next(history.Record{Fault: &history.Fault{Name: "api-error", Event: history.FaultHealed}})
+	next(history.Record{Phase: &history.Phase{Name: history.PhaseEnd}})
+	s.write(t, dir)
+	r := withoutContract()
+	r.Scenario, r.Subject, r.Directory, r.Controllers = "database", "exec:./operator", dir, []string{"endpoints-controller"}
+	return r
+}

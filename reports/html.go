@@ -36,7 +36,10 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		found, _ := check.Find(id)
 		return found
 	},
-	"color": colorOf,
+	"color":             colorOf,
+	"scope":             func(id string) string { return scopeOf(id) },
+	"showsScopes":       showsScopes,
+	"countInapplicable": countInapplicable,
 	"countsTable": func(verdicts []check.Verdict, rows []verdictCounts, scenarios bool) verdictCountsTable {
 		return verdictCountsTable{verdicts, rows, scenarios}
 	},
@@ -45,6 +48,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"needsNoExplanation":   needsNoExplanation,
 	"countResults":         countResults,
 	"resultOf":             func(run pageRun, result check.Result) pageResult { return pageResult{run, result} },
+	"resultsOf":            func(run pageRun, results []check.Result) pageResults { return pageResults{run, results} },
 	"evidenceOf":           func(run pageRun, e check.Evidence) pageEvidence { return pageEvidence{run, e} },
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
@@ -103,10 +107,28 @@ type pageResult struct {
 	Result check.Result
 }
 
+// pageResults are results of a run.
+type pageResults struct {
+	Run     pageRun
+	Results []check.Result
+}
+
 // pageEvidence is a piece of evidence with its run.
 type pageEvidence struct {
 	Run      pageRun
 	Evidence check.Evidence
+}
+
+// Listed returns the results that the table of checks lists.
+func (r pageRun) Listed() []check.Result {
+	listed, _ := r.listedResults()
+	return listed
+}
+
+// Inapplicable returns the results that the table of checks summarizes in one line.
+func (r pageRun) Inapplicable() []check.Result {
+	_, inapplicable := r.listedResults()
+	return inapplicable
 }
 
 // maxFindings is the number of checks that a run's summary explains in full.

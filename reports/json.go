@@ -26,6 +26,7 @@ type jsonRun struct {
 	Subject         string            `json:"subject"`
 	Provider        string            `json:"provider"`
 	Seed            uint64            `json:"seed"`
+	Controllers     []string          `json:"controllers,omitempty"`
 	Directory       string            `json:"directory"`
 	Size            int               `json:"size"`
 	Started         time.Time         `json:"started,omitzero"`
@@ -50,6 +51,7 @@ type jsonResult struct {
 	Evidence   []jsonEvidence `json:"evidence,omitempty"`
 	Guarantee  string         `json:"guarantee"`
 	Contract   string         `json:"contract"`
+	Scope      string         `json:"scope,omitempty"`
 	// Clause is the name of contract in schema 1.
 	Clause string `json:"clause"`
 }
@@ -85,6 +87,7 @@ func (r *Run) json() jsonRun {
 		Subject:         r.Subject,
 		Provider:        r.Provider,
 		Seed:            r.Seed,
+		Controllers:     r.Controllers,
 		Directory:       r.Directory,
 		Size:            r.Size,
 		Started:         r.Started,
@@ -109,7 +112,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	definition, _ := check.Find(r.Check)
 	result := jsonResult{
 		Check: r.Check, Verdict: r.Verdict, Reason: r.Reason, Exercised: r.Exercised, Tested: r.Exercised, Violations: r.Violations,
-		Guarantee: definition.Guarantee, Contract: definition.Contract, Clause: definition.Contract,
+		Guarantee: definition.Guarantee, Contract: definition.Contract, Scope: scopeOf(r.Check), Clause: definition.Contract,
 	}
 	for _, e := range r.Evidence {
 		result.Evidence = append(result.Evidence, jsonEvidence{

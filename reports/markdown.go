@@ -110,15 +110,38 @@ func (r *Run) markdownTable(b *strings.Builder, dir string) {
 		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
 	fmt.Fprintf(b, "Subject %s on %s, seed %d: %s\n\nReproduce: %s. Directory: %s.\n\n",
 		code(r.Subject), code(r.Provider), r.Seed, escape(r.Reason), code(r.Reproduce), code(r.Directory))
-	if len(r.Results) > 0 {
-		b.WriteString("| check | verdict | exercised | reason |\n|-|-|-:|-|\n")
-		for _, result := range r.sortedResults() {
-			fmt.Fprintf(b, "| %s | %s %s | %d | %s |\n",
-				link(escape(result.Check), checkPageOf(r, result.Check, dir)), verdictSymbols[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
+	r.markdownResults(b, dir)
+	b.WriteString("</details>\n\n")
+}
+
+// markdownResults writes the table of checks of a run. The column scope is omitted if no
+// scope is known.
+func (r *Run) markdownResults(b *strings.Builder, dir string) {
+	listed, inapplicable := r.listedResults()
+	if len(listed) > 0 {
+		header, line := "| check | verdict | exercised | reason |\n", "|-|-|-:|-|\n"
+		scopes := showsScopes(listed)
+		if scopes {
+			header, line = "| check | scope | verdict | exercised | reason |\n", "|-|-|-|-:|-|\n"
+		}
+		b.WriteString(header + line)
+		for _, result := range listed {
+			scope := ""
+			if scopes {
+				scope = scopeOf(result.Check) + " | "
+			}
+			fmt.Fprintf(b, "| %s | %s%s %s | %d | %s |\n", link(escape(result.Check), checkPageOf(r, result.Check, dir)), scope,
+				verdictSymbols[result.Verdict], result.Verdict, result.Exercised, escape(result.Reason))
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("</details>\n\n")
+	if len(inapplicable) > 0 {
+		var names []string
+		for _, id := range idsOf(inapplicable) {
+			names = append(names, code(id))
+		}
+		fmt.Fprintf(b, "%s: %s.\n\n", countInapplicable(inapplicable), strings.Join(names, ", "))
+	}
 }
 
 // markup escapes the characters that Markdown interprets.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
@@ -75,6 +76,39 @@ func TestPageLayout(t *testing.T) {
 	}
 	ask[bool](v, `(location.hash = '#check-burst-limit', true)`)
 	v.await(`document.activeElement.id === 'check-burst-limit' && document.activeElement.querySelector('details').open`)
+	v.clean()
+}
+
+// TestPageOfAnyKind checks the page of a run with a StatefulSet and custom resources. It
+// checks the tracks, the charts, and the checks of contracts that do not apply.
+func TestPageOfAnyKind(t *testing.T) {
+	v := open(t, 1280, 1800, databaseRun(t))
+	tracks := ask[[]string](v, `gauntlet.timelines[0].tracksShown.map(i => gauntlet.timelines[0].run.tracks[i]).filter(t => t.group === 'objects').map(t => t.name)`)
+	want := []string{
+		"persistentvolumeclaims data-main-data-0", "databases.example.com main", "backups.example.com main-qq9zv", "backups.example.com main-x7k2p",
+		"statefulsets.apps main-data", "pods of statefulsets.apps main-data", "controllerrevisions.apps of statefulsets.apps main-data", "services main", "endpoints main",
+	}
+	if diff := cmp.Diff(want, tracks); diff != "" {
+		t.Errorf("tracks (-want +got):\n%s", diff)
+	}
+	charts := ask[[]string](v, `gauntlet.timelines[0].run.charts.map(c => c.title)`)
+	for _, title := range []string{"Pods of statefulsets.apps main-data", "Pods of databases.example.com main", "Endpoints main"} {
+		if !slices.Contains(charts, title) {
+			t.Errorf("charts %q lack %q", charts, title)
+		}
+	}
+	summary := ask[string](v, `document.querySelector('section[aria-label^="checks of"] > details > summary').innerText`)
+	if want := "3 checks are part of the contract of controllers that are not under test"; summary != want {
+		t.Errorf("the folded checks have the summary %q; want %q", summary, want)
+	}
+	v.screenshot("any-kind-light")
+	v.dark()
+	v.screenshot("any-kind-dark")
+	ask[bool](v, `(document.querySelector('.charts').scrollIntoView(), true)`)
+	v.screenshot("any-kind-charts")
+	ask[bool](v, `(location.hash = '#check-burst-limit', true)`)
+	v.await(`document.activeElement.id === 'check-burst-limit' && document.activeElement.closest('section > details').open`)
+	v.screenshot("any-kind-checks")
 	v.clean()
 }
 

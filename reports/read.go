@@ -51,6 +51,7 @@ func (r *jsonRun) run() Run {
 		Subject:     r.Subject,
 		Provider:    r.Provider,
 		Seed:        r.Seed,
+		Controllers: r.Controllers,
 		Directory:   r.Directory,
 		Size:        r.Size,
 		Started:     r.Started,

@@ -113,11 +113,29 @@ func failed(scenario string) Run {
 	return r
 }
 
+// withoutContract returns a run in which only one of the four controllers is under test.
+// Most checks of a contract do not apply to it.
+func withoutContract() Run {
+	const missing = "no controller under test has the trait "
+	r := run("services", check.Pass, "3 checks held, 3 not exercised",
+		result("process-alive", check.Pass, 4, "no process died"),
+		result("endpoints-exact", check.Pass, 7, "every Endpoints matches its Service"),
+		result("burst-limit", check.NotExercised, 0, missing+"burst-limit"),
+		result("expectations", check.NotExercised, 0, missing+"expectations"),
+		result("ownership", check.NotExercised, 0, "there was no other controller's pod"),
+		result("scale-down-order", check.NotExercised, 0, missing+"ranks-victims"),
+		result("no-writes-when-settled", check.Pass, 1, "no writes for 5 s"),
+	)
+	r.Controllers = []string{"endpoints-controller"}
+	return r
+}
+
 // samples are the runs that the tests render into golden files.
 var samples = map[string][]Run{
 	"one-passed": {passed("burst")},
 	"one-failed": {failed("watch-delay-pods")},
 	"known":      {knownUpstreamRun()},
+	"contract":   {withoutContract()},
 	"campaign":   {notKept("steady-1", "ours"), notKept("steady-1", "upstream"), notKept("steady-2", "ours")},
 	"aborted":    {run("burst", check.Unknown, "starting the control plane: etcd died: address already in use")},
 	"many": {

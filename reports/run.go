@@ -17,6 +17,9 @@ type Run struct {
 	Subject     string
 	Provider    string
 	Seed        uint64
+	// Controllers are the names of the controllers under test; none means the default
+	// controllers. See [kube.ControllersNamed].
+	Controllers []string
 	// Directory is empty if the campaign deleted the directory because the run passed. Such
 	// a run has no Versions, Results and Reproduce either.
 	Directory string
@@ -98,12 +101,18 @@ func (r *Run) result(id string) (check.Result, bool) {
 }
 
 // checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with
-// equal verdicts have the order of the results.
+// equal verdicts have the order of the results. It omits checks that apply to the controllers
+// under test of no run.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
 	for _, run := range runs {
+		_, inapplicable := run.listedResults()
+		skipped := idsOf(inapplicable)
 		for _, result := range run.Results {
+			if slices.Contains(skipped, result.Check) {
+				continue
+			}
 			if _, ok := worst[result.Check]; !ok {
 				ids = append(ids, result.Check)
 				worst[result.Check] = check.NotExercised

@@ -110,19 +110,34 @@ func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
 	}
 }
 
-// resultTable writes the table of one run, with a row for each check.
+// resultTable writes the table of one run, with a row for each check. The column scope is
+// omitted if no scope is known.
 func (p palette) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 {
 		return
 	}
-	t := newTable()
-	t.AppendHeader(table.Row{"check", "verdict", "exercised", "reason"})
-	for _, result := range run.sortedResults() {
-		t.AppendRow(table.Row{result.Check, p.verdict(result.Verdict), result.Exercised, wrap(brief(result.Reason), 48)})
+	listed, inapplicable := run.listedResults()
+	reasonWidth, scopes := 48, showsScopes(listed)
+	if scopes {
+		reasonWidth = 32 // the table then fits maxWidth
 	}
-	t.AppendFooter(table.Row{run.Scenario, p.verdict(run.Verdict), "", wrap(brief(run.Reason), 48)})
+	row := func(id, scope string, rest ...any) table.Row {
+		if scopes {
+			return append(table.Row{id, scope}, rest...)
+		}
+		return append(table.Row{id}, rest...)
+	}
+	t := newTable()
+	t.AppendHeader(row("check", "scope", "verdict", "exercised", "reason"))
+	for _, result := range listed {
+		t.AppendRow(row(result.Check, scopeOf(result.Check), p.verdict(result.Verdict), result.Exercised, wrap(brief(result.Reason), reasonWidth)))
+	}
+	t.AppendFooter(row(run.Scenario, "", p.verdict(run.Verdict), "", wrap(brief(run.Reason), reasonWidth)))
 	blankLine(b)
 	b.WriteString(t.Render() + "\n")
+	if len(inapplicable) > 0 {
+		paragraph(b, "", countInapplicable(inapplicable)+": "+strings.Join(idsOf(inapplicable), ", "))
+	}
 }
 
 // brief shortens a reason so that it fits a table. The terminal output has the complete

@@ -29,8 +29,7 @@ var Name = faults.Type{
 	Name: "name-taken",
 	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
 		"The API server answers the subject's create with 409 (AlreadyExists).",
-	Healing:   "The fault stops creating ReplicaSets. Those that it created remain.",
-	Providers: faults.Providers,
+	Healing: "The fault stops creating ReplicaSets. Those that it created remain.",
 	Params: []faults.Param{
 		{Name: "owner", Description: "A glob for the kind and name of the owner of the subject's ReplicaSet.", Bounds: "such as Deployment/web-*", Default: "any owner, or none"},
 		{Name: "template", Description: "The pod template of the other ReplicaSet. other: a different template, and no controllerRef. same: the template and labels of the subject's ReplicaSet, and the controllerRef of another controller. Its spec.replicas is 0.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},

@@ -24,8 +24,8 @@ var Namespace = faults.Type{
 	Name: "namespace-terminating",
 	Description: "The fault deletes the namespace of the workload, and with it all objects, one resource after the other in no particular order. " +
 		"The API server refuses creates in the namespace with 403 (Forbidden), even when the namespace is empty.",
-	Healing:   "The namespace is removed and created again. The deleted objects stay deleted.",
-	Providers: faults.OwnClusters,
+	Healing: "The namespace is removed and created again. The deleted objects stay deleted.",
+	Needs:   []cluster.Capability{cluster.OwnsControlPlane},
 	New: func(params faults.Params) (faults.Fault, error) {
 		return &terminating{}, params.Decode(&struct{}{})
 	},

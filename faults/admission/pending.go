@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -23,7 +24,7 @@ var Pending = faults.Type{
 	Name:        "pod-pending",
 	Description: "New pods of the workload stay Pending: a ValidatingAdmissionPolicy denies the bindings by which the scheduler assigns them to nodes.",
 	Healing:     "The fault deletes the policy and waits until the API server admits bindings. The scheduler retries each pod within 10 s.",
-	Providers:   faults.OwnClusters,
+	Needs:       []cluster.Capability{cluster.OwnsControlPlane},
 	Params: []faults.Param{
 		{Name: "prefix", Description: "The prefix of the pod names, such as web- for the pods of owner web.", Bounds: "lower-case letters, digits and -, not starting with -, at most 63 characters", Default: "all pods of the namespace"},
 	},

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // Policy is the fault type admission-denied.
@@ -15,7 +16,7 @@ var Policy = faults.Type{
 	Name:        "admission-denied",
 	Description: "A ValidatingAdmissionPolicy denies the creation of objects with a controllerRef in the namespace.",
 	Healing:     "The fault deletes the policy and waits until the API server admits the objects.",
-	Providers:   faults.OwnClusters,
+	Needs:       []cluster.Capability{cluster.OwnsControlPlane},
 	Params: []faults.Param{
 		{Name: "resource", Description: "The resource of the objects, with its API group.", Bounds: "one of " + strings.Join(denied, ", "), Default: podResource},
 		{Name: "reason", Description: "The Status reason of the refusal: Invalid (422) or Forbidden (403).", Bounds: "one of " + strings.Join(reasons, ", "), Default: reasons[0]},

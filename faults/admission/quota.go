@@ -21,8 +21,7 @@ var Quota = faults.Type{
 	Name: "quota-exhausted",
 	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. It applies to the users' own pods too. " +
 		"The API server refuses further creates of pods with 403 (Forbidden).",
-	Healing:   "The fault deletes the quota and waits until the API server admits pods.",
-	Providers: faults.Providers,
+	Healing: "The fault deletes the quota and waits until the API server admits pods.",
 	Params: []faults.Param{
 		{Name: "left", Description: "The number of pods that can be created in addition to those that exist at the injection. A pod that has succeeded or failed does not count.", Bounds: "0 to 10000", Default: "0"},
 	},

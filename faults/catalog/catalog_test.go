@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
@@ -33,6 +34,8 @@ func (a recordingParams) Errorf(string, string, ...any) error { return errRecord
 
 func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
+func (a recordingParams) Resources() []string { return nil }
+
 // TestDocumented checks that every type has a description and documents exactly the
 // parameters that it reads.
 func TestDocumented(t *testing.T) {
@@ -42,8 +45,8 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("fault type %s is listed twice", faultType.Name)
 		}
 		seen[faultType.Name] = true
-		if !strings.HasSuffix(faultType.Description, ".") || !strings.HasSuffix(faultType.Healing, ".") || len(faultType.Providers) == 0 {
-			t.Errorf("%s: expected a Description and a Healing that end with a period, and at least one provider", faultType.Name)
+		if !strings.HasSuffix(faultType.Description, ".") || !strings.HasSuffix(faultType.Healing, ".") || len(providers.With(faultType.Needs...)) == 0 {
+			t.Errorf("%s: expected a Description and a Healing that end with a period, and at least one provider that has the needed capabilities", faultType.Name)
 		}
 		if (faultType.Sample == nil) != (faultType.NotGeneratedReason != "") {
 			t.Errorf("%s: expected either Sample or NotGeneratedReason", faultType.Name)

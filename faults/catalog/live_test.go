@@ -148,7 +148,7 @@ func (l *live) inject(name, text string) (heal func()) {
 	}
 	env := &faults.Env{
 		Rand:  rand.New(rand.NewPCG(1, 1)),
-		Proxy: l.proxy, Cluster: controlPlane.cluster, Admin: l.admin, Provider: faults.Simulated, Namespace: l.namespace, Clock: clock.RealClock{},
+		Proxy: l.proxy, Cluster: controlPlane.cluster, Admin: l.admin, Capabilities: controlPlane.cluster.Capabilities(), Namespace: l.namespace, Clock: clock.RealClock{},
 		Report: faults.NewReporter(l.Recording, 0, name),
 	}
 	if err := faults.Inject(l.t.Context(), fault, env); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -183,7 +184,7 @@ func section(faultType faults.Type) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n", faultType.Name, faultType.Description)
 	fmt.Fprintf(&b, "- **Healing:** %s\n", faultType.Healing)
-	fmt.Fprintf(&b, "- **Providers:** %s\n", strings.Join(faultType.Providers, ", "))
+	fmt.Fprintf(&b, "- **Providers:** %s\n", strings.Join(providers.With(faultType.Needs...), ", "))
 	if faultType.Outage {
 		b.WriteString("- **Outage:** The control plane is unavailable while the fault is in force.\n")
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -24,7 +25,7 @@ var Skew = faults.Type{
 	Healing: "After healing, the subject receives the original timestamps. Objects that are already in its cache keep the shifted ones.",
 	// An existing cluster may have another Kubernetes version. The proxy decodes and encodes
 	// objects to shift their timestamps, and would lose unknown fields.
-	Providers: faults.OwnClusters,
+	Needs: []cluster.Capability{cluster.SkewsClocks},
 	Params: []faults.Param{
 		{Name: "ahead", Description: "The time by which the clock of the API server and the nodes is ahead; negative if it is behind. API timestamps have a resolution of 1 s. A shift of 300ms therefore changes 30 % of the timestamps, by 1 s each.", Bounds: "-1h to -10ms, or 10ms to 1h"},
 	},

@@ -20,8 +20,8 @@ var Compact = faults.Type{
 	Description: "At a regular interval, the fault compacts etcd up to its current revision. " +
 		"The API server can then serve an older version, or the next page of an older list, only from its own cache. " +
 		"A restarted API server cannot serve them.",
-	Healing:   "The fault stops compacting etcd. Compacted revisions stay unavailable.",
-	Providers: faults.OwnClusters,
+	Healing: "The fault stops compacting etcd. Compacted revisions stay unavailable.",
+	Needs:   []cluster.Capability{cluster.AccessesEtcd},
 	Params: []faults.Param{
 		{Name: "every", Description: "The time between compactions. The first is at the injection.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "times", Description: "The maximum number of compactions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},

@@ -17,7 +17,7 @@ var APIServer = faults.Type{
 	Description: "The fault kills the API server and starts it again after a downtime. During the downtime every client gets connection errors. " +
 		"The new API server has no watch events from before its start, so that clients must list again.",
 	Healing:            "The fault starts the API server at once and waits until the control plane is ready.",
-	Providers:          faults.OwnClusters,
+	Needs:              []cluster.Capability{cluster.RestartsControlPlane},
 	Params:             restartParams,
 	Outage:             true,
 	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.APIServer) },
@@ -30,7 +30,7 @@ var Etcd = faults.Type{
 	Description: "The fault kills etcd and starts it again after a downtime. " +
 		"During the downtime the API server cannot commit writes and can serve reads only from its watch cache.",
 	Healing:            "The fault starts etcd at once and waits until the control plane is ready.",
-	Providers:          faults.OwnClusters,
+	Needs:              []cluster.Capability{cluster.RestartsControlPlane},
 	Params:             restartParams,
 	Outage:             true,
 	New:                func(params faults.Params) (faults.Fault, error) { return newRestart(params, cluster.Etcd) },

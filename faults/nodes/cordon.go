@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // Cordon is the fault type node-cordon.
@@ -17,7 +18,7 @@ var Cordon = faults.Type{
 	Name:        "node-cordon",
 	Description: "The fault cordons nodes: the scheduler assigns no new pods to them. Their pods continue to run.",
 	Healing:     "The fault uncordons the nodes.",
-	Providers:   faults.OwnClusters,
+	Needs:       []cluster.Capability{cluster.OwnsControlPlane},
 	Params:      []faults.Param{countParam},
 	New:         newCordon,
 	Sample:      sampleCordon,
@@ -28,8 +29,8 @@ var Taint = faults.Type{
 	Name: "node-taint",
 	Description: "The fault adds to nodes a taint that no pod of the workload tolerates. The scheduler then assigns no new pods to these nodes. " +
 		"With the effect NoExecute, the pods on the nodes are deleted.",
-	Healing:   "The fault removes the taint. Deleted pods stay deleted.",
-	Providers: faults.OwnClusters,
+	Healing: "The fault removes the taint. Deleted pods stay deleted.",
+	Needs:   []cluster.Capability{cluster.OwnsControlPlane},
 	Params: []faults.Param{
 		countParam,
 		{Name: "effect", Description: "The effect of the taint.", Bounds: "one of " + strings.Join(effects, ", "), Default: effects[0]},

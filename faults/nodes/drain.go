@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -23,8 +24,8 @@ var Drain = faults.Type{
 	Name: "node-drain",
 	Description: "The fault drains nodes like kubectl drain: it cordons them and evicts the workload's pods that have a controller. " +
 		"A PodDisruptionBudget can refuse an eviction.",
-	Healing:   "The fault stops evicting pods and uncordons the nodes. Evicted pods stay deleted.",
-	Providers: faults.OwnClusters,
+	Healing: "The fault stops evicting pods and uncordons the nodes. Evicted pods stay deleted.",
+	Needs:   []cluster.Capability{cluster.OwnsControlPlane},
 	Params: []faults.Param{
 		countParam,
 		{Name: "patience", Description: "The time for which the fault retries evictions that a PodDisruptionBudget refuses.", Bounds: "0s to 1h", Default: "30s"},

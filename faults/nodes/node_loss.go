@@ -24,7 +24,7 @@ var NotReady = faults.Type{
 		"On these nodes, new pods do not start and terminating pods remain. " +
 		"The pods of the workload tolerate a lost node for 1 s (the Kubernetes default is 300 s), so the node controller deletes them after one or two seconds, unless all nodes are lost.",
 	Healing:            "The kubelets run again. Evicted pods finish terminating.",
-	Providers:          faults.OwnClusters,
+	Needs:              []cluster.Capability{cluster.ControlsKubelets},
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, kubeletStopped) },
 	NotGeneratedReason: notGeneratedReason,
@@ -36,7 +36,7 @@ var Delete = faults.Type{
 	Description: "The fault deletes nodes, and their pods with a grace period of 0. " +
 		"The pod garbage collector would delete these pods about a minute later.",
 	Healing:            "The nodes register again. Deleted pods stay deleted.",
-	Providers:          faults.OwnClusters,
+	Needs:              []cluster.Capability{cluster.ControlsKubelets},
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodeDeleted) },
 	NotGeneratedReason: notGeneratedReason,
@@ -48,7 +48,7 @@ var Stop = faults.Type{
 	Description: "The machines of nodes stop, as in a power failure. The fault marks the nodes and their pods as not ready at once. " +
 		"The node controller then evicts the pods as with node-not-ready.",
 	Healing:            "The machines start again. The containers of pods that were not evicted are started again, and the pods have new IP addresses.",
-	Providers:          machineProviders,
+	Needs:              []cluster.Capability{cluster.StopsMachines},
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, machineStopped) },
 	NotGeneratedReason: notGeneratedReason,
@@ -61,14 +61,11 @@ var CutOff = faults.Type{
 		"The fault marks the nodes and their pods as not ready at once. " +
 		"The node controller then evicts the pods as with node-not-ready.",
 	Healing:            "The nodes are connected again. Evicted pods finish terminating.",
-	Providers:          machineProviders,
+	Needs:              []cluster.Capability{cluster.StopsMachines},
 	Params:             []faults.Param{countParam},
 	New:                func(params faults.Params) (faults.Fault, error) { return newLoss(params, nodePartitioned) },
 	NotGeneratedReason: notGeneratedReason,
 }
-
-// machineProviders are the providers whose nodes the harness can stop or disconnect.
-var machineProviders = []string{faults.Kubelets}
 
 // lossMode is one way to lose a node, with the functions that cause and undo it.
 type lossMode struct {

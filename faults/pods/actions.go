@@ -8,7 +8,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
@@ -28,18 +27,18 @@ type action struct {
 	// undo reverts the action on the current version of the pod; nil means that it is
 	// permanent.
 	undo func(*churn, context.Context, *corev1.Pod) error
-	// providers are the providers that support the action; nil means all.
-	providers []string
+	// needs are the capabilities that the provider must have.
+	needs []cluster.Capability
 }
 
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
-// Some actions work only with some providers, for two reasons. A real kubelet
-// immediately overwrites a status that another client writes. The pods of an existing
-// cluster do not run the stand-in container.
+// Some actions need capabilities, for two reasons. A real kubelet immediately overwrites a
+// status that another client writes. The pods of an existing cluster do not run the
+// stand-in container.
 var (
-	simulatedOnly = []string{faults.Simulated}
-	standinPods   = faults.OwnClusters
+	simulatedKubelets    = []cluster.Capability{cluster.SimulatedKubelets}
+	controlledContainers = []cluster.Capability{cluster.ControlsContainers}
 )
 
 // actions contains the actions of all fault types in this package.
@@ -51,10 +50,10 @@ var actions = map[string]action{
 		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // another deadline already fails the pod
 		do:         (*churn).failOrExpire,
 	},
-	actionCollapse: {detail: fixedDetail("set to Failed, Ready condition unchanged"), applicable: cluster.PodReady, do: (*churn).collapse, providers: simulatedOnly},
-	actionSucceed:  {detail: fixedDetail("set to Succeeded"), do: (*churn).succeed, providers: simulatedOnly},
-	actionUnready:  {detail: fixedDetail("set to not ready"), applicable: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, providers: standinPods},
-	actionRestart:  {detail: fixedDetail("restarted its containers"), applicable: restartable, do: (*churn).restart, undo: (*churn).afterRestart, providers: standinPods},
+	actionCollapse: {detail: fixedDetail("set to Failed, Ready condition unchanged"), applicable: cluster.PodReady, do: (*churn).collapse, needs: simulatedKubelets},
+	actionSucceed:  {detail: fixedDetail("set to Succeeded"), do: (*churn).succeed, needs: simulatedKubelets},
+	actionUnready:  {detail: fixedDetail("set to not ready"), applicable: cluster.PodReady, do: (*churn).makeUnready, undo: (*churn).makeReady, needs: controlledContainers},
+	actionRestart:  {detail: fixedDetail("restarted its containers"), applicable: restartable, do: (*churn).restart, undo: (*churn).afterRestart, needs: controlledContainers},
 	actionLinger:   {detail: fixedDetail("deleted with a finalizer"), do: (*churn).deleteWithFinalizer, undo: (*churn).removeFinalizer},
 	actionRelabel:  {detail: (*churn).relabelDetail, applicable: nil, do: (*churn).relabel, undo: (*churn).restoreLabel},
 	actionStrip:    {detail: fixedDetail("removed the controllerRef"), applicable: controlled, do: (*churn).removeControllerRef},
@@ -112,7 +111,7 @@ func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, 
 // it writes the status of a pod whose containers restart: a higher restart count, and
 // not ready.
 func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
-	if c.env.Provider == faults.Kubelets {
+	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Die)
 	}
 	restarted := pod.DeepCopy()
@@ -138,7 +137,7 @@ func restartable(pod *corev1.Pod) bool {
 // afterRestart writes the status of a pod whose containers run again. It does this
 // only for simulated kubelets, because a real kubelet writes the status itself.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
-	if c.env.Provider == faults.Kubelets {
+	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return nil
 	}
 	return c.makeReady(ctx, pod)
@@ -179,7 +178,7 @@ func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != ni
 // failOrExpire makes a pod fail. With a real kubelet it sets an expired deadline, and
 // with a simulated kubelet it writes the status of a failed pod.
 func (c *churn) failOrExpire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
-	if c.env.Provider != faults.Simulated {
+	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return c.expire(ctx, pod)
 	}
 	return c.fail(ctx, pod)

@@ -5,7 +5,6 @@ package pods
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // Churn is the fault type pod-churn.
@@ -21,8 +21,7 @@ var Churn = faults.Type{
 	Name: "pod-churn",
 	Description: "At a regular interval, the fault performs an action on a random active pod of the workload. " +
 		"A pod is active if it is not terminating and its phase is neither Succeeded nor Failed.",
-	Healing:   "The fault stops acting on pods. It makes the pods ready again that it made unready, and removes the finalizers that it added. Deleted, Failed and Succeeded pods are not restored.",
-	Providers: faults.Providers,
+	Healing: "The fault stops acting on pods. It makes the pods ready again that it made unready, and removes the finalizers that it added. Deleted, Failed and Succeeded pods are not restored.",
 	Params: []faults.Param{
 		{Name: "action", Description: "The action on the pod. delete: delete the pod. evict: create an Eviction. fail: set the phase Failed and not ready; on a real kubelet, set activeDeadlineSeconds to 1. collapse: set the phase Failed and leave the Ready condition True, as no real kubelet does. succeed: set the phase Succeeded and not ready. unready: make the pod not ready until a later interval. restart: restart its containers, at most twice for each pod; the pod is not ready meanwhile. linger: delete the pod with a finalizer, which is removed at a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only; unready and restart on embedded and kind only"},
 		{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
@@ -106,13 +105,10 @@ type churn struct {
 	pendingUndos []pendingUndo
 }
 
-// UnsupportedOn returns an error if the kubelets or the pods of the provider do not allow
+// Unsupported returns an error if the kubelets or the pods of the provider do not allow
 // the action.
-func (c *churn) UnsupportedOn(provider string) error {
-	if on := actions[c.action].providers; on != nil && !slices.Contains(on, provider) {
-		return fmt.Errorf("action %s requires provider %s", c.action, strings.Join(on, " or "))
-	}
-	return nil
+func (c *churn) Unsupported(on cluster.Capabilities) error {
+	return on.Require("action "+c.action, actions[c.action].needs...)
 }
 
 func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
@@ -162,7 +158,7 @@ func (c *churn) run(ctx context.Context) {
 // failDetail and deleteDetail return the text for the record that says how the pod was
 // failed or deleted.
 func failDetail(c *churn) string {
-	if c.env.Provider != faults.Simulated {
+	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return "set activeDeadlineSeconds to 1"
 	}
 	return "set to Failed, as if evicted by the kubelet"

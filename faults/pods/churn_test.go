@@ -24,6 +24,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -126,7 +127,7 @@ func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Objec
 		t.Fatal(err)
 	}
 	c.env = &faults.Env{
-		Rand: rand.New(rand.NewPCG(seed, 0)), Admin: c.client, Provider: faults.Simulated, Namespace: "ns", Clock: c.clock,
+		Rand: rand.New(rand.NewPCG(seed, 0)), Admin: c.client, Capabilities: cluster.Capabilities{cluster.SimulatedKubelets}, Namespace: "ns", Clock: c.clock,
 		Report: faults.NewReporter(c, 0, "pod-churn"),
 	}
 	t.Cleanup(func() {
@@ -262,7 +263,7 @@ func TestCollapse(t *testing.T) {
 // deadline only once for each pod.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
-	c.env.Provider = faults.Kubelets
+	c.env.Capabilities = cluster.Capabilities{cluster.RealKubelets}
 	c.inject(t)
 	c.tickUntilRecord(t)
 	c.tickUntilRecord(t)

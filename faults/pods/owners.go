@@ -20,8 +20,7 @@ var Relabel = faults.Type{
 	Name: "pod-relabel",
 	Description: "At a regular interval, the fault changes a label value of a random active pod of the workload, so that no selector matches the pod. " +
 		"It restores the value after a time.",
-	Healing:   "The fault restores the label of every changed pod that is not terminating.",
-	Providers: faults.Providers,
+	Healing: "The fault restores the label of every changed pod that is not terminating.",
 	Params: append([]faults.Param{
 		{Name: "label", Description: "The key of the label.", Bounds: "a label key", Default: "app"},
 		{Name: "downtime", Description: "The minimum time until the label is restored.", Bounds: "10ms to 1h", Default: "500ms"},
@@ -35,7 +34,6 @@ var Disown = faults.Type{
 	Name:        "pod-disown",
 	Description: "At a regular interval, the fault removes the controllerRef of a random active pod of the workload, or replaces it with that of another controller.",
 	Healing:     "The fault stops changing pods. The changed pods are not restored.",
-	Providers:   faults.Providers,
 	Params: append([]faults.Param{
 		{Name: "how", Description: "The change of the controllerRef. strip: remove it. give: replace it with the controllerRef of an object that no controller reconciles.", Bounds: "one of " + strings.Join(disownActions, ", ")},
 	}, targetParams...),

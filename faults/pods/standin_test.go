@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // standinServer is an API server with pod a. It records the calls to the pod's stand-in.
@@ -68,7 +69,7 @@ func TestStandinCalls(t *testing.T) {
 		if c.env.Admin, err = kubernetes.NewForConfig(&rest.Config{Host: listener.URL}); err != nil {
 			t.Fatal(err)
 		}
-		c.env.Provider = faults.Kubelets
+		c.env.Capabilities = cluster.Capabilities{cluster.RealKubelets}
 		c.inject(t)
 		c.tickUntilRecord(t)
 		if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
@@ -31,7 +31,7 @@ type pendingUndo struct {
 // fail. The kubelet notices this within about a second. With simulated kubelets, it
 // sets the condition Ready to False in the status of the pod.
 func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
-	if c.env.Provider == faults.Kubelets {
+	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Unready)
 	}
 	return c.writeReady(ctx, pod, corev1.ConditionFalse, "ContainersNotReady")
@@ -43,7 +43,7 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || isTerminal(pod) {
 		return nil
 	}
-	if c.env.Provider == faults.Kubelets {
+	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return c.callStandin(ctx, pod, standin.Ready)
 	}
 	_, err := c.writeReady(ctx, pod, corev1.ConditionTrue, "")

@@ -14,11 +14,10 @@ var Crash = faults.Type{
 	Name: "crash",
 	Description: "The fault kills the replica of the subject whose request or watch event matched the trigger, for example between a write and its response. " +
 		"It starts the replica again after a downtime. Without a trigger it kills the leader.",
-	Healing:   Restart.Healing,
-	Providers: faults.Providers,
-	Params:    []faults.Param{downtimeParam},
-	New:       NewCrash,
-	Sample:    sampleCrash,
+	Healing: Restart.Healing,
+	Params:  []faults.Param{downtimeParam},
+	New:     NewCrash,
+	Sample:  sampleCrash,
 }
 
 // CrashParams are the parameters of crash; [Crash] documents them.

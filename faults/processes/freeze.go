@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 // Freeze is the fault type freeze.
@@ -14,8 +15,8 @@ var Freeze = faults.Type{
 	Name: "freeze",
 	Description: "The fault pauses the subject's leader, or all of its replicas. A paused process does nothing, and its connections stay open. " +
 		"If a leader resumes after its lease expired, two replicas can act as the leader for a short time.",
-	Healing:   "The fault resumes the paused replicas. A replica that exits because it lost its lease is started again.",
-	Providers: faults.Providers,
+	Healing: "The fault resumes the paused replicas. A replica that exits because it lost its lease is started again.",
+	Needs:   []cluster.Capability{cluster.PausesSubject},
 	Params: []faults.Param{
 		{Name: "replica", Description: "The replicas to pause. leader: the replica whose request or watch event matched the trigger; without such a trigger, the leader (the fault waits until there is one). all: all replicas at the same time.", Bounds: Restart.Params[1].Bounds, Default: replicaLeader},
 	},

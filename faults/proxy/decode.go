@@ -80,31 +80,17 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 }
 
 // project returns the part of an object that the history stores. It omits everything
-// that may hold a credential. For a Secret it returns only the metadata without
-// annotations, because an annotation can repeat the data.
+// that may hold a credential.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
-	var object history.Object
-	var err error
+	object, err := history.Project(t.resource, obj)
 	if t.mayHoldCredentials() {
-		object, err = projectSecret(t.resource, obj)
-	} else {
-		object, err = history.Project(t.resource, obj)
+		object.Body, object.Annotations = nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	object.Skewed = t.skewed
 	return &object, nil
-}
-
-func projectSecret(resource string, obj runtime.Object) (history.Object, error) {
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return history.Object{}, fmt.Errorf("metadata of an object of %s: %w", resource, err)
-	}
-	object, err := history.ProjectMeta(resource, m)
-	object.Annotations = nil
-	return object, err
 }
 
 // readBody adds the decoded request body to the record of the request.

@@ -123,11 +123,7 @@ func (t *target) hasObjectBody() bool {
 // mayHoldCredentials reports whether objects of the target can contain credentials. The
 // history stores neither their bodies nor their annotations.
 func (t *target) mayHoldCredentials() bool {
-	switch t.resource {
-	case "secrets", "tokenreviews.authentication.k8s.io":
-		return true
-	}
-	return t.subresource == "token"
+	return history.HoldsCredentials(t.resource) || t.subresource == "token"
 }
 
 // fill copies the target into the record of a request.

@@ -15,7 +15,6 @@ var Error = faults.Type{
 	Name:        "api-error",
 	Description: "The fault proxy answers matching requests of the subject with an API error. The API server does not receive these requests.",
 	Healing:     "The proxy forwards all requests again.",
-	Providers:   faults.Providers,
 	Params: withMatch(faults.Verbs,
 		faults.Param{Name: "code", Description: "The HTTP status of the response. It determines the Status reason.", Bounds: "one of " + codes(proxy.RefusalCodes())},
 		faults.Param{Name: "retryAfterSeconds", Description: "The Retry-After header in seconds. client-go then retries the request by itself, creates included.", Bounds: "0 to 60; only with code 429 or 5xx", Default: "0 (no header)"},

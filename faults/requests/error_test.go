@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -193,5 +195,69 @@ func TestRefusesSecondCreate(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("records of the fault (-want +got):\n%s", diff)
+	}
+}
+
+// TestRefusesCustomResource refuses deletes of the custom resources of one owner. The
+// request for a delete does not name the owner.
+func TestRefusesCustomResource(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodDelete {
+			_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success"}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"7"},"items":[` +
+			`{"metadata":{"name":"owned","namespace":"ns","ownerReferences":[{"apiVersion":"example.com/v1","kind":"Gadget","name":"g","uid":"v","controller":true}]}},` +
+			`{"metadata":{"name":"orphan","namespace":"ns"}}]}`))
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r historytest.Recording
+	p, err := proxy.Start(t.Context(), proxy.Options{
+		Target:   target,
+		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Recorder: &r,
+		Clock:    clock.RealClock{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Stop(context.WithoutCancel(t.Context())) }()
+	endpoint, err := p.Listen("subject-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(&rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	widgets := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).Namespace("ns")
+	if _, err := widgets.List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fault := newFault(Match{Verb: "delete", Resource: "widgets.example.com", Owner: "Gadget/*"}, "refused", func(*rand.Rand) (proxy.RequestEffect, string) {
+		return proxy.RequestEffect{Refuse: &proxy.Refusal{Code: 503}}, "refused with 503"
+	})
+	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&r, 0, "api-error")}
+	if err := faults.Inject(t.Context(), fault, env); err != nil {
+		t.Fatal(err)
+	}
+	for name, refused := range map[string]bool{"owned": true, "orphan": false} {
+		err := widgets.Delete(t.Context(), name, metav1.DeleteOptions{})
+		if apierrors.IsServiceUnavailable(err) != refused || (err != nil) != refused {
+			t.Errorf("delete of %s: error %v", name, err)
+		}
+	}
+	if err := faults.Heal(t.Context(), fault, env); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fault.Summary(), "refused 1 of 1 matching requests"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -16,8 +16,7 @@ var Lost = faults.Type{
 	Name: "response-lost",
 	Description: "The API server performs matching requests of the subject, but the fault proxy withholds the responses. " +
 		"The subject cannot know whether a write was committed.",
-	Healing:   "The proxy delivers responses again. A request whose response is being withheld gets its reset or error at once.",
-	Providers: faults.Providers,
+	Healing: "The proxy delivers responses again. A request whose response is being withheld gets its reset or error at once.",
 	Params: withMatch(withoutWatch,
 		faults.Param{Name: "how", Description: "The replacement for the response: a reset of the request or connection (reset), an API error with the given code (error), or the first half of the response and then a reset of the request (cut).", Bounds: "one of " + strings.Join(lossNames, ", ")},
 		faults.Param{Name: "code", Description: "The HTTP status of the error.", Bounds: "one of " + codes(lostCodes) + "; only with how error", Default: "504 (Timeout) with how error"},

@@ -14,6 +14,7 @@ func TestMatch(t *testing.T) {
 	everywhere := history.Request{Verb: "list", Resource: "pods"}
 	owned := history.Request{Verb: "delete", Resource: "pods", Namespace: "ns", Name: "web-1"}
 	orphan := history.Request{Verb: "delete", Resource: "pods", Namespace: "ns", Name: "orphan"}
+	widget := history.Request{Verb: "patch", Resource: "widgets.example.com", Subresource: "status", Namespace: "ns", Name: "web-1"}
 	controller := func(request *history.Request) *history.Owner {
 		if request.Name == "web-1" {
 			return &history.Owner{Kind: "ReplicaSet", Name: "web-abc"}
@@ -45,6 +46,8 @@ func TestMatch(t *testing.T) {
 		{Match{Verb: "delete", Resource: "pods", Owner: "ReplicationController/*"}, owned, false},
 		{Match{Verb: "delete", Resource: "pods", Owner: "*/*"}, orphan, false},
 		{Match{Verb: "list", Resource: "pods", Namespace: "ns"}, everywhere, false},
+		{Match{Verb: "patch", Resource: "widgets.example.com", Subresource: "status", Owner: "ReplicaSet/*"}, widget, true},
+		{Match{Verb: "patch", Resource: "widgets.example.org", Subresource: "status"}, widget, false},
 	}
 	for _, test := range tests {
 		if got := test.match.matches(&test.request, controller); got != test.want {

@@ -12,11 +12,10 @@ var Reset = faults.Type{
 	Name: "request-reset",
 	Description: "The fault proxy resets the HTTP/2 stream or the TCP connection of matching requests of the subject. " +
 		"The API server does not receive these requests.",
-	Healing:   "The proxy forwards all requests again.",
-	Providers: faults.Providers,
-	Params:    withMatch(faults.Verbs, breaksParam()),
-	New:       NewReset,
-	Sample:    sampleReset,
+	Healing: "The proxy forwards all requests again.",
+	Params:  withMatch(faults.Verbs, breaksParam()),
+	New:     NewReset,
+	Sample:  sampleReset,
 }
 
 // ResetParams are the parameters of request-reset; [Reset] documents them.

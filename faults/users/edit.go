@@ -21,8 +21,7 @@ var Edit = faults.Type{
 	Name: "user-edit",
 	Description: "A second user changes the workload, in addition to the scenario's own steps. " +
 		"If the fault's trigger holds a request, the request continues after the first change.",
-	Healing:   "The fault stops changing the workload. Its changes remain.",
-	Providers: faults.Providers,
+	Healing: "The fault stops changing the workload. Its changes remain.",
 	Params: []faults.Param{
 		{Name: "steps", Description: "The operations of the user, with after and await like the steps of the workload.", Bounds: "1 to 1000 steps on objects that exist at that time"},
 	},
@@ -105,7 +104,7 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 	}()
 	// The record of the failed step contains the error.
 	_ = workload.Run(ctx, workload.Env{
-		Client: env.Admin, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
+		Client: env.Admin, Dynamic: env.Dynamic, Kinds: env.Kinds, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
 	}, e.params.Steps)
 }
 

@@ -15,8 +15,7 @@ var Bookmarks = faults.Type{
 	Name: "bookmark-loss",
 	Description: "The fault proxy drops the bookmarks of the subject's watches of one resource. " +
 		"A watch without other events then resumes from an old resourceVersion.",
-	Healing:   "The proxy delivers bookmarks again. The dropped bookmarks stay lost.",
-	Providers: faults.Providers,
+	Healing: "The proxy delivers bookmarks again. The dropped bookmarks stay lost.",
 	Params: []faults.Param{
 		resourceParam("The resource of the watches, with its API group. The proxy does not drop the bookmark that ends the initial events."),
 	},
@@ -35,7 +34,7 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	return &bookmarks{resource: p.Resource}, nil

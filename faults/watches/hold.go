@@ -19,7 +19,6 @@ var Delay = faults.Type{
 	Name:        "watch-delay",
 	Description: "The fault proxy delays the events of the subject's watches of one resource. The order of the events does not change.",
 	Healing:     "The proxy delivers the held events at once and in order.",
-	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too, so that the order is kept."),
 		{Name: "delay", Description: "The time for which each event is held after its arrival.", Bounds: "1ms to 10m"},
@@ -45,7 +44,7 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	if p.Delay == 0 {
@@ -62,11 +61,10 @@ var Stall = faults.Type{
 	Name: "watch-stall",
 	Description: "The fault proxy holds all events of the subject's watches of one resource until the fault is healed. " +
 		"The subject's cache of this resource becomes outdated.",
-	Healing:   "The proxy delivers the held events at once and in order.",
-	Providers: faults.Providers,
-	Params:    []faults.Param{resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too.")},
-	New:       NewStall,
-	Sample:    sampleStall,
+	Healing: "The proxy delivers the held events at once and in order.",
+	Params:  []faults.Param{resourceParam("The resource of the watches, with its API group. Bookmarks and initial events are held too.")},
+	New:     NewStall,
+	Sample:  sampleStall,
 }
 
 // StallParams are the parameters of watch-stall; [Stall] documents them.
@@ -84,7 +82,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
@@ -92,7 +90,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 
 // resourceParam documents the parameter resource.
 func resourceParam(description string) faults.Param {
-	return faults.Param{Name: "resource", Description: description, Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
 // holding is a watch-delay or watch-stall in force.

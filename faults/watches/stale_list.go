@@ -18,8 +18,7 @@ var Stale = faults.Type{
 	Name: "stale-list",
 	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
 		"The fault does not change lists that request the latest state or a newer version.",
-	Healing:   "Lists return the current state. If the subject received an outdated list before, its next watch delivers the missing events.",
-	Providers: faults.Providers,
+	Healing: "Lists return the current state. If the subject received an outdated list before, its next watch delivers the missing events.",
 	Params: []faults.Param{
 		resourceParam("The resource of the lists, with its API group. The proxy refuses streaming lists with a 422, like an API server that does not support them, so that the subject sends a list."),
 	},
@@ -38,7 +37,7 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	return &stale{resource: p.Resource}, nil

@@ -17,7 +17,6 @@ var End = faults.Type{
 	Name:        "watch-end",
 	Description: "The fault proxy ends the subject's watches of one resource. The subject must watch again, or list again after a 410 (Expired).",
 	Healing:     "The proxy stops ending watches and delivers the events that it holds.",
-	Providers:   faults.Providers,
 	Params: []faults.Param{
 		resourceParam("The resource of the watches, with its API group."),
 		{Name: "how", Description: "How the watches end: normally, as after the API server's watch timeout (closed); with a reset of the HTTP/2 stream (reset); with a reset of the TCP connection and all other requests on it (disconnected); or with a 410 (expired).", Bounds: "one of " + strings.Join(endings(), ", ")},
@@ -61,7 +60,7 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, faults.Resources); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	if err := faults.OneOf(params, "how", p.How, endings()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Check is one guarantee of the subject, with the checker that decides whether a history
@@ -18,6 +19,8 @@ type Check struct {
 	// promise.
 	Contract string
 	Property Property
+	// Scope says to which controllers the check applies.
+	Scope Scope
 	// AllowedBehaviors are the slugs of the allowed behaviors that this check must not report.
 	// The variable AllowedBehaviors lists all of them.
 	AllowedBehaviors []string
@@ -60,6 +63,8 @@ type Settings struct {
 	Upstream bool
 	// Exercises lists the IDs of the checks that the scenario must exercise.
 	Exercises []string
+	// Controllers are the controllers under test. The default is kube.ControllersNamed().
+	Controllers []kube.Controller
 }
 
 // idleAfter returns the time after which a process that sends nothing counts as idle. This
@@ -126,6 +131,9 @@ func Find(id string) (Check, bool) {
 
 // Run runs all checks on a history. It returns one result for each check, in the order of
 // All, and the activity in the history. It iterates over the records only once.
+//
+// A check that applies to none of the controllers under test does not run. Its verdict is
+// not-exercised.
 //
 // If the history is truncated, a result that would be pass is unknown. Run returns any
 // other read error without results.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -21,6 +22,7 @@ var adoptAndReleaseCheck = Check{
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
 	Contract:         "ReplicaSet 5, 6",
 	Property:         Safety,
+	Scope:            contractOf(kube.OwnsPods),
 	AllowedBehaviors: []string{"inactive-pods", "overlapping-selectors"},
 	New:              newAdoptAndReleaseChecker,
 }

@@ -11,12 +11,14 @@ import (
 // backOffCheck examines each answer to a call that belongs to a work queue key.
 //
 // It counts consecutive failures of the same call. All failures in one batch of creates
-// count as one.
+// count as one. For a controller without a contract, it examines only writes. It skips
+// creates with generateName there, because one sync may send any number of them.
 var backOffCheck = Check{
 	ID:               "back-off",
-	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed, and further ones for events.",
+	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and further ones for events.",
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
+	Scope:            general,
 	AllowedBehaviors: []string{"retry-delay", "client-retries", "immediate-recreation"},
 	New:              newBackOffChecker,
 }
@@ -32,6 +34,14 @@ const (
 	// event of a dependent object allows one further failure.
 	failuresPerObjectEvent = 10
 	backOffSpan            = time.Second
+
+	// genericFailuresMax is failuresMax for the calls of a generic controller. Each of the 8
+	// attempts of the first second may send a call 5 times, as RetryOnConflict of client-go
+	// does. The back-off may start again within that second.
+	genericFailuresMax = 100
+	// failuresPerDelivery is the number of further failures of a generic controller that a
+	// delivered object allows. Any delivered object may enqueue any key of the controller.
+	failuresPerDelivery = 5
 )
 
 // backOffChecker reports calls that fail more often within a second than exponential
@@ -41,6 +51,9 @@ type backOffChecker struct {
 	batchTime time.Duration // the maximum time that the client-side rate limit allows a full batch to take
 	byKey     map[workQueueKey]*keyFailures
 	sweepAt   int
+	// deliveries contains the failures that deliveries to each process allow for the calls of
+	// generic controllers.
+	deliveries map[*process]*slidingSum
 }
 
 // keyFailures holds the recent failures of the calls for one work queue key.
@@ -63,7 +76,7 @@ type failureStreak struct {
 }
 
 func newBackOffChecker(s Settings) Checker {
-	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}}
+	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
 }
 
 // of returns the failures of a work queue key, and creates an entry if there is none. When
@@ -99,8 +112,9 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 		}
 		checker.of(event.workQueueKey, m.processTime).events.add(m.processTime, weight)
 	}
+	checker.recordDelivery(m)
 	answered := m.answered
-	if answered == nil || answered.queueKey.process == nil {
+	if answered == nil || answered.queueKey.process == nil || answered.generic != nil && answered.generic.unnamed {
 		return
 	}
 	s := checker.of(answered.queueKey, m.processTime)
@@ -119,6 +133,23 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 		return
 	}
 	checker.fail(m, answered, s)
+}
+
+// recordDelivery records that a process received a list or a watch event, if a generic
+// controller is under test.
+func (checker *backOffChecker) recordDelivery(m *Model) {
+	if m.delivered != nil && len(m.tested.generic) > 0 {
+		checker.deliveriesTo(m.delivered).add(m.processTime, failuresPerDelivery)
+	}
+}
+
+// deliveriesTo returns the failures that recent deliveries to a process allow.
+func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
+	if checker.deliveries[p] == nil {
+		maps.DeleteFunc(checker.deliveries, func(old *process, _ *slidingSum) bool { return old.ended })
+		checker.deliveries[p] = new(slidingSum)
+	}
+	return checker.deliveries[p]
 }
 
 func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFailures) {
@@ -141,14 +172,17 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 	streak.failed = m.seq
 	streak.failures.add(m.processTime, 1)
 	streak.records = append(streak.records[max(0, len(streak.records)-4):], answered.seq)
-	failures, recentEvents := streak.failures.total(m.processTime), s.events.total(m.processTime)
-	if failures <= failuresMax+recentEvents {
+	failures, recentEvents, limit := streak.failures.total(m.processTime), s.events.total(m.processTime), failuresMax
+	if answered.generic != nil {
+		recentEvents, limit = checker.deliveriesTo(answered.process).total(m.processTime), genericFailuresMax
+	}
+	if failures <= limit+recentEvents {
 		return
 	}
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s: %s failed %d times within %v", answered.queueKey, callName(answered.call), failures, backOffSpan),
-			Expected: fmt.Sprintf("exponential back-off, at most %d failures (%d plus %d for recent events)", failuresMax+recentEvents, failuresMax, recentEvents),
+			Expected: fmt.Sprintf("exponential back-off, at most %d failures (%d plus %d for recent events)", limit+recentEvents, limit, recentEvents),
 			Object:   answered.queueKey.ref(),
 			At:       m.now,
 			Records:  append([]int64(nil), streak.records...),

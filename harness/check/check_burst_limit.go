@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // burstLimitCheck examines each create and delete of a pod.
@@ -14,6 +15,7 @@ var burstLimitCheck = Check{
 	Guarantee:        "A controller has at most 500 outstanding creates and 500 outstanding deletes of pods for one owner. A call is outstanding until it fails or the controller observes its effect.",
 	Contract:         "ReplicaSet 8, 9",
 	Property:         Safety,
+	Scope:            contractOf(kube.BurstLimit),
 	AllowedBehaviors: []string{"lost-response", "client-retries", "expired-expectations"},
 	New:              newBurstLimitChecker,
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // cacheSyncedCheck examines each write for an object until the caches for that kind of
-// object have synced.
+// object have synced. For a controller without a contract, these are the caches of all kinds
+// that its row in the registry lists as watched.
 //
 // It skips a resource if the process never lists or watches all objects of it, because the
 // process may then get the state from elsewhere.
@@ -17,6 +18,7 @@ var cacheSyncedCheck = Check{
 	Guarantee: "A controller writes nothing until its informer caches have synced.",
 	Contract:  "The binary",
 	Property:  Safety,
+	Scope:     general,
 	New:       newCacheSyncedChecker,
 }
 
@@ -70,6 +72,8 @@ func (c *call) requiredResources() []string {
 		return []string{objects.DeploymentResource, objects.ReplicaSetResource}
 	case c.serviceState != nil:
 		return []string{objects.ServiceResource, objects.PodResource, objects.EndpointsResource}
+	case c.generic != nil:
+		return c.process.tested.requiredFor(c.generic.kind)
 	case c.ownerState == nil:
 		return nil
 	}

@@ -1,9 +1,12 @@
 package check
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // convergedCheck examines each ReplicaSet and ReplicationController after the faults are
@@ -16,6 +19,7 @@ var convergedCheck = Check{
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
 	Contract:         "ReplicaSet 4, 5, 14",
 	Property:         Liveness,
+	Scope:            contractOf(kube.OwnsPods),
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "whole-second-timestamps", "retry-delay"},
 	New:              newConvergedChecker,
 }
@@ -34,7 +38,11 @@ func newConvergedChecker(s Settings) Checker {
 			}
 			return false
 		},
-		all: func(m *Model, namespace string) []types.UID { return sortedByName(m.committed.owners, namespace) },
+		all: func(m *Model, namespace string) []types.UID {
+			return slices.DeleteFunc(sortedByName(m.committed.owners, namespace), func(uid types.UID) bool {
+				return !m.tested.reconciles(m.committed.owners[uid].Kind.Name)
+			})
+		},
 		pending: func(m *Model, uid types.UID) (*history.Ref, []pending) {
 			o := m.committed.owners[uid]
 			return &o.Ref, m.committed.pendingOwner(o, m.start.Time.Add(m.now))

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // endpointsExactCheck examines the Endpoints of each Service with a selector after the
@@ -18,6 +19,7 @@ var endpointsExactCheck = Check{
 	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
 	Contract:         "Endpoints 2 to 10",
 	Property:         Liveness,
+	Scope:            contractOf(kube.PublishesAddresses),
 	AllowedBehaviors: []string{"truncated-endpoints", "publish-not-ready-addresses", "trigger-time-annotation"},
 	New:              newEndpointsExactChecker,
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // expectationsCheck examines each create and delete of a pod.
@@ -16,6 +17,7 @@ var expectationsCheck = Check{
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
 	Contract:         "ReplicaSet 2",
 	Property:         Safety,
+	Scope:            contractOf(kube.Expectations),
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "delete-without-precondition", "create-after-deletion"},
 	New:              newExpectationsChecker,
 }

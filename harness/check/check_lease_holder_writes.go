@@ -16,6 +16,7 @@ var leaseHolderWritesCheck = Check{
 	Guarantee:        "Only the holder of the leader-election lease writes.",
 	Contract:         "The binary",
 	Property:         Safety,
+	Scope:            general,
 	AllowedBehaviors: []string{"retry-delay", "paused-process"},
 	New:              newLeaseHolderWritesChecker,
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -18,6 +19,7 @@ var matchesTemplateCheck = Check{
 	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",
 	Contract:         "ReplicaSet 11, Deployment 3, 19",
 	Property:         Safety,
+	Scope:            contractOf(kube.OwnsPods, kube.RollsOut),
 	AllowedBehaviors: []string{"cache-only-decisions"},
 	New:              newMatchesTemplateChecker,
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // maxSurgeCheck examines each create or scale-up of a ReplicaSet of a Deployment with
@@ -17,6 +18,7 @@ var maxSurgeCheck = Check{
 	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
 	Contract:         "Deployment 8, 9, 11",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"partial-proportional-scaling", "terminating-pods-not-counted", "lost-response", "template-and-replicas-together", "cache-only-decisions", "writes-from-one-snapshot"},
 	New:              newMaxSurgeChecker,
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // maxUnavailableCheck examines each scale-down of a ReplicaSet in a rolling update that
@@ -17,6 +18,7 @@ var maxUnavailableCheck = Check{
 	Guarantee:        "During a rolling update, scale-downs leave at least replicas - maxUnavailable pods available, according to a cached version that the controller may have acted on.",
 	Contract:         "Deployment 8, 9",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"external-disruptions", "template-and-replicas-together", "undeletable-pods", "writes-from-one-snapshot"},
 	New:              newMaxUnavailableChecker,
 }

@@ -18,6 +18,7 @@ var needlessWritesCheck = Check{
 	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
 	Contract:         "ReplicaSet 14, Endpoints 8",
 	Property:         Safety,
+	Scope:            general,
 	AllowedBehaviors: []string{"lost-response", "truncated-endpoints", "trigger-time-annotation"},
 	New:              newNeedlessWritesChecker,
 }

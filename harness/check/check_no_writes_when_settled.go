@@ -17,6 +17,7 @@ var noWritesWhenSettledCheck = Check{
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
 	Contract:         "ReplicaSet 14",
 	Property:         Liveness,
+	Scope:            general,
 	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints"},
 	New:              newNoWritesWhenSettledChecker,
 }
@@ -53,7 +54,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 		}
 		checker.quiet = false
 	case !checker.quiet || m.now-checker.since <= checker.grace:
-	case r.Commit != nil && len(m.committed.changedObjects)+len(m.committed.changedServices) > 0 && checker.violations == 0 && checker.changed == nil:
+	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref
 	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // truncated-endpoints

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/objects"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // notAboveDesiredCheck examines each create of a pod.
@@ -16,6 +16,7 @@ var notAboveDesiredCheck = Check{
 	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas. The count includes the pods in its cache and its own creates that it has not yet observed.",
 	Contract:         "ReplicaSet 7, 8",
 	Property:         Safety,
+	Scope:            contractOf(kube.OwnsPods),
 	AllowedBehaviors: []string{"expired-expectations", "terminating-pods-not-counted", "lost-response", "client-retries", "create-after-deletion"},
 	New:              newNotAboveDesiredChecker,
 }
@@ -31,8 +32,8 @@ var notAboveDesiredCheck = Check{
 //
 // Successful creates count until the process observes them, however long its watch is
 // delayed. A ReplicaSet controller waits until it has observed its own writes (contract
-// ReplicaSet 1). Upstream's ReplicationController does not wait (known upstream issue
-// late-pods).
+// ReplicaSet 1). Upstream's ReplicationController, which lacks the trait reads-own-writes,
+// does not wait (known upstream issue late-pods).
 type notAboveDesiredChecker struct{ findings }
 
 func newNotAboveDesiredChecker(s Settings) Checker {
@@ -86,7 +87,7 @@ func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState,
 			Records:  append(seqs[:min(len(seqs), evidenceMax)], m.seq),
 		}
 	}
-	if o := state.owner(); o != nil && o.Kind.Name == objects.ReplicationControllerKind {
+	if o := state.owner(); o != nil && !m.tested.reconcilesWith(o.Kind.Name, kube.ReadsOwnWrites) {
 		checker.addKnownViolation(latePods, describe)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // notBelowDesiredCheck examines each delete of a pod that is active in the cache.
@@ -14,6 +15,7 @@ var notBelowDesiredCheck = Check{
 	Guarantee:        "A controller never deletes a pod if fewer than spec.replicas active pods of the owner would remain. The remaining pods are the active pods in its cache, minus those that it has already deleted but not yet observed as deleted. It deletes no pods of an owner that is terminating or deleted.",
 	Contract:         "ReplicaSet 7, 9",
 	Property:         Safety,
+	Scope:            contractOf(kube.OwnsPods),
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "external-disruptions", "expired-expectations", "delete-without-precondition", "overlapping-selectors"},
 	New:              newNotBelowDesiredChecker,
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -23,6 +24,7 @@ var orphanEndpointsCheck = Check{
 	Guarantee:        "A controller deletes the Endpoints of a deleted Service. When it starts, it deletes Endpoints that have no Service, unless they are a leader-election record. It does not write the Endpoints of a Service without a selector or of type ExternalName.",
 	Contract:         "Endpoints 2, 14",
 	Property:         Liveness,
+	Scope:            contractOf(kube.PublishesAddresses),
 	AllowedBehaviors: []string{"service-in-cache", "manual-endpoints-edits"},
 	New:              newOrphanEndpointsChecker,
 }

@@ -4,23 +4,33 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines each committed object, and each delete, adoption and release of a
-// pod.
+// ownershipCheck examines each committed object. It also examines each delete, adoption and
+// release of a pod by a controller of ReplicaSets or ReplicationControllers, and each delete
+// by a controller without a contract.
 //
-// It skips a write to a pod that was never in the cache of the process.
+// It skips a write to an object that was never in the cache of the process. A
+// controller without a contract must not delete an object that cannot belong to it. The
+// chain of such an object's controllers ends with a kind that the controller does not watch.
+// The check skips kinds of which this controller has no objects.
 var ownershipCheck = Check{
 	ID:               "ownership",
-	Guarantee:        "An object has at most one controller. A controller deletes only pods that its owner controls. It releases only pods of a ReplicaSet or ReplicationController that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
+	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
+	Scope:            general,
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,
 }
 
-// ownershipChecker reports objects with two controllers, and writes to pods that no cached
-// version of the pod justifies.
+// ownershipChecker reports objects with two controllers, and writes to pods and deletes that
+// no cached version of the object justifies.
+//
+// Only for pods of ReplicaSets and ReplicationControllers it examines adoptions and other
+// changes. Other controllers may set labels or conditions of objects that they do not
+// control.
 type ownershipChecker struct{ findings }
 
 func newOwnershipChecker(Settings) Checker { return &ownershipChecker{} }
@@ -30,10 +40,11 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 		checker.oneController(m, r)
 	}
 	c := m.sent
-	if c == nil || c.pod == nil {
-		return // the pod was never in the cache
-	}
 	switch {
+	case c == nil:
+	case c.ownerState == nil && (c.pod == nil || m.tested.genericWrites(kube.Pod)):
+		checker.deletesNoForeign(m, c)
+	case c.pod == nil: // the pod was never in the cache
 	case c.verb == callDeletePod:
 		checker.deletesItsOwn(m, c)
 	case c.verb == callAdoptOrRelease && c.ownershipChange.adopts:
@@ -72,7 +83,7 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
 		return
 	}
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
 		checker.report(m, c, "deleted", "", "deletes only of pods that a ReplicaSet or ReplicationController controls")
 	}
 }
@@ -108,7 +119,7 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 // release, the selector of that owner must not have matched the pod.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
-	if !c.anyCachedState(func(s cachedPodState) bool { return s.pod.HasManagedOwner() }) {
+	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
 		checker.report(m, c, "wrote to", "", "writes only to pods that a ReplicaSet or ReplicationController controls")
 		return
 	}
@@ -134,5 +145,24 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 			At:       m.now,
 			Records:  []int64{c.process.view.podStateSince[c.pod.UID], m.seq},
 		}
+	})
+}
+
+// deletesNoForeign checks a delete of a generic controller.
+func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
+	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
+		return
+	}
+	view, o := c.process.view, c.generic.object
+	if !view.metadata.childResources[o.Resource] {
+		return
+	}
+	checker.exercised++
+	if !view.metadata.foreign(o) {
+		return
+	}
+	checker.addViolation(func() Evidence {
+		return m.evidenceOf(&o.Ref, fmt.Sprintf("%s deleted %s; in its cache the object has %s", c.process.name, o, o.describeController()),
+			"deletes only of objects that no other controller controls")
 	})
 }

@@ -17,6 +17,7 @@ var processAliveCheck = Check{
 	Guarantee:        "No controller process exits by itself, except within 30 seconds after it failed to renew its lease.",
 	Contract:         "The binary",
 	Property:         Safety,
+	Scope:            general,
 	AllowedBehaviors: []string{"retry-delay"},
 	New:              newProcessAliveChecker,
 }

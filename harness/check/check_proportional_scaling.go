@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -20,6 +21,7 @@ var proportionalScalingCheck = Check{
 	Guarantee:        "During a rollout, a controller scales up only the new ReplicaSet, to at most spec.replicas. It scales old ReplicaSets down, first by their unavailable pods and then the oldest ReplicaSet first. While a Deployment is paused or being scaled, each ReplicaSet gets its proportional share.",
 	Contract:         "Deployment 9, 10, 11, 12, 13",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"partial-proportional-scaling", "template-and-replicas-together", "whole-second-timestamps", "writes-from-one-snapshot"},
 	New:              newProportionalScalingChecker,
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -17,6 +18,7 @@ var recreateCheck = Check{
 	Guarantee:        "With strategy Recreate, a controller neither creates nor scales up the new ReplicaSet while its cache has a pod of an old ReplicaSet that is neither Failed nor Succeeded.",
 	Contract:         "Deployment 10",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"terminating-pods-not-counted", "template-and-replicas-together"},
 	New:              newRecreateChecker,
 }

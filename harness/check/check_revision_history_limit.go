@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -16,6 +17,7 @@ var revisionHistoryLimitCheck = Check{
 	Guarantee:        "A controller deletes only old ReplicaSets of a Deployment that have no replicas, lowest revision first, down to revisionHistoryLimit, and only while the rollout is complete or paused.",
 	Contract:         "Deployment 15",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"revision-may-decrease"},
 	New:              newRevisionHistoryLimitChecker,
 }

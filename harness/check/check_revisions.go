@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -19,6 +20,7 @@ var revisionsCheck = Check{
 	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
 	Contract:         "Deployment 4, 5, 14",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"lost-response", "revision-may-decrease", "cache-only-decisions"},
 	New:              newRevisionsChecker,
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -17,6 +18,7 @@ var rollbackCheck = Check{
 	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
+	Scope:            contractOf(kube.RollsOut),
 	AllowedBehaviors: []string{"lost-response"},
 	New:              newRollbackChecker,
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // slowStartCheck examines each create of a pod and its answer.
@@ -16,6 +17,7 @@ var slowStartCheck = Check{
 	Guarantee:        "A controller creates the pods of an owner in batches of 1, 2, 4, 8 and so on. Each batch starts only after the previous one has succeeded, and after a failure the next sync starts with 1 again.",
 	Contract:         "ReplicaSet 8",
 	Property:         Safety,
+	Scope:            contractOf(kube.SlowStart),
 	AllowedBehaviors: []string{"client-retries", "client-rate-limit"},
 	New:              newSlowStartChecker,
 }

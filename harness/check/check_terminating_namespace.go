@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // terminatingNamespaceCheck examines each create that is rejected because the namespace is
@@ -15,11 +16,15 @@ import (
 //
 // For pods, the limit is the number of pods that the owner wants. For other objects, the
 // limit is 3 further creates, and one for each new event.
+//
+// The check is of a contract, because other correct controllers retry with back-off. For
+// example, the StatefulSet controller does so.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",
 	Contract:         "ReplicaSet 16, Deployment 6, Endpoints 12",
 	Property:         Safety,
+	Scope:            contractOf(kube.OwnsPods, kube.RollsOut, kube.PublishesAddresses),
 	AllowedBehaviors: []string{"lost-response", "client-retries", "terminating-namespace-creates"},
 	New:              newTerminatingNamespaceChecker,
 }
@@ -63,7 +68,7 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 		}
 	}
 	answered := m.answered
-	if answered == nil || answered.queueKey.process == nil || answered.response.Cause != string(corev1.NamespaceTerminatingCause) {
+	if answered == nil || answered.queueKey.process == nil || answered.generic != nil || answered.response.Cause != string(corev1.NamespaceTerminatingCause) {
 		return
 	}
 	checker.exercised++

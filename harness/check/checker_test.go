@@ -9,10 +9,10 @@ import (
 // testSettings are the settings of the test cases.
 var testSettings = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
-// verdicts runs all checks on a history.
-func verdicts(t *testing.T, h *historyBuilder) map[string]Result {
+// verdictsWith runs all checks on a history.
+func verdictsWith(t *testing.T, settings Settings, h *historyBuilder) map[string]Result {
 	t.Helper()
-	results, _, err := Run(testSettings, h.all())
+	results, _, err := Run(settings, h.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,22 +44,28 @@ func runTestCases(t *testing.T, id string, tests []testCase) {
 		t.Run(test.name, func(t *testing.T) {
 			h := newHistoryBuilder()
 			test.build(h)
-			results := verdicts(t, h.end())
-			got := results[id]
-			held := test.want == notFailed && (got.Verdict == Pass || got.Verdict == NotExercised)
-			if got.Verdict != test.want && !held {
-				t.Fatalf("%s: got %s (%s), want %s", id, got.Verdict, got.Reason, test.want)
-			}
-			if test.want == Fail {
-				checkEvidence(t, h, got, test.evidence)
-				return
-			}
-			for _, other := range results {
-				if check, _ := Find(other.Check); other.Verdict == Fail && check.Property == Safety {
-					t.Errorf("check %s fails, too: %s", other.Check, other.Reason)
-				}
-			}
+			test.verify(t, h, testSettings, id)
 		})
+	}
+}
+
+// verify ends the history and compares the verdict of the check with the expected one.
+func (test testCase) verify(t *testing.T, h *historyBuilder, settings Settings, id string) {
+	t.Helper()
+	results := verdictsWith(t, settings, h.end())
+	got := results[id]
+	held := test.want == notFailed && (got.Verdict == Pass || got.Verdict == NotExercised)
+	if got.Verdict != test.want && !held {
+		t.Fatalf("%s: got %s (%s), want %s", id, got.Verdict, got.Reason, test.want)
+	}
+	if test.want == Fail {
+		checkEvidence(t, h, got, test.evidence)
+		return
+	}
+	for _, other := range results {
+		if check, _ := Find(other.Check); other.Verdict == Fail && check.Property == Safety {
+			t.Errorf("check %s fails, too: %s", other.Check, other.Reason)
+		}
 	}
 }
 

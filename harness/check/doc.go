@@ -4,6 +4,10 @@
 // Each check tests one guarantee. The table All lists the checks and their guarantees. A
 // check is a pure function of a history, so a verdict can be recomputed from a saved run.
 //
+// A general check applies to every controller. A check of a contract applies to the
+// controllers with certain traits in package kube. A generic controller is one whose kind
+// the model does not know in detail; only the general checks apply to it.
+//
 // # What a check may conclude
 //
 // A controller acts on its caches, which receive events late and in separate streams. A
@@ -16,6 +20,8 @@
 //   - for each owner, the calls whose effect it has not observed (model_owner_state.go)
 //   - for each Deployment, the versions that a decision may date from (model_rollout.go)
 //   - for each Service, its recent versions and those of its Endpoints (model_publication.go)
+//   - the metadata of all cached objects, if a generic controller is under test
+//     (model_metadata.go)
 //
 // If a history can be explained in several ways, a check accepts the explanation that
 // favors the subject. A missed bug costs one finding. A false alarm makes users distrust
@@ -40,6 +46,7 @@
 // The test convention_test.go checks the dependencies between these files. The model uses
 // no check and no known issue, and no check uses another check.
 //
-// The package knows the controllers' kinds and guarantees. It does not depend on
+// The package knows the kinds and guarantees of the controllers with a contract. It takes
+// everything about other controllers from their rows in package kube. It does not depend on
 // clusters, clients or processes, and has no clock.
 package check

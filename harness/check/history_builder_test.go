@@ -39,11 +39,18 @@ type historyBuilder struct {
 	committed map[string]*history.Object // by resource and name
 	subject   string
 	watches   map[string]uint64 // watch IDs of the current subject, by resource
+	resources []string          // resources that each subject lists and watches
 }
 
+// modelResources are the resources that the default controllers watch.
+var modelResources = []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource}
+
 // newHistoryBuilder starts a history with a subject whose lists and watches are empty.
-func newHistoryBuilder() *historyBuilder {
-	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100}
+func newHistoryBuilder() *historyBuilder { return newHistoryBuilderOf(modelResources...) }
+
+// newHistoryBuilderOf starts a history with a subject that watches the given resources.
+func newHistoryBuilderOf(resources ...string) *historyBuilder {
+	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100, resources: resources}
 	h.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
 	h.restart("subject-0")
 	h.phase(history.PhaseChaos)
@@ -71,7 +78,7 @@ func (h *historyBuilder) phase(name history.PhaseName) {
 // restart starts a subject, which lists and watches all resources.
 func (h *historyBuilder) restart(name string) {
 	h.begin(name)
-	for _, resource := range []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource} {
+	for _, resource := range h.resources {
 		h.list(resource)
 		h.watch(resource, "")
 	}

@@ -1,11 +1,13 @@
 package check
 
 import (
+	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -33,6 +35,9 @@ import (
 //     window. A scaling is a call that sets spec.replicas, with the versions that may
 //     justify it.
 //   - serviceState: the same for one Service and its Endpoints.
+//   - metadataSet: the metadata of all objects, whatever their kind. The model maintains it
+//     only if a generic controller is under test. genericCall is a write of such a
+//     controller.
 //   - leaseHolder: whether a process holds the leader-election lease, and until when.
 //   - pausedTime: how long a process was paused, so how far its clock is behind.
 //
@@ -63,6 +68,7 @@ import (
 type Model struct {
 	decoder   *objects.Decoder
 	settings  Settings
+	tested    *testedControllers
 	processes map[string]*process     // live processes by name
 	ended     map[string]bool         // names of processes that ended and have not started again
 	calls     map[uint64]*call        // requests in flight, by request ID
@@ -86,6 +92,15 @@ type Model struct {
 	changedOwners    []ownerChange  // owners that changed in the caches of a process
 	events           []enqueueEvent // events that the caches delivered to event handlers
 	died             *process       // the process that died
+	delivered        *process       // the process that received a list or a watch event
+}
+
+// testedControllers contains the controllers under test, as rows of the registry.
+type testedControllers struct {
+	rows []kube.Controller
+	// generic contains those rows whose kind the model does not know in detail. Only general
+	// checks apply to these controllers.
+	generic []kube.Controller
 }
 
 // answeredCall is a call with its response.
@@ -106,8 +121,8 @@ type enqueueEvent struct {
 	objectChanged bool // the event concerns the object of the key itself
 }
 
-// workQueueKey is a key in one of the work queues of a process. For an owner of pods or a
-// Deployment, the key has the uid. For a Service, it has the name in the field service.
+// workQueueKey is a key in one of the work queues of a process. For a Service, it has the
+// name in the field service. For any other object, it has the uid.
 type workQueueKey struct {
 	process *process
 	uid     types.UID
@@ -119,6 +134,7 @@ type workQueueKey struct {
 type process struct {
 	name        string
 	ended       bool
+	tested      *testedControllers
 	view        *view
 	ownerStates map[types.UID]*ownerState // by UID of the owner
 	// rollouts has an entry for each Deployment, serviceStates for each Service.
@@ -178,6 +194,7 @@ type call struct {
 	scaling         *scaling        // the change of a ReplicaSet's spec.replicas, or nil
 	fromVersion     history.Version // the resourceVersion of the ReplicaSet on which the call is based
 	serviceState    *serviceState   // the state of the Endpoints that the call writes, or nil
+	generic         *genericCall    // the call of a generic controller; nil for other calls
 	pod             *objects.Pod    // the pod that the call deletes, adopts or releases; nil if it was never in the cache
 	ownershipChange ownershipChange // of callAdoptOrRelease
 
@@ -186,6 +203,15 @@ type call struct {
 	effectObserved    bool            // of callDeletePod: the pod became inactive in the cache before the response
 	createdVersion    history.Version // of callCreatePod: the resourceVersion of the new pod
 	mustReportFailure bool            // of callStatus: the first status write after a create or delete has failed
+}
+
+// genericCall is a write whose sender may be a generic controller.
+type genericCall struct {
+	kind   string          // the kind that this controller reconciles; "" if unknown
+	object *objectMetadata // the cached object that the call writes; nil if there is none
+	// unnamed is true for a create for which the API server generates the name.
+	unnamed bool
+	deletes bool
 }
 
 // callVerb is the purpose of a call. It has one value for each purpose that checkers
@@ -231,8 +257,55 @@ type objectSet struct {
 	podAddresses map[types.UID]*objects.PodAddress
 	// deletedServices contains the deleted Services that still have Endpoints.
 	deletedServices map[objectName]bool
+	// metadata contains all objects of the set, whatever their kind. It is nil if no generic
+	// controller is under test, because only general checks of such controllers need it.
+	metadata *metadataSet
 	// noLongerActive contains the pods that became inactive since the last clearChanges.
 	noLongerActive []types.UID
+}
+
+// metadataSet contains the metadata of objects of any kind.
+type metadataSet struct {
+	tested     *testedControllers
+	byUID      map[types.UID]*objectMetadata
+	byResource map[string]map[types.UID]*objectMetadata
+	uidByName  map[objectName]types.UID
+	// childResources contains the resources of which an object was ever controlled by an
+	// object that a generic controller under test reconciles.
+	childResources map[string]bool
+	// changed is true if an object has changed since the last call of clearChanges.
+	changed bool
+	// withBodies is true if the set contains the bodies of the objects that generic
+	// controllers under test reconcile. terminating then contains all terminating objects.
+	withBodies  bool
+	terminating map[types.UID]*objectMetadata
+}
+
+// objectMetadata is the metadata of one version of an object.
+type objectMetadata struct {
+	history.Ref
+	controller  history.Owner // UID is empty if there is no controllerRef
+	owners      []history.Owner
+	generation  int64
+	terminating bool
+	// ownerChanged is true if an earlier version in the set had another controller, or none.
+	ownerChanged bool
+	body         json.RawMessage // nil unless the set has bodies
+	progress     *progress       // decoded from the body when it is first needed
+}
+
+// progress contains the fields of an object that show whether its controller has converged,
+// by the conventions of the API. A field that the object does not have is nil.
+type progress struct {
+	Spec struct {
+		Replicas *int
+	}
+	Status struct {
+		ObservedGeneration *int64
+		Replicas           *int
+		ReadyReplicas      *int
+		AvailableReplicas  *int
+	}
 }
 
 // change describes the changes of an owner since the last call of clearChanges.
@@ -258,6 +331,7 @@ type podCounts struct {
 type view struct {
 	*objectSet
 	decoder *objects.Decoder
+	tested  *testedControllers
 	// reachedVersion is the resourceVersion that the cache of each resource has reached by
 	// lists and watches. The process has observed its own writes up to this version.
 	reachedVersion map[string]history.Version

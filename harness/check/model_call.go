@@ -11,19 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // classify sets the verb of a call, and the owner, Deployment or Service for which the
 // process sent it.
 func (p *process) classify(c *call, r *history.Request) {
-	switch kind := objects.OwnerKindByResource(r.Resource); {
-	case r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r):
+	kind := objects.OwnerKindByResource(r.Resource)
+	if kind != nil && !p.tested.reconciles(kind.Name) {
+		kind = nil
+	}
+	switch {
+	case p.tested.has(kube.RollsOut) && (r.Resource == objects.DeploymentResource || r.Resource == objects.ReplicaSetResource && p.isRolloutCall(r)):
 		p.classifyRollout(c, r)
-	case r.Resource == objects.EndpointsResource && r.IsWrite():
+	case p.tested.has(kube.PublishesAddresses) && r.Resource == objects.EndpointsResource && r.IsWrite():
 		p.classifyEndpointsWrite(c, r)
 	case r.Resource == objects.PodResource && r.Verb == "create" && r.Object != nil:
-		if ref := r.Object.ControllerRef(); ref != nil && objects.OwnerKindByName(ref.Kind) != nil {
+		if ref := r.Object.ControllerRef(); ref != nil && objects.OwnerKindByName(ref.Kind) != nil && p.tested.reconciles(ref.Kind) {
 			c.verb, c.ownerState = callCreatePod, p.ownerState(ref.UID)
 			c.key += string(ref.UID)
 		}
@@ -38,7 +43,7 @@ func (p *process) classify(c *call, r *history.Request) {
 		c.pod = p.view.lookup(r.Namespace, r.Name, "")
 		// An error means that the API server refuses the patch.
 		c.ownershipChange, _ = ownershipChangeOf(r)
-		if c.ownershipChange.owner != "" {
+		if c.ownershipChange.owner != "" && !p.mayBeGeneric(c.ownershipChange.owner) {
 			c.ownerState = p.ownerState(c.ownershipChange.owner)
 		}
 	case kind != nil && (r.Verb == "update" || r.Verb == "patch"):
@@ -60,7 +65,7 @@ func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	}
 	seen := p.view.cachedPodStates(target.UID)
 	for i := len(seen) - 1; i >= 0; i-- {
-		if seen[i].pod.HasManagedOwner() {
+		if p.tested.manages(seen[i].pod) {
 			return p.ownerState(seen[i].pod.Controller.UID)
 		}
 	}
@@ -227,6 +232,8 @@ func isFailure(answered *answeredCall) bool {
 		return answered.response.Code != 404
 	case answered.verb == callAdoptOrRelease:
 		return answered.response.Code != 404 && answered.response.Code != 422
+	case answered.generic != nil && answered.generic.deletes:
+		return answered.response.Code != 404
 	}
 	return true
 }
@@ -260,9 +267,10 @@ type objectUpdate struct {
 	committedVersion history.Version
 }
 
-// updateOf returns the content of an update request. It returns nil for other requests.
+// updateOf returns the content of an update request. It returns nil for other requests, and
+// for a dry run.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
-	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource {
+	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource || strings.Contains(r.Query, "dryRun=") {
 		return nil
 	}
 	u := &objectUpdate{Ref: r.Object.Ref}

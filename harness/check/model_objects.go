@@ -135,8 +135,9 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints. It returns
-// 0 if no such object has the name.
+// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints. If a generic
+// controller is under test, it does so for any object. It returns 0 if no such object has
+// the name.
 func (state *objectSet) versionOf(name objectName) history.Version {
 	uid := state.uidByName[name]
 	switch {
@@ -146,6 +147,9 @@ func (state *objectSet) versionOf(name objectName) history.Version {
 		return state.deployments[uid].Version
 	case state.endpoints[uid] != nil:
 		return state.endpoints[uid].Version
+	}
+	if o := state.metadata.find(name, ""); o != nil {
+		return o.Version
 	}
 	return 0
 }
@@ -279,6 +283,13 @@ func (state *objectSet) clearChanges() {
 	clear(state.changedObjects)
 	clear(state.changedServices)
 	state.noLongerActive = state.noLongerActive[:0]
+	state.metadata.clearChanges()
+}
+
+// anyChanged reports whether an object has changed since the last call of clearChanges. Only
+// objects count to which the controllers under test may react.
+func (state *objectSet) anyChanged() bool {
+	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }
 
 func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {

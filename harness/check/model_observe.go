@@ -7,15 +7,19 @@ import (
 )
 
 func newModel(setting Settings) *Model {
+	tested := newTestedControllers(setting.Controllers)
+	committed := newObjectSet()
+	committed.metadata = newMetadataSet(tested)
 	return &Model{
 		decoder:   objects.NewDecoder(),
 		settings:  setting,
+		tested:    tested,
 		processes: map[string]*process{},
 		ended:     map[string]bool{},
 		calls:     map[uint64]*call{},
 		streams:   map[uint64]*watchStream{},
 		pauses:    map[string]*pausedTime{},
-		committed: newObjectSet(),
+		committed: committed,
 	}
 }
 
@@ -24,7 +28,7 @@ func newModel(setting Settings) *Model {
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
 	m.processTime = m.now - m.clockOffset(m.processOf(r))
-	m.sent, m.endedIdle, m.answered, m.changedOwners, m.died = nil, nil, nil, m.changedOwners[:0], nil
+	m.sent, m.endedIdle, m.answered, m.changedOwners, m.died, m.delivered = nil, nil, nil, m.changedOwners[:0], nil, nil
 	m.events = m.events[:0]
 	m.committed.clearChanges()
 	switch {
@@ -57,9 +61,11 @@ func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed
 
 func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
+		committed.metadata.remove(t.Object.UID)
 		committed.remove(t.Object.Resource, t.Object.UID)
 		return nil
 	}
+	committed.metadata.put(&t.Object)
 	decoded, err := d.Decode(&t.Object)
 	if err != nil {
 		return err
@@ -74,7 +80,7 @@ func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) er
 func (m *Model) process(name string) *process {
 	p := m.processes[name]
 	if p == nil {
-		p = newProcess(name, m.decoder, m.settings)
+		p = newProcess(name, m.decoder, m.tested, m.settings)
 		m.processes[name] = p
 	}
 	return p
@@ -126,6 +132,7 @@ func (m *Model) list(l *history.List) error {
 	if s == nil {
 		return nil
 	}
+	m.delivered = s.process
 	complete, err := s.process.view.list(s.scope, l, m.seq, m.processTime)
 	m.applyViewChanges(s.process, complete)
 	return err
@@ -136,6 +143,7 @@ func (m *Model) deliver(d *history.Delivery) error {
 	if s == nil {
 		return nil
 	}
+	m.delivered = s.process
 	complete, err := s.process.view.deliver(s, d, m.seq, m.processTime)
 	m.applyViewChanges(s.process, complete)
 	return err

@@ -22,10 +22,11 @@ type liveRead struct {
 // client-go.
 const clientRetryMax = time.Minute
 
-func newProcess(name string, d *objects.Decoder, settings Settings) *process {
+func newProcess(name string, d *objects.Decoder, tested *testedControllers, settings Settings) *process {
 	return &process{
 		name:        name,
-		view:        newView(d),
+		tested:      tested,
+		view:        newView(d, tested),
 		ownerStates: map[types.UID]*ownerState{},
 
 		rollouts:      map[types.UID]*rolloutState{},
@@ -76,6 +77,9 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	if c.ownerState != nil {
 		c.ownerState.recordCall(c)
 		c.queueKey = workQueueKey{process: p, uid: c.ownerState.uid}
+	}
+	if c.ownerState == nil && c.rollout == nil && c.serviceState == nil && len(p.tested.generic) > 0 && r.IsWrite() {
+		p.classifyGeneric(c, r)
 	}
 	delete(p.clientRetries, c.key)
 	return c
@@ -142,7 +146,7 @@ func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 		p.clientRetries[c.key] = at
 	}
 	switch {
-	case c.verb == callAdoptOrRelease && r.OK() && c.pod != nil && c.ownershipChange.adopts:
+	case c.verb == callAdoptOrRelease && c.generic == nil && r.OK() && c.pod != nil && c.ownershipChange.adopts:
 		p.adopted[c.pod.UID] = c.ownershipChange.owner
 	case c.verb == callReadOwner && r.OK() && r.Object != nil:
 		p.liveReads[r.Object.UID] = liveRead{sentSeq: c.seq, terminating: r.Object.Terminating(), version: r.Object.Version}

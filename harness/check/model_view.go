@@ -43,10 +43,13 @@ func watchScopeOf(r *history.Request) watchScope {
 	return scope
 }
 
-func newView(d *objects.Decoder) *view {
+func newView(d *objects.Decoder, tested *testedControllers) *view {
+	set := newObjectSet()
+	set.metadata = newMetadataSet(tested)
 	return &view{
-		objectSet:      newObjectSet(),
+		objectSet:      set,
 		decoder:        d,
+		tested:         tested,
 		reachedVersion: map[string]history.Version{},
 		requestedAll:   map[string]bool{},
 		listPages:      map[watchScope][]history.Object{},
@@ -140,7 +143,9 @@ func (v *view) replace(scope watchScope, objects []history.Object, at history.Ve
 	if scope.selective {
 		return nil
 	}
-	for uid, ref := range v.refs(scope.resource) {
+	cached := v.refs(scope.resource)
+	v.metadata.collectRefs(cached, scope.resource)
+	for uid, ref := range cached {
 		if scope.covers(ref) && !listed[uid] {
 			v.drop(scope.resource, uid, now)
 		}
@@ -157,10 +162,12 @@ func (v *view) advance(resource string, at history.Version) {
 	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
 }
 
-// putObject puts a version of an object into the cache. It ignores objects without a body,
-// which come from watches of metadata. Endpoints are an exception, because Endpoints
-// without addresses have no body.
+// putObject puts a version of an object into the cache.
+//
+// It puts only the metadata of objects without a body, which come from watches of metadata.
+// Endpoints are an exception, because Endpoints without addresses have no body.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
+	v.metadata.put(o)
 	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {
 		return nil
 	}
@@ -190,6 +197,7 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 
 // drop removes an object from the cache.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
+	v.metadata.remove(uid)
 	if resource != objects.PodResource {
 		v.remove(resource, uid)
 		return
@@ -223,7 +231,7 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {
-		if seen.pod.HasManagedOwner() {
+		if v.tested.manages(seen.pod) {
 			managers[seen.pod.Controller.UID] = true
 		}
 	}

@@ -8,7 +8,7 @@ func (key workQueueKey) objectGone() bool {
 	if key.service != (objectName{}) {
 		return view.uidByName[key.service] == ""
 	}
-	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil
+	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil && view.metadata.get(key.uid) == nil
 }
 
 // String returns the name of the key's object for evidence.
@@ -20,6 +20,8 @@ func (key workQueueKey) String() string {
 		return key.process.view.deployments[key.uid].String()
 	case key.process.view.owners[key.uid] != nil:
 		return key.process.view.owners[key.uid].String()
+	case key.process.view.metadata.get(key.uid) != nil:
+		return key.process.view.metadata.get(key.uid).String()
 	}
 	return "owner " + string(key.uid)
 }
@@ -33,6 +35,8 @@ func (key workQueueKey) ref() *history.Ref {
 		return &key.process.view.deployments[key.uid].Ref
 	case key.process.view.owners[key.uid] != nil:
 		return &key.process.view.owners[key.uid].Ref
+	case key.process.view.metadata.get(key.uid) != nil:
+		return &key.process.view.metadata.get(key.uid).Ref
 	}
 	return &history.Ref{UID: key.uid}
 }

@@ -43,18 +43,22 @@ Each check defends one guarantee of the controllers under test. A check reads th
 history of a run and nothing else. A safety check applies throughout the run. A
 liveness check applies after all faults are healed.
 
+A general check applies to every controller. A check of a contract applies to the
+controllers with the named trait; the table of controllers in ` + "`harness/kube`" + ` lists the
+traits. If no controller under test has the trait, the verdict is ` + "`not-exercised`" + `.
+
 The contract column refers to a statement in
 [CONTRACT.md](../../controllers/CONTRACT.md). Verdicts are explained in
 [verdicts.md](verdicts.md). The field ` + "`exercises`" + ` of a scenario lists the checks that every
 run of it must exercise.
 
-` + generated + "\n| check | class | guarantee | contract |\n|---|---|---|---|\n")
+` + generated + "\n| check | scope | class | guarantee | contract |\n|---|---|---|---|---|\n")
 	for _, c := range All {
-		fmt.Fprintf(page, "| [`%s`](#%s) | %s | %s | %s |\n", c.ID, c.ID, c.Property, c.Guarantee, c.Contract)
+		fmt.Fprintf(page, "| [`%s`](#%s) | %s | %s | %s | %s |\n", c.ID, c.ID, c.Scope, c.Property, c.Guarantee, c.Contract)
 	}
 	for _, c := range All {
-		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- class: %s\n- contract: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",
-			c.ID, c.Guarantee, c.Property, c.Contract, fileSlug(c.ID), fileSlug(c.ID))
+		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- scope: %s\n- class: %s\n- contract: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",
+			c.ID, c.Guarantee, c.Scope, c.Property, c.Contract, fileSlug(c.ID), fileSlug(c.ID))
 		if len(c.AllowedBehaviors) > 0 {
 			fmt.Fprintf(page, "- allowed behaviors: %s\n", links(c.AllowedBehaviors, "../allowed-behaviors.md"))
 		}

@@ -13,9 +13,10 @@ import (
 
 func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	model := newModel(setting)
+	setting.Controllers = model.tested.rows
 	entries := make([]*runnerEntry, 0, len(checks))
 	for _, c := range checks {
-		entries = append(entries, &runnerEntry{check: c, checker: c.New(setting)})
+		entries = append(entries, newRunnerEntry(c, setting))
 	}
 	activity := Activity{Incomplete: "the history ends before the run did"}
 	for record, err := range records {
@@ -68,14 +69,22 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 }
 
 // runnerEntry runs one checker. If the checker panics, the entry does not call it again.
+// The checker is nil if the check applies to none of the controllers under test.
 type runnerEntry struct {
 	check   Check
 	checker Checker
 	panic   string
 }
 
+func newRunnerEntry(c Check, setting Settings) *runnerEntry {
+	if !c.Scope.AppliesTo(setting.Controllers) {
+		return &runnerEntry{check: c}
+	}
+	return &runnerEntry{check: c, checker: c.New(setting)}
+}
+
 func (entry *runnerEntry) observe(m *Model, r *history.Record) {
-	if entry.panic != "" {
+	if entry.panic != "" || entry.checker == nil {
 		return
 	}
 	defer entry.recover(r.Seq)
@@ -92,7 +101,10 @@ func (entry *runnerEntry) recover(seq int64) {
 //
 // If the history is incomplete, the verdict is unknown, except for a safety violation.
 func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
-	if entry.panic == "" {
+	if entry.checker == nil {
+		result = Result{Verdict: NotExercised, Reason: "no controller under test has the trait " + entry.check.Scope.traits()}
+		incomplete = "" // missing records do not matter
+	} else if entry.panic == "" {
 		func() {
 			defer entry.recover(0)
 			result = entry.checker.Result()

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -25,13 +26,19 @@ type Settled struct {
 	convergedServices map[types.UID]bool
 }
 
-// NewSettled returns a Settled without any objects.
-func NewSettled() *Settled {
-	return &Settled{decoder: objects.NewDecoder(), committed: newObjectSet(), convergedServices: map[types.UID]bool{}}
+// NewSettled returns a Settled without any objects. Its parameters are the controllers under
+// test. The default is kube.ControllersNamed().
+func NewSettled(controllers ...kube.Controller) *Settled {
+	committed := newObjectSet()
+	committed.metadata = newMetadataSet(newTestedControllers(controllers))
+	if committed.metadata != nil {
+		committed.metadata.withBodies = true
+	}
+	return &Settled{decoder: objects.NewDecoder(), committed: committed, convergedServices: map[types.UID]bool{}}
 }
 
-// Observe processes the next record. It retains no part of the record except the bodies of
-// pods and Endpoints, which are immutable.
+// Observe processes the next record. It retains no part of the record except its
+// owner references and bodies, which are immutable.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,6 +85,7 @@ func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	for _, uid := range sortedByName(state.deployments, namespace) {
 		all = append(all, state.pendingDeployment(state.deployments[uid], now)...)
 	}
+	all = append(all, state.metadata.pendingGeneric(namespace)...)
 	if len(all) > 0 {
 		return all
 	}

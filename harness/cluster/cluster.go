@@ -32,19 +32,13 @@ const (
 // SubjectUser is the user name of the [Subject] role. Role bindings refer to it.
 const SubjectUser = "gauntlet:subject"
 
-// SubjectControllers lists the controllers under test by their kube-controller-manager names.
-// A subject runs these controllers, and a cluster runs all others.
-var SubjectControllers = []string{
-	"replicationcontroller-controller",
-	"replicaset-controller",
-	"deployment-controller",
-	"endpoints-controller",
-}
-
 // Cluster is a running control plane.
 type Cluster interface {
 	// Name returns the name of the provider, such as "embedded".
 	Name() string
+
+	// Capabilities returns the capabilities of the provider.
+	Capabilities() Capabilities
 
 	// Config returns a client configuration for a role. It is a copy that the caller
 	// may change. Its requests go directly to the API server, so no fault affects them,

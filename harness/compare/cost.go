@@ -100,7 +100,7 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	return cost, nil
 }
 
-const leases = "leases.coordination.k8s.io"
+var leases = resourceOf("Lease")
 
 // isCounted reports whether [Cost] counts a request; see [CostOf].
 func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }

@@ -7,13 +7,16 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // names maps real names of objects to stable names, which are the same in every run of a
-// scenario. The real names of ReplicaSets and pods have suffixes that are random or depend
-// on the implementation. The stable name of a ReplicaSet of a Deployment is derived from
-// its template, and the stable name of a pod from its owner.
+// scenario. The real names of ReplicaSets, pods and objects with generateName have suffixes
+// that are random or depend on the implementation. The stable name of a ReplicaSet of a
+// Deployment is derived from its template, and the stable name of a pod from its owner. The
+// stable name of another object with generateName is derived from its owner and from the
+// order in which the objects of its kind were created for that owner.
 type names struct {
 	stable map[string]string // stable names by resource and real name
 	// aliases maps a real name to the stable name if the two differ. It is used to replace
@@ -21,12 +24,14 @@ type names struct {
 	aliases map[string]string
 	// ownerOf maps the stable name of an object to the stable name of its first owner. Both
 	// names include the resource. The owner of Endpoints is the Service with the same name.
-	ownerOf map[string]string
-	decoder *objects.Decoder
+	ownerOf   map[string]string
+	generated map[string]int // number of objects with generateName, by resource and owner
+	owners    kube.Owners
+	decoder   *objects.Decoder
 }
 
 func newNames(decoder *objects.Decoder) *names {
-	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}}
+	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}, generated: map[string]int{}}
 }
 
 // observe records the stable name of an object and its owner. It ignores later versions of
@@ -36,22 +41,28 @@ func (n *names) observe(o *history.Object) {
 	if _, ok := n.stable[key]; ok {
 		return
 	}
+	if o.Resource != pods {
+		n.owners.Observe(o.UID, o.Resource)
+	}
 	name := o.Name
 	owner := o.ControllerRef()
 	switch {
-	case owner == nil:
-	case o.Resource == replicaSets && owner.Kind == objects.DeploymentKind:
+	case o.Resource == replicaSets && owner != nil && owner.Kind == objects.DeploymentKind:
 		name = owner.Name + "-" + n.templateHash(o)
-	case o.Resource == pods && o.GenerateName != "": // other pods have a name that a user chose
-		_, name, _ = strings.Cut(n.ownerName(o), " ")
-		name += "-*"
+	case o.Resource == pods && (owner == nil || o.GenerateName == ""): // a user chose the name
+	case o.Resource == pods:
+		name = n.ownerPrefix(o) + "*"
+	case o.GenerateName != "" && strings.HasPrefix(o.Name, o.GenerateName):
+		name = n.ownerPrefix(o)
+		n.generated[o.Resource+" "+name]++
+		name += fmt.Sprintf("#%d", n.generated[o.Resource+" "+name])
 	}
 	n.stable[key] = o.Resource + " " + name
 	switch {
 	case owner != nil:
 		n.ownerOf[n.stable[key]] = n.ownerName(o)
-	case o.Resource == objects.EndpointsResource:
-		n.ownerOf[n.stable[key]] = objects.ServiceResource + " " + name
+	case o.Resource == endpoints:
+		n.ownerOf[n.stable[key]] = services + " " + name
 	}
 	if name != o.Name {
 		n.aliases[o.Name] = name
@@ -84,14 +95,18 @@ func (n *names) ownerName(o *history.Object) string {
 	if owner == nil {
 		return noOwner
 	}
-	resource, ok := resourceOf[owner.Kind]
-	if !ok {
-		resource = owner.Kind
-	}
-	return n.stableName(&history.Object{Ref: history.Ref{Resource: resource, Name: owner.Name}})
+	return n.stableName(&history.Object{Ref: history.Ref{Resource: n.owners.Resource(owner.UID, owner.Kind), Name: owner.Name}})
 }
 
-var resourceOf = map[string]string{objects.ReplicaSetKind: replicaSets, objects.ReplicationControllerKind: controllers, objects.DeploymentKind: deployments}
+// ownerPrefix returns the beginning of the stable name of an object with generateName. It is
+// the stable name of the owner without the resource, or generateName if there is no owner.
+func (n *names) ownerPrefix(o *history.Object) string {
+	if o.ControllerRef() == nil {
+		return o.GenerateName
+	}
+	_, name, _ := strings.Cut(n.ownerName(o), " ")
+	return name + "-"
+}
 
 // templateHash returns a short hash of a ReplicaSet's template. The hash ignores the label
 // that the Deployment controller adds, because its value depends on the implementation.

@@ -72,7 +72,7 @@ var Acceptable = []Rule{
 	{
 		Reason: "a transient condition may come and go between two status updates, and a failure condition needs a failure",
 		Match: func(d *Difference) bool {
-			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && isTransient(d.Subject+d.Base)
+			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && isTransient(d.Object, d.Subject+d.Base)
 		},
 	},
 	{
@@ -85,8 +85,11 @@ var Acceptable = []Rule{
 		Reason: "users and faults, not the subject, manage pods of other owners",
 		Match: func(d *Difference) bool {
 			owner, ok := strings.CutPrefix(d.Object, podsOf)
-			resource, _, _ := strings.Cut(owner, " ")
-			return ok && owner != noOwner && !slices.Contains([]string{replicaSets, controllers}, resource)
+			return ok && owner != noOwner
+		},
+		And: func(d *Difference, subject, _ *Side) bool {
+			resource, _, _ := strings.Cut(strings.TrimPrefix(d.Object, podsOf), " ")
+			return !slices.Contains(subject.managed, resource)
 		},
 	},
 	{
@@ -290,15 +293,16 @@ func onlyBaseFails(d *Difference, id string) bool {
 // notViolated lists the verdicts of a check whose guarantee the run did not violate.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// isTransient reports whether a condition may hold only briefly in a run with a correct
-// controller.
-func isTransient(condition string) bool {
-	for _, prefix := range []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "} {
-		if strings.HasPrefix(condition, prefix) {
-			return true
-		}
+// isTransient reports whether a condition of an object may hold only briefly in a run with a
+// correct controller. For a kind without a contract, these are all conditions that are not
+// True.
+func isTransient(object, condition string) bool {
+	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}
+	if resource, _, _ := strings.Cut(object, " "); !slices.Contains(managedResources(), resource) {
+		_, status, _ := strings.Cut(condition, "=")
+		return strings.HasPrefix(status, "False ") || strings.HasPrefix(status, "Unknown ")
 	}
-	return false
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(condition, prefix) })
 }
 
 // inSameOrder reports whether the elements that occur in both sequences have the same order

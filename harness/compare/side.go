@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -42,6 +43,8 @@ type Side struct {
 	lastChanged map[string]int
 	names       *names
 
+	// managed lists the resources that the controllers under test reconcile.
+	managed []string
 	// lostAnswers reports whether the subject may have lost the response to a write of a
 	// ReplicaSet. It is also true if an event may have been lost.
 	lostAnswers bool
@@ -112,6 +115,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	side := &Side{
 		Subject: o.subject, Results: results, Cost: cost, Aborted: abortedAt(o.failed, results),
 		Unfinished: o.unfinished(), lostAnswers: o.lostAnswers || len(o.pending) > 0, stalledEvents: len(o.stalledEvents) > 0, lastChanged: o.lastChanged, names: o.names,
+		managed: managedResources(o.controllers...),
 	}
 	if side.End, err = o.endState(); err != nil {
 		return nil, fmt.Errorf("reading the end state of a run: %w", err)
@@ -125,6 +129,7 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 // observer collects the state of a run from its history.
 type observer struct {
 	subject       string
+	controllers   []string // under test; none means the default controllers
 	decoder       *objects.Decoder
 	names         *names
 	ended         bool
@@ -134,7 +139,7 @@ type observer struct {
 	died          string        // the last replica that died, with the reason
 	live          map[types.UID]*history.Object
 	lastChanged   map[string]int            // see [Side]
-	versions      []versionAtStep           // versions of owners of pods, in order
+	versions      []versionAtStep           // versions of objects with milestones, in order
 	events        []versionAtStep           // events that the subject created
 	pending       map[uint64]pendingRequest // requests that write ReplicaSets or events and have no response yet, by ID
 	lostAnswers   bool
@@ -202,7 +207,32 @@ func (o *observer) unfinished() string {
 func isSubject(p *history.Process) bool { return strings.HasPrefix(p.Name, "subject-") }
 
 func isEvents(resource string) bool {
-	return resource == "events" || resource == "events.events.k8s.io"
+	k, _ := kube.ByResource(resource)
+	return k.Name == "Event"
+}
+
+// managedResources returns the resources that the named controllers reconcile, or those of
+// the default controllers.
+func managedResources(controllers ...string) []string {
+	rows, _ := kube.ControllersNamed(controllers...) // no rows for an unknown name
+	var resources []string
+	for _, c := range rows {
+		resources = append(resources, resourceOf(c.Kind))
+	}
+	return resources
+}
+
+// resourceOf returns the resource of a kind with a row in the registry.
+func resourceOf(kind string) string {
+	k, _ := kube.Named(kind)
+	return k.Resource()
+}
+
+// hasMilestones reports whether objects of a resource have milestones: those of workloads
+// and of generic kinds.
+func hasMilestones(resource string) bool {
+	kind, known := kube.ByResource(resource)
+	return !known || kind.Role == kube.Workload
 }
 
 func (o *observer) observe(r *history.Record) {
@@ -212,10 +242,10 @@ func (o *observer) observe(r *history.Record) {
 	switch {
 	case o.ended:
 	case r.Start != nil:
-		o.subject = r.Start.Subject
+		o.subject, o.controllers = r.Start.Subject, r.Start.Controllers
 	case r.Phase != nil:
 		o.ended = r.Phase.Name == history.PhaseEnd
-	case r.Commit != nil:
+	case r.Commit != nil && !isEvents(r.Commit.Object.Resource):
 		object := &r.Commit.Object
 		o.names.observe(object)
 		o.lastChanged[o.names.endStateName(object)] = o.step
@@ -224,7 +254,7 @@ func (o *observer) observe(r *history.Record) {
 			return
 		}
 		o.live[object.UID] = object
-		if object.Resource == deployments || object.Resource == replicaSets || object.Resource == controllers {
+		if hasMilestones(object.Resource) {
 			o.versions = append(o.versions, versionAtStep{object, o.step})
 		}
 	case r.Gap != nil && o.gap == "":
@@ -241,12 +271,13 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// Resources that need special rules.
+// Resources that need special rules. Those of Deployments and ReplicaSets are about rollouts.
 const (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource
 	replicaSets = objects.ReplicaSetResource
-	controllers = objects.ReplicationControllerResource
+	services    = objects.ServiceResource
+	endpoints   = objects.EndpointsResource
 )
 
 // milestoneSet collects the values of milestones.
@@ -266,7 +297,7 @@ func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	}
 }
 
-// milestones returns the milestones of owners and events.
+// milestones returns the milestones of workloads, generic objects and events.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
@@ -290,7 +321,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf adds the milestones of one version of an owner.
+// milestonesOf adds the milestones of one version of a workload or of a generic object.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	decoded, err := o.decoder.Decode(version.Object)
@@ -313,11 +344,27 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 			all.add(version.step, Rollout, deployments+" "+controller.Name, name)
 			all.add(version.step, Sizes, name, fmt.Sprint(decoded.Replicas))
 		}
+	default:
+		for _, c := range genericConditions(version.Object) {
+			add(c)
+		}
 	}
 	if revision := version.Annotations[objects.RevisionAnnotation]; version.Resource == deployments && revision != "" {
 		all.add(version.step, Revisions, name, revision)
 	}
 	return nil
+}
+
+// genericConditions returns the conditions in the status of an object. It returns none if
+// status.conditions is no list of conditions, because a custom resource may use the name for
+// something else.
+func genericConditions(o *history.Object) []objects.Condition {
+	var body struct{ Status json.RawMessage }
+	var status struct{ Conditions []objects.Condition }
+	if objects.Unmarshal(o.Body, &body) != nil || objects.Unmarshal(body.Status, &status) != nil {
+		return nil
+	}
+	return status.Conditions
 }
 
 // normalize reduces the values of a milestone to those that must be equal in two runs.

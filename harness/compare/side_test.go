@@ -226,7 +226,7 @@ func TestDifferences(t *testing.T) {
 			want: []string{"accepted: milestone ReplicaSet, events: none; SuccessfulDelete"}},
 		{name: "a pod of another owner", base: func(x *historyBuilder) {
 			x.commit(history.Added, pods, "guarded", &history.Owner{Kind: "ConfigMap", Name: "foreign"}, ``)
-		}, want: []string{"accepted: end state pods of ConfigMap foreign, not ready: none; 1"}},
+		}, want: []string{"accepted: end state pods of configmaps foreign, not ready: none; 1"}},
 		{name: "an orphan", base: func(x *historyBuilder) { x.commit(history.Added, pods, "alone", nil, ``) },
 			want: []string{"undeclared: end state pods of no owner, not ready: none; 1"}},
 		{name: "the size that a ReplicaSet was last scaled for", subject: func(x *historyBuilder) { x.sized(2, "3") }, base: func(x *historyBuilder) { x.sized(2, "4") },
@@ -525,5 +525,99 @@ func TestTurns(t *testing.T) {
 		if got := strings.Join(Sizes.normalize(strings.Fields(in)), " "); got != want {
 			t.Errorf("turns of %q: %q; want %q", in, got, want)
 		}
+	}
+}
+
+// database builds a complete run with a custom resource that controls a StatefulSet and
+// objects with random names.
+func database(seed string) *historyBuilder {
+	t := &historyBuilder{seed: seed}
+	main := &history.Owner{Kind: "Database", Name: "main"}
+	minute := fmt.Sprintf("2026-01-02T03:%02d:05Z", len(seed))
+	t.commit(history.Added, "databases.example.com", "main", nil, fmt.Sprintf(
+		`{"spec":{"replicas":2},"status":{"phase":"Running","observedGeneration":1,"conditions":[{"type":"Ready","status":"True","reason":"Up","lastTransitionTime":%q}]}}`, minute))
+	t.commit(history.Added, "statefulsets.apps", "main-data", main, `{"spec":{"replicas":2}}`)
+	for _, name := range []string{"main-data-0", "main-data-1"} {
+		t.generated(pods, "main-data-", name, &history.Owner{Kind: "StatefulSet", Name: "main-data"}, ``)
+	}
+	for _, name := range []string{"a", "b"} {
+		t.generated("backups.example.com", "main-", "main-"+name+seed, main, fmt.Sprintf(`{"status":{"log":"main-%s%s is done"}}`, name, seed))
+	}
+	return t
+}
+
+// generated adds an object with generateName.
+func (t *historyBuilder) generated(resource, generateName, name string, owner *history.Owner, body string) {
+	t.commit(history.Added, resource, name, owner, body)
+	t.records[len(t.records)-1].Commit.Object.GenerateName = generateName
+}
+
+// TestGenericObjects checks that objects of kinds without a contract are compared by stable
+// names, with their conditions.
+func TestGenericObjects(t *testing.T) {
+	ready := func(status string) func(*historyBuilder) {
+		return func(x *historyBuilder) {
+			last := x.records[0].Commit.Object
+			for _, s := range []string{status, "True"} {
+				last.Body = json.RawMessage(fmt.Sprintf(`{"spec":{"replicas":2},"status":{"phase":"Running","observedGeneration":1,"conditions":[{"type":"Ready","status":%q,"reason":"Up"}]}}`, s))
+				x.add(history.Record{Commit: &history.Commit{Type: history.Modified, Object: last}})
+			}
+			last.Body = x.records[0].Commit.Object.Body
+			x.add(history.Record{Commit: &history.Commit{Type: history.Modified, Object: last}})
+		}
+	}
+	thirdPod := func(x *historyBuilder) {
+		x.generated(pods, "main-data-", "main-data-2", &history.Owner{Kind: "StatefulSet", Name: "main-data"}, ``)
+	}
+	for _, test := range []struct {
+		name    string
+		subject func(*historyBuilder)
+		managed []string // resources that the subject reconciles in addition
+		want    []string
+	}{
+		{name: "random names, times and pods are the same"},
+		{name: "one more object with a random name", subject: func(x *historyBuilder) {
+			x.generated("backups.example.com", "main-", "main-c"+x.seed, &history.Owner{Kind: "Database", Name: "main"}, ``)
+		}, want: []string{"undeclared: end state backups.example.com main-#3, the object: exists; none"}},
+		{name: "a random name without an owner", subject: func(x *historyBuilder) {
+			x.generated("backups.example.com", "manual-", "manual-"+x.seed, nil, ``)
+		}, want: []string{"undeclared: end state backups.example.com manual-#1, the object: exists; none"}},
+		{name: "a field of a fixed name", subject: func(x *historyBuilder) {
+			x.commit(history.Modified, "statefulsets.apps", "main-data", &history.Owner{Kind: "Database", Name: "main"}, `{"spec":{"replicas":3}}`)
+		}, want: []string{"undeclared: end state statefulsets.apps main-data, spec.replicas: 3; 2"}},
+		{name: "a condition that was not True", subject: ready("False"),
+			want: []string{"accepted: milestone databases.example.com main, conditions: Ready=False Up; none"}},
+		{name: "a condition that was True", subject: func(x *historyBuilder) {
+			x.commit(history.Modified, "statefulsets.apps", "main-data", &history.Owner{Kind: "Database", Name: "main"}, `{"spec":{"replicas":2},"status":{"conditions":[{"type":"Odd","status":"True","reason":"Why"}]}}`)
+			x.commit(history.Modified, "statefulsets.apps", "main-data", &history.Owner{Kind: "Database", Name: "main"}, `{"spec":{"replicas":2}}`)
+		}, want: []string{"undeclared: milestone statefulsets.apps main-data, conditions: Odd=True Why; none"}},
+		{name: "conditions of another shape", subject: func(x *historyBuilder) {
+			x.commit(history.Added, "caches.example.com", "main", nil, `{"status":{"conditions":"fine"}}`)
+		}, want: []string{"undeclared: end state caches.example.com main, the object: exists; none"}},
+		{name: "a pod of an owner that the subject does not reconcile", subject: thirdPod,
+			want: []string{"accepted: end state pods of statefulsets.apps main-data, not ready: 3; 2"}},
+		{name: "a pod of an owner that the subject reconciles", subject: thirdPod, managed: []string{"statefulsets.apps"},
+			want: []string{"undeclared: end state pods of statefulsets.apps main-data, not ready: 3; 2"}},
+		{name: "events are no objects", subject: func(x *historyBuilder) { x.commit(history.Added, "events", "main.17", nil, ``) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := database("x7")
+			if test.subject != nil {
+				test.subject(x)
+			}
+			subject, base := x.side(t), database("qrs").side(t)
+			subject.managed = append(subject.managed, test.managed...)
+			var got []string
+			for _, d := range Differences(subject, base) {
+				got = append(got, string(d.Classification)+": "+d.String())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("differences (-want +got):\n%s", diff)
+			}
+		})
+	}
+	want := []string{"backups.example.com main-#1", "backups.example.com main-#2", "databases.example.com main", "pods of statefulsets.apps main-data", "statefulsets.apps main-data"}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(database("x7").side(t).End))); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }

@@ -39,10 +39,11 @@ const (
 	// on no replica, it means that no replica has written anything since its start.
 	StartUp Phase = "start-up"
 	// Rollout means that a Deployment has pods that are unavailable or have an old
-	// template.
+	// template. A generic object is in this phase while its status.observedGeneration is
+	// older than its generation.
 	Rollout Phase = "rollout"
-	// Scale means that status.replicas of a ReplicaSet or ReplicationController differs
-	// from spec.replicas.
+	// Scale means that status.replicas of an object other than a Deployment differs from
+	// spec.replicas.
 	Scale Phase = "scale"
 	// Steady means that none of the other phases applies.
 	Steady Phase = "steady"

@@ -102,6 +102,32 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// TestGenericPhases checks the phase of a fault while an object without a type of its own is
+// in some state.
+func TestGenericPhases(t *testing.T) {
+	tests := []struct {
+		resource, body string
+		want           coverage.Phase
+	}{
+		{"statefulsets.apps", `{"spec":{"replicas":3},"status":{"observedGeneration":2,"replicas":2}}`, coverage.Scale},
+		{"statefulsets.apps", `{"spec":{"replicas":3},"status":{"observedGeneration":1,"replicas":3}}`, coverage.Rollout},
+		{"statefulsets.apps", `{"spec":{"replicas":3},"status":{"observedGeneration":2,"replicas":3}}`, coverage.Steady},
+		{"policies.example.com", `{"spec":{},"status":{"observedGeneration":1}}`, coverage.Rollout},
+		{"policies.example.com", `{"spec":{"strict":true}}`, coverage.Steady},
+		{"policies.example.com", ``, coverage.Steady},
+		{"services", `{"spec":{"replicas":3}}`, coverage.Steady},
+	}
+	for _, test := range tests {
+		object := commit(history.Added, test.resource, test.body)
+		object.Commit.Object.Generation = 2
+		var table coverage.Table
+		err := table.Add(records(nil, request(1, "create", "pods"), object, fired("restart", 0)))
+		if counts := table.Counts(); err != nil || len(counts) != 1 || counts[0].Phase != test.want {
+			t.Errorf("%s %s: %v, error %v; want phase %s", test.resource, test.body, counts, err, test.want)
+		}
+	}
+}
+
 // TestStartUp checks that the phase start-up ends with the first write, also after a
 // restart.
 func TestStartUp(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
@@ -130,7 +131,30 @@ func (w *observer) commit(t *history.Commit) {
 		if w.scaling(&t.Object) {
 			w.incomplete[ref] = Scale
 		}
+	default:
+		if phase := w.genericPhase(&t.Object); phase != Steady {
+			w.incomplete[ref] = phase
+		}
 	}
+}
+
+// genericPhase returns the phase of an object of another kind. It is Rollout until its
+// controller has observed the latest spec, and then Scale while its numbers of replicas
+// differ.
+func (w *observer) genericPhase(o *history.Object) Phase {
+	if kind, ok := kube.ByResource(o.Resource); ok && (kind.Role == kube.Child || kind.Role == kube.Routing) {
+		return Steady
+	}
+	object, err := w.decoder.Generic(o)
+	switch {
+	case err != nil:
+		return Steady
+	case !object.Observed():
+		return Rollout
+	case object.Scaling():
+		return Scale
+	}
+	return Steady
 }
 
 // scaling reports whether status.replicas differs from spec.replicas.

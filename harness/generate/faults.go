@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -116,7 +117,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 		if err != nil {
 			return scenario.Fault{}, fmt.Errorf("sampling parameters of fault %s: %w", kind.Name, err)
 		}
-		if picky, ok := made.(faults.ProviderLimited); ok && picky.UnsupportedOn(o.Provider) != nil {
+		if picky, ok := made.(faults.ProviderLimited); ok && picky.Unsupported(o.Provider.Capabilities) != nil {
 			continue
 		}
 		fault := scenario.Fault{Name: kind.Name, Params: params, When: when}
@@ -130,41 +131,47 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 
 // podCreates are the requests that every workload causes.
 var podCreates = faults.SampleInput{
-	Requests:  []faults.Request{{Verb: "create", Resource: "pods"}},
-	Resources: []string{"pods"},
+	Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Pod)}},
+	Resources: []string{resource(kube.Pod)},
 }
 
 // sampleInputs are the requests and watches that the objects of each kind cause.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{
-			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
-			{Verb: "update", Resource: "replicasets.apps", Subresource: "status"},
+			{Verb: "create", Resource: resource(kube.Pod)}, {Verb: "delete", Resource: resource(kube.Pod)},
+			{Verb: "update", Resource: resource(kube.ReplicaSet), Subresource: "status"},
 		},
-		Resources: []string{"pods", "replicasets.apps"},
+		Resources: []string{resource(kube.Pod), resource(kube.ReplicaSet)},
 	},
 	scenario.ReplicationController: {
 		Requests: []faults.Request{
-			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
-			{Verb: "update", Resource: "replicationcontrollers", Subresource: "status"},
+			{Verb: "create", Resource: resource(kube.Pod)}, {Verb: "delete", Resource: resource(kube.Pod)},
+			{Verb: "update", Resource: resource(kube.ReplicationController), Subresource: "status"},
 		},
-		Resources: []string{"pods", "replicationcontrollers"},
+		Resources: []string{resource(kube.Pod), resource(kube.ReplicationController)},
 	},
 	scenario.Deployment: {
 		Requests: []faults.Request{
-			{Verb: "create", Resource: "replicasets.apps"}, {Verb: "update", Resource: "replicasets.apps"},
-			{Verb: "update", Resource: "deployments.apps"}, {Verb: "update", Resource: "deployments.apps", Subresource: "status"},
-			{Verb: "create", Resource: "pods"}, {Verb: "delete", Resource: "pods"},
+			{Verb: "create", Resource: resource(kube.ReplicaSet)}, {Verb: "update", Resource: resource(kube.ReplicaSet)},
+			{Verb: "update", Resource: resource(kube.Deployment)}, {Verb: "update", Resource: resource(kube.Deployment), Subresource: "status"},
+			{Verb: "create", Resource: resource(kube.Pod)}, {Verb: "delete", Resource: resource(kube.Pod)},
 		},
-		Resources: []string{"deployments.apps", "replicasets.apps", "pods"},
+		Resources: []string{resource(kube.Deployment), resource(kube.ReplicaSet), resource(kube.Pod)},
 	},
 	scenario.Service: {
-		Requests:  []faults.Request{{Verb: "create", Resource: "endpoints"}, {Verb: "update", Resource: "endpoints"}},
-		Resources: []string{"services", "endpoints"},
+		Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Endpoints)}, {Verb: "update", Resource: resource(kube.Endpoints)}},
+		Resources: []string{resource(kube.Service), resource(kube.Endpoints)},
 	},
 	scenario.Pod: {
-		Requests: []faults.Request{{Verb: "patch", Resource: "pods"}},
+		Requests: []faults.Request{{Verb: "patch", Resource: resource(kube.Pod)}},
 	},
+}
+
+// resource returns the resource of a kind of the registry.
+func resource(kind string) string {
+	row, _ := kube.Named(kind)
+	return row.Resource()
 }
 
 // sampleInputOf returns the requests and watches that the workload causes, without

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -33,8 +34,9 @@ type Options struct {
 	// Duration is the duration of the workload, DurationMin to DurationMax. 0 means the
 	// duration of the profile.
 	Duration time.Duration
-	// Provider is the provider of the cluster, one of [faults.Providers].
-	Provider string
+	// Provider is the provider of the cluster. Its capabilities decide which faults the
+	// generator draws.
+	Provider providers.Provider
 	// Kinds are the types of faults to draw from; nil is the whole catalog.
 	Kinds []faults.Type
 	// PreferUncovered is the coverage of earlier runs; it may be nil. The generator prefers
@@ -131,10 +133,10 @@ func (o *Options) complete() error {
 		o.Kinds = catalog.All
 	}
 	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Type) bool {
-		return kind.Sample == nil || !slices.Contains(kind.Providers, o.Provider)
+		return kind.Sample == nil || !o.Provider.Capabilities.Has(kind.Needs...)
 	})
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("no fault supports provider %q; expected one of %s", o.Provider, strings.Join(faults.Providers, ", "))
+		return fmt.Errorf("no fault supports provider %q; expected one of %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
 	}
 	return nil
 }
@@ -145,7 +147,7 @@ func (o *Options) description() string {
 		preferred = ", preferring those with low counts in coverage " + o.PreferUncovered.Sum()
 	}
 	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, duration %s, provider %s, from %d types of faults%s.",
-		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider, len(o.Kinds), preferred)
+		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider.Name, len(o.Kinds), preferred)
 }
 
 // random returns a source of random numbers for one purpose, derived from the seed. Each

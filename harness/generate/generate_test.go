@@ -20,6 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
 	"github.com/kube-gauntlet/gauntlet/faults/users"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -40,7 +41,7 @@ func options(seed uint64) generate.Options {
 	return generate.Options{
 		Seed:     seed,
 		Profile:  generate.Profiles[seed%uint64(len(generate.Profiles))],
-		Provider: faults.Providers[seed/7%uint64(len(faults.Providers))],
+		Provider: providers.All[seed/7%uint64(len(providers.All))],
 	}
 }
 
@@ -64,7 +65,7 @@ func tryScenario(t *testing.T, o generate.Options) {
 	if err := run.Validate(s); err != nil {
 		t.Fatalf("seed %d: %v", o.Seed, err)
 	}
-	if err := run.Supported(s, o.Provider); err != nil {
+	if err := run.Supported(s, o.Provider.Name); err != nil {
 		t.Fatalf("seed %d: %v", o.Seed, err)
 	}
 	written := marshal(t, s)
@@ -184,13 +185,13 @@ func TestSameBytes(t *testing.T) {
 	}
 	for i, profile := range generate.Profiles {
 		seed := uint64(i) + 1
-		got := marshal(t, generated(t, generate.Options{Seed: seed, Profile: profile, Provider: faults.Simulated, Kinds: kinds}))
+		got := marshal(t, generated(t, generate.Options{Seed: seed, Profile: profile, Provider: providers.All[0], Kinds: kinds}))
 		golden(t, fmt.Sprintf("%s-%d.yaml", profile.Name, seed), got)
 	}
 	hash := sha256.New()
 	for seed := range uint64(100) {
 		o := options(seed)
-		o.Kinds, o.Provider = kinds, faults.Simulated
+		o.Kinds, o.Provider = kinds, providers.All[0]
 		hash.Write(marshal(t, generated(t, o)))
 	}
 	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
@@ -211,7 +212,7 @@ func TestUserPods(t *testing.T) {
 	kept := 0
 	for seed := range uint64(200) {
 		o := options(seed)
-		o.Provider, o.Kinds = faults.Simulated, kinds
+		o.Provider, o.Kinds = providers.All[0], kinds
 		s := generated(t, o)
 		text := string(marshal(t, s))
 		for _, fault := range s.Faults {

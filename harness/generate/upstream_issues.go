@@ -5,6 +5,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/admission"
 	"github.com/kube-gauntlet/gauntlet/faults/nodes"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -33,13 +34,13 @@ var upstreamIssues = []upstreamIssue{
 	// The controller drops the error of a scale-down of old ReplicaSets if the status
 	// update fails too.
 	{"swallowed-error", func(_ []scenario.Step, faults []scenario.Fault) bool {
-		return slices.ContainsFunc(faults, failsRequests("update", "replicasets.apps", "")) &&
-			slices.ContainsFunc(faults, failsRequests("update", "deployments.apps", "status"))
+		return slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), "")) &&
+			slices.ContainsFunc(faults, failsRequests("update", resource(kube.Deployment), "status"))
 	}},
 	// After a partial failure, proportional scaling begins again with the sizes that it wrote.
 	// The result is exact unless users scale again before the retry (#44734).
 	{"repeated-proportional-scaling", func(steps []scenario.Step, faults []scenario.Fault) bool {
-		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", "replicasets.apps", ""))
+		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), ""))
 	}},
 	// The controller waits for a new pod that is deleted while its pod watch is down.
 	{"unobserved-create-and-delete", func(_ []scenario.Step, faults []scenario.Fault) bool {
@@ -76,7 +77,7 @@ func createsPods(step scenario.Step) bool {
 }
 
 func rejectsPods(fault scenario.Fault) bool {
-	return rejectsAll(fault) && fault.Params.Text("resource") != "replicasets.apps"
+	return rejectsAll(fault) && fault.Params.Text("resource") != resource(kube.ReplicaSet)
 }
 
 // rejectsAll reports whether a fault rejects all matching requests of the subject while
@@ -118,7 +119,7 @@ func deletesPods(fault scenario.Fault) bool {
 }
 
 func endsPodWatch(fault scenario.Fault) bool {
-	return fault.Name == "watch-end" && fault.Params.Text("resource") == "pods"
+	return fault.Name == "watch-end" && fault.Params.Text("resource") == resource(kube.Pod)
 }
 
 // failsRequests returns a function that reports whether a fault acts on requests of a verb

@@ -23,7 +23,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func create(t *testing.T, path string, followers ...func(*Record)) (*Recorder, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	clock := clocktesting.NewFakePassiveClock(epoch)
-	recorder, err := Create(path, Start{Scenario: "s", Namespace: "n"}, clock, followers...)
+	recorder, err := Create(path, Start{Scenario: "s", Namespace: "n", Controllers: []string{"statefulset-controller"}}, clock, followers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Record{
-		{Seq: 1, Start: &Start{Format: Format, Time: epoch, Scenario: "s", Namespace: "n"}},
+		{Seq: 1, Start: &Start{Format: Format, Time: epoch, Scenario: "s", Namespace: "n", Controllers: []string{"statefulset-controller"}}},
 		{Seq: 2, At: 1500 * time.Millisecond, Commit: &Commit{Type: Added, Object: pod}},
 		{Seq: 3, At: 1500 * time.Millisecond, Response: &Response{ID: 3, Code: 500, Reached: true, Fault: "api-error"}},
 	}

@@ -12,8 +12,12 @@ import (
 )
 
 // Project converts an API object of a resource to the form that histories store. The
-// observer and the proxy both use it, so equal versions are equal records. Project
-// neither retains nor changes the API object.
+// observer and the proxy both use it, so equal versions are equal records. Both decode
+// objects of client-go's kinds to Go types, and other objects to unstructured objects.
+// Project neither retains nor changes the API object.
+//
+// If the object can contain credentials, the result lacks annotations and the body. An
+// annotation can repeat the body.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -23,10 +27,19 @@ func Project(resource string, obj runtime.Object) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
+	if HoldsCredentials(resource) {
+		object.Annotations = nil
+		return object, nil
+	}
 	if object.Body, err = body(obj); err != nil {
 		return Object{}, fmt.Errorf("%s: %w", object.Ref, err)
 	}
 	return object, nil
+}
+
+// HoldsCredentials reports whether objects of a resource can contain credentials.
+func HoldsCredentials(resource string) bool {
+	return resource == "secrets" || resource == "tokenreviews.authentication.k8s.io"
 }
 
 // ProjectMeta converts an object's metadata to the form that histories store.

@@ -50,7 +50,8 @@ func (r *Record) payloads() int {
 // The version increases when a field or a kind of record is removed or changes its
 // meaning. It does not increase when a field or kind is added. An older history lacks such
 // a field or kind, so its absence proves nothing. The first histories of format 1 lack
-// Stall, Step.Awaited, and the Bytes of Request, Response and Delivery.
+// Stall, Step.Awaited, and the Bytes of Request, Response and Delivery. The first histories
+// of format 2 lack Start.Controllers.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -66,6 +67,9 @@ type Start struct {
 	Subject   string    `json:"subject"`  // subject under test: ours, upstream, exec:PATH or image:REF
 	Provider  string    `json:"provider"` // provider of the control plane: embedded, kind or existing
 	Namespace string    `json:"namespace"`
+	// Controllers contains the names of the controllers under test, as the rows of package
+	// kube have them. A history without names is one of kube.DefaultControllers.
+	Controllers []string `json:"controllers,omitempty"`
 }
 
 // Phase marks the beginning of a phase of the run. The phase lasts until the next Phase

@@ -41,8 +41,8 @@ const (
 	OwnsPods Trait = "owns-pods"
 	// SlowStart means that it creates pods in batches of 1, 2, 4, and so on.
 	SlowStart Trait = "slow-start"
-	// Expectations means that it waits until its cache shows the pods that it has created
-	// and deleted, before it creates or deletes more.
+	// Expectations means that it creates and deletes pods only after its cache shows all its
+	// earlier creates and deletes.
 	Expectations Trait = "expectations"
 	// BurstLimit means that it creates or deletes at most 500 pods per sync.
 	BurstLimit Trait = "burst-limit"
@@ -109,8 +109,8 @@ var Controllers = []Controller{
 // rows of Controllers use.
 const LeaseName = "kube-controller-manager"
 
-// DefaultControllers returns the names of the controllers that are under test in a scenario
-// that does not name any: those with a contract.
+// DefaultControllers returns the names of the controllers with a contract. They are under
+// test in a scenario that does not name any controller.
 func DefaultControllers() []string {
 	var names []string
 	for _, c := range Controllers {
@@ -141,14 +141,26 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// ControllerNames returns the names of all controllers that can be under test.
-func ControllerNames() []string {
-	names := make([]string, 0, len(Controllers))
-	for _, c := range Controllers {
+// OrDefault returns the given controllers, or the default controllers if none are given.
+func OrDefault(controllers []Controller) []Controller {
+	if len(controllers) > 0 {
+		return controllers
+	}
+	controllers, _ = ControllersNamed() // the default controllers have rows
+	return controllers
+}
+
+// NamesOf returns the names of the given controllers.
+func NamesOf(controllers []Controller) []string {
+	names := make([]string, 0, len(controllers))
+	for _, c := range controllers {
 		names = append(names, c.Name)
 	}
 	return names
 }
+
+// ControllerNames returns the names of all controllers that can be under test.
+func ControllerNames() []string { return NamesOf(Controllers) }
 
 // Watched returns the kinds that the controllers have in their informer caches, in the order
 // of the table of kinds.
@@ -156,8 +168,8 @@ func Watched(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return c.Watches })
 }
 
-// Observed returns the kinds that a history of the controllers must contain: those that they
-// watch and those that they write, in the order of the table of kinds.
+// Observed returns the kinds that a history of the controllers must contain. These are the
+// kinds that they watch and those that they write, in the order of the table of kinds.
 func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }

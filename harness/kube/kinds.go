@@ -15,28 +15,28 @@ const (
 // Kinds contains the kinds with a row of their own, by name.
 var Kinds = []Kind{
 	{Name: "ConfigMap", GVR: core("configmaps"), ShortName: "cm", EtcdPrefix: "/registry/configmaps/", Role: Other},
-	{Name: "ControllerRevision", GVR: apps("controllerrevisions"), EtcdPrefix: "/registry/controllerrevisions/", Role: Child},
-	{Name: "DaemonSet", GVR: apps("daemonsets"), ShortName: "ds", EtcdPrefix: "/registry/daemonsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}},
-	{Name: Deployment, GVR: apps("deployments"), ShortName: "deploy", EtcdPrefix: "/registry/deployments/", Role: Workload, Controls: []string{ReplicaSet}},
-	{Name: "EndpointSlice", GVR: group("discovery.k8s.io", "v1", "endpointslices"), EtcdPrefix: "/registry/endpointslices/", Role: Routing},
-	{Name: Endpoints, GVR: core("endpoints"), ShortName: "ep", EtcdPrefix: "/registry/services/endpoints/", Role: Routing},
+	{Name: "ControllerRevision", GVR: apps("controllerrevisions"), EtcdPrefix: "/registry/controllerrevisions/", Role: Child, Color: "light-dark(#7d6a55, #b9a58e)"},
+	{Name: "DaemonSet", GVR: apps("daemonsets"), ShortName: "ds", EtcdPrefix: "/registry/daemonsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}, Color: "light-dark(#a3541a, #e79a5c)"},
+	{Name: Deployment, GVR: apps("deployments"), ShortName: "deploy", EtcdPrefix: "/registry/deployments/", Role: Workload, Controls: []string{ReplicaSet}, Color: "light-dark(#2563b0, #6ea8f5)"},
+	{Name: "EndpointSlice", GVR: group("discovery.k8s.io", "endpointslices"), EtcdPrefix: "/registry/endpointslices/", Role: Routing, Color: "light-dark(#c2607a, #f2a8b8)"},
+	{Name: Endpoints, GVR: core("endpoints"), ShortName: "ep", EtcdPrefix: "/registry/services/endpoints/", Role: Routing, Color: "light-dark(#c2607a, #f2a8b8)"},
 	{Name: "Event", GVR: core("events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
-	{Name: "Event", GVR: group("events.k8s.io", "v1", "events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
-	{Name: "Job", GVR: group("batch", "v1", "jobs"), EtcdPrefix: "/registry/jobs/", Role: Workload, Controls: []string{Pod}},
-	{Name: "Lease", GVR: group("coordination.k8s.io", "v1", "leases"), EtcdPrefix: "/registry/leases/", Role: Other},
+	{Name: "Event", GVR: group("events.k8s.io", "events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
+	{Name: "Job", GVR: group("batch", "jobs"), EtcdPrefix: "/registry/jobs/", Role: Workload, Controls: []string{Pod}, Color: "light-dark(#6b7300, #c3cc4a)"},
+	{Name: "Lease", GVR: group("coordination.k8s.io", "leases"), EtcdPrefix: "/registry/leases/", Role: Other},
 	{Name: "Namespace", GVR: core("namespaces"), ShortName: "ns", ClusterScoped: true, EtcdPrefix: "/registry/namespaces/", Role: Other},
 	{Name: "Node", GVR: core("nodes"), ShortName: "no", ClusterScoped: true, EtcdPrefix: "/registry/minions/", Role: Other},
-	{Name: Pod, GVR: core("pods"), ShortName: "po", EtcdPrefix: "/registry/pods/", Role: Child},
-	{Name: ReplicaSet, GVR: apps("replicasets"), ShortName: "rs", EtcdPrefix: "/registry/replicasets/", Role: Workload, Controls: []string{Pod}},
-	{Name: ReplicationController, GVR: core("replicationcontrollers"), ShortName: "rc", EtcdPrefix: "/registry/controllers/", Role: Workload, Controls: []string{Pod}},
-	{Name: Service, GVR: core("services"), ShortName: "svc", EtcdPrefix: "/registry/services/specs/", Role: Routing, Controls: []string{"EndpointSlice"}},
-	{Name: "StatefulSet", GVR: apps("statefulsets"), ShortName: "sts", EtcdPrefix: "/registry/statefulsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}},
+	{Name: Pod, GVR: core("pods"), ShortName: "po", EtcdPrefix: "/registry/pods/", Role: Child, Color: "light-dark(#2c7a3f, #74cf8a)"},
+	{Name: ReplicaSet, GVR: apps("replicasets"), ShortName: "rs", EtcdPrefix: "/registry/replicasets/", Role: Workload, Controls: []string{Pod}, Color: "light-dark(#0f7f86, #4cc3c9)"},
+	{Name: ReplicationController, GVR: core("replicationcontrollers"), ShortName: "rc", EtcdPrefix: "/registry/controllers/", Role: Workload, Controls: []string{Pod}, Color: "light-dark(#5b4bb5, #a99cf2)"},
+	{Name: Service, GVR: core("services"), ShortName: "svc", EtcdPrefix: "/registry/services/specs/", Role: Routing, Controls: []string{"EndpointSlice"}, Color: "light-dark(#b0316b, #f088b8)"},
+	{Name: "StatefulSet", GVR: apps("statefulsets"), ShortName: "sts", EtcdPrefix: "/registry/statefulsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}, Color: "light-dark(#8a3fa0, #d08be6)"},
 }
 
-func core(plural string) schema.GroupVersionResource { return group("", "v1", plural) }
+func core(plural string) schema.GroupVersionResource { return group("", plural) }
 
-func apps(plural string) schema.GroupVersionResource { return group("apps", "v1", plural) }
+func apps(plural string) schema.GroupVersionResource { return group("apps", plural) }
 
-func group(name, version, plural string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: name, Version: version, Resource: plural}
+func group(name, plural string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: name, Version: "v1", Resource: plural}
 }

@@ -14,6 +14,7 @@ package kube
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +39,8 @@ type Kind struct {
 	Role Role
 	// Controls lists the kinds of the objects that an object of this kind may control.
 	Controls []string
-	// Color is the color of the kind in reports, as CSS has it; "" means the default color.
+	// Color is the color of the kind in reports, in the light and in the dark theme, as CSS
+	// has it: light-dark(#1c2024, #e6e8ea). "" means the default color.
 	Color string
 }
 
@@ -77,10 +79,20 @@ func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
 }
 
-// ByResource returns the row of a kind with a resource such as "replicasets.apps".
+// ByResource returns the row of a kind with a resource such as "replicasets.apps". It is fast
+// enough to be called for each record of a history.
 func ByResource(resource string) (Kind, bool) {
-	return find(func(k Kind) bool { return k.Resource() == resource })
+	k, ok := rowsByResource()[resource]
+	return k, ok
 }
+
+var rowsByResource = sync.OnceValue(func() map[string]Kind {
+	rows := map[string]Kind{}
+	for _, k := range Kinds {
+		rows[k.Resource()] = k
+	}
+	return rows
+})
 
 func find(matches func(Kind) bool) (Kind, bool) {
 	if i := slices.IndexFunc(Kinds, matches); i >= 0 {
@@ -92,19 +104,63 @@ func find(matches func(Kind) bool) (Kind, bool) {
 // Generic returns the row of a kind, or a description of a kind that has no row.
 //
 // The plural name of a kind without a row is the one that Kubernetes' naming convention
-// requires: lower case, with the ending of an English plural. A custom resource whose plural
-// name differs is not supported.
+// requires: lower case, with the ending of an English plural. A kind without a row is
+// namespaced, unless it is a cluster-scoped kind of Kubernetes. [CustomResource] describes
+// a custom resource that differs from these rules.
 func Generic(gvk schema.GroupVersionKind) Kind {
 	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
 		return k
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	k := Kind{Name: gvk.Kind, GVR: plural, Role: Other}
-	k.EtcdPrefix = "/registry/" + plural.Resource + "/"
+	return generic(gvk, plural.Resource, slices.Contains(clusterScoped, gvk.GroupKind().String()))
+}
+
+// CustomResource returns the description of a kind that a CustomResourceDefinition defines.
+func CustomResource(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
+	return generic(gvk, plural, clusterScoped)
+}
+
+func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
+	k := Kind{Name: gvk.Kind, GVR: gvk.GroupVersion().WithResource(plural), ClusterScoped: clusterScoped, Role: Other}
+	k.EtcdPrefix = "/registry/" + plural + "/"
 	if !k.Builtin() {
-		k.EtcdPrefix = "/registry/" + plural.Group + "/" + plural.Resource + "/"
+		k.EtcdPrefix = "/registry/" + gvk.Group + "/" + plural + "/"
 	}
 	return k
+}
+
+// clusterScoped lists the cluster-scoped kinds of Kubernetes that have no row.
+var clusterScoped = []string{
+	"APIService.apiregistration.k8s.io",
+	"CSIDriver.storage.k8s.io",
+	"CSINode.storage.k8s.io",
+	"CertificateSigningRequest.certificates.k8s.io",
+	"ClusterRole.rbac.authorization.k8s.io",
+	"ClusterRoleBinding.rbac.authorization.k8s.io",
+	"ClusterTrustBundle.certificates.k8s.io",
+	"CustomResourceDefinition.apiextensions.k8s.io",
+	"DeviceClass.resource.k8s.io",
+	"DeviceTaintRule.resource.k8s.io",
+	"FlowSchema.flowcontrol.apiserver.k8s.io",
+	"IPAddress.networking.k8s.io",
+	"IngressClass.networking.k8s.io",
+	"MutatingAdmissionPolicy.admissionregistration.k8s.io",
+	"MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+	"MutatingWebhookConfiguration.admissionregistration.k8s.io",
+	"PersistentVolume",
+	"PriorityClass.scheduling.k8s.io",
+	"PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io",
+	"ResourceSlice.resource.k8s.io",
+	"RuntimeClass.node.k8s.io",
+	"ServiceCIDR.networking.k8s.io",
+	"StorageClass.storage.k8s.io",
+	"StorageVersion.internal.apiserver.k8s.io",
+	"StorageVersionMigration.storagemigration.k8s.io",
+	"ValidatingAdmissionPolicy.admissionregistration.k8s.io",
+	"ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+	"ValidatingWebhookConfiguration.admissionregistration.k8s.io",
+	"VolumeAttachment.storage.k8s.io",
+	"VolumeAttributesClass.storage.k8s.io",
 }
 
 // Resources returns the resources of all rows, sorted. These are the names that scenarios

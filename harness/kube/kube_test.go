@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
+
+// cssColor matches a color for the light theme and one for the dark theme.
+var cssColor = regexp.MustCompile(`^light-dark\(#[0-9a-f]{6}, #[0-9a-f]{6}\)$`)
 
 // TestKindsAreConsistent checks each row of the table of kinds against client-go.
 func TestKindsAreConsistent(t *testing.T) {
@@ -22,6 +26,9 @@ func TestKindsAreConsistent(t *testing.T) {
 		}
 		if !strings.HasPrefix(k.EtcdPrefix, "/registry/") || !strings.HasSuffix(k.EtcdPrefix, "/") {
 			t.Errorf("%s: EtcdPrefix is %q, expected /registry/…/", k.Name, k.EtcdPrefix)
+		}
+		if k.Color != "" && !cssColor.MatchString(k.Color) {
+			t.Errorf("%s: Color is %q, expected light-dark(#rrggbb, #rrggbb)", k.Name, k.Color)
 		}
 		if k.Role == "" {
 			t.Errorf("%s has no role", k.Name)
@@ -40,8 +47,8 @@ func TestKindsAreConsistent(t *testing.T) {
 	}
 }
 
-// TestControllersAreConsistent checks that the rows of the table of controllers name only
-// kinds with a row, and that each controller watches the kind that it reconciles.
+// TestControllersAreConsistent checks that the table of controllers names only kinds with a
+// row. Each controller must watch the kind that it reconciles.
 func TestControllersAreConsistent(t *testing.T) {
 	for _, c := range Controllers {
 		for _, name := range slices.Concat([]string{c.Kind}, c.Watches, c.Writes) {
@@ -62,17 +69,44 @@ func TestGeneric(t *testing.T) {
 	tests := []struct {
 		gvk              schema.GroupVersionKind
 		resource, prefix string
+		clusterScoped    bool
 	}{
-		{SplitGVK("apps/v1", "ReplicaSet"), "replicasets.apps", "/registry/replicasets/"},
-		{SplitGVK("v1", "Service"), "services", "/registry/services/specs/"},
-		{SplitGVK("batch/v1", "CronJob"), "cronjobs.batch", "/registry/cronjobs/"},
-		{SplitGVK("example.com/v1", "Policy"), "policies.example.com", "/registry/example.com/policies/"},
+		{SplitGVK("apps/v1", "ReplicaSet"), "replicasets.apps", "/registry/replicasets/", false},
+		{SplitGVK("v1", "Service"), "services", "/registry/services/specs/", false},
+		{SplitGVK("v1", "Namespace"), "namespaces", "/registry/namespaces/", true},
+		{SplitGVK("v1", "PersistentVolume"), "persistentvolumes", "/registry/persistentvolumes/", true},
+		{SplitGVK("batch/v1", "CronJob"), "cronjobs.batch", "/registry/cronjobs/", false},
+		{SplitGVK("example.com/v1", "Policy"), "policies.example.com", "/registry/example.com/policies/", false},
+		{SplitGVK("apiextensions.k8s.io/v1", "CustomResourceDefinition"), "customresourcedefinitions.apiextensions.k8s.io",
+			"/registry/apiextensions.k8s.io/customresourcedefinitions/", true},
 	}
 	for _, test := range tests {
 		k := Generic(test.gvk)
-		if k.Resource() != test.resource || k.EtcdPrefix != test.prefix || k.GVK() != test.gvk {
-			t.Errorf("%s: resource %q, prefix %q; want %q, %q", test.gvk, k.Resource(), k.EtcdPrefix, test.resource, test.prefix)
+		if k.Resource() != test.resource || k.EtcdPrefix != test.prefix || k.GVK() != test.gvk || k.ClusterScoped != test.clusterScoped {
+			t.Errorf("%s: resource %q, prefix %q, cluster-scoped %t; want %q, %q, %t",
+				test.gvk, k.Resource(), k.EtcdPrefix, k.ClusterScoped, test.resource, test.prefix, test.clusterScoped)
 		}
+	}
+}
+
+func TestCustomResource(t *testing.T) {
+	k := CustomResource(SplitGVK("example.com/v1", "Policy"), "policyset", true)
+	if k.Resource() != "policyset.example.com" || k.EtcdPrefix != "/registry/example.com/policyset/" || !k.ClusterScoped || k.APIVersion() != "example.com/v1" {
+		t.Errorf("%+v; want the given plural name, cluster-scoped", k)
+	}
+}
+
+// TestClusterScopedKindsExist finds misspelled groups in the list of cluster-scoped kinds.
+func TestClusterScopedKindsExist(t *testing.T) {
+	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"} // not in client-go's scheme
+	for _, name := range clusterScoped {
+		gk := schema.ParseGroupKind(name)
+		if !slices.Contains(aggregated, gk.Group) && len(scheme.Scheme.VersionsForGroupKind(gk)) == 0 {
+			t.Errorf("client-go does not know %s", name)
+		}
+	}
+	if !slices.IsSorted(clusterScoped) {
+		t.Error("the list of cluster-scoped kinds is not sorted")
 	}
 }
 
@@ -88,6 +122,12 @@ func TestControllersNamed(t *testing.T) {
 	want := []string{Deployment, Endpoints, Pod, ReplicaSet, ReplicationController, Service}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("observed kinds %v, want %v", kinds, want)
+	}
+	if got := NamesOf(OrDefault(nil)); !slices.Equal(got, DefaultControllers()) {
+		t.Errorf("default controllers %v, want %v", got, DefaultControllers())
+	}
+	if got := NamesOf(OrDefault([]Controller{{Name: "other"}})); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("controllers %v, want only the given one", got)
 	}
 	if _, err := ControllersNamed("replicaset-controler"); err == nil || !strings.Contains(err.Error(), `unknown controller "replicaset-controler"; expected one of replicationcontroller-controller,`) {
 		t.Errorf("error %v, want the known names", err)

@@ -15,14 +15,24 @@ import (
 // three times (commit, delivery, response), usually within a second. For objects with
 // skewed timestamps, it caches only the last result. It is not safe for concurrent use.
 type Decoder struct {
-	decoded map[VersionKey]any // *Pod, *Owner, *Deployment or *Service
-	oldest  []VersionKey       // a ring of the keys of decoded
-	next    int
+	versionCache // *Pod, *Owner, *Deployment or *Service
+	// generic contains *Generic. It is a cache of its own, because an object can be decoded
+	// both by its kind and as a generic object.
+	generic versionCache
 	// Templates and selectors have caches of their own, because the thousands of versions
 	// of an owner usually share one template and one selector.
 	templates parsedText[*Template]
 	selectors map[*OwnerKind]parsedText[labels.Selector]
 }
+
+// versionCache contains decoded versions of objects. It evicts the oldest version.
+type versionCache struct {
+	decoded map[VersionKey]any
+	oldest  []VersionKey // a ring of the keys of decoded
+	next    int
+}
+
+func newVersionCache() versionCache { return versionCache{decoded: map[VersionKey]any{}} }
 
 // VersionKey identifies a version of an object, and is the key under which a Decoder caches
 // it.
@@ -38,7 +48,12 @@ const decodedMax = 1 << 14
 
 // NewDecoder returns a Decoder with an empty cache.
 func NewDecoder() *Decoder {
-	d := &Decoder{decoded: map[VersionKey]any{}, templates: parsedText[*Template]{}, selectors: map[*OwnerKind]parsedText[labels.Selector]{}}
+	d := &Decoder{
+		versionCache: newVersionCache(),
+		generic:      newVersionCache(),
+		templates:    parsedText[*Template]{},
+		selectors:    map[*OwnerKind]parsedText[labels.Selector]{},
+	}
 	for i := range OwnerKinds {
 		d.selectors[&OwnerKinds[i]] = parsedText[labels.Selector]{}
 	}
@@ -68,7 +83,8 @@ func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, 
 	return value, nil
 }
 
-// Decode decodes an object of a kind in this package. It returns nil for other kinds.
+// Decode decodes an object of a kind with a type of its own in this package. It returns nil
+// for other kinds. Use [Decoder.Generic] for these.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	if kind := OwnerKindByResource(o.Resource); kind != nil {
 		return d.Owner(kind, o)
@@ -87,29 +103,31 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 }
 
 // Pod decodes a pod.
-func (d *Decoder) Pod(o *history.Object) (*Pod, error) { return decodeOnce(d, o, decodePod) }
+func (d *Decoder) Pod(o *history.Object) (*Pod, error) {
+	return decodeOnce(&d.versionCache, o, decodePod)
+}
 
 // Deployment decodes a Deployment.
 func (d *Decoder) Deployment(o *history.Object) (*Deployment, error) {
-	return decodeOnce(d, o, d.DecodeDeployment)
+	return decodeOnce(&d.versionCache, o, d.DecodeDeployment)
 }
 
 // Service decodes a Service.
 func (d *Decoder) Service(o *history.Object) (*Service, error) {
-	return decodeOnce(d, o, decodeService)
+	return decodeOnce(&d.versionCache, o, decodeService)
 }
 
 // Owner decodes an owner of the given kind.
 func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
-	return decodeOnce(d, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
+	return decodeOnce(&d.versionCache, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
 }
 
-func decodeOnce[T any](d *Decoder, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
+func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	if o.UID == "" || o.Version == 0 { // such as the object of a create request
 		return decodeVersion(o, decode)
 	}
 	key := VersionKey{UID: o.UID, Version: o.Version, Skewed: o.Skewed}
-	cached, again := d.decoded[key]
+	cached, again := c.decoded[key]
 	if version, ok := cached.(*T); ok && !o.Skewed { // a skewed version may be delivered with different timestamps each time
 		return version, nil
 	}
@@ -118,9 +136,9 @@ func decodeOnce[T any](d *Decoder, o *history.Object, decode func(*history.Objec
 		return nil, err
 	}
 	if !again {
-		d.evict(key)
+		c.evict(key)
 	}
-	d.decoded[key] = decoded
+	c.decoded[key] = decoded
 	return decoded, nil
 }
 
@@ -133,15 +151,15 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict makes room for the version that the Decoder is about to cache.
-func (d *Decoder) evict(key VersionKey) {
-	if len(d.oldest) < decodedMax {
-		d.oldest = append(d.oldest, key)
+// evict makes room for the version that the caller is about to add.
+func (c *versionCache) evict(key VersionKey) {
+	if len(c.oldest) < decodedMax {
+		c.oldest = append(c.oldest, key)
 		return
 	}
-	delete(d.decoded, d.oldest[d.next])
-	d.oldest[d.next] = key
-	d.next = (d.next + 1) % decodedMax
+	delete(c.decoded, c.oldest[c.next])
+	c.oldest[c.next] = key
+	c.next = (c.next + 1) % decodedMax
 }
 
 // Cached returns a decoded version of an object if it is still cached, else nil.

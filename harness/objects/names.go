@@ -1,6 +1,9 @@
 package objects
 
-// Resources with their API groups, as histories name them.
+import "github.com/kube-gauntlet/gauntlet/harness/kube"
+
+// Resources with their API groups, as histories name them. A test compares them with the
+// rows of package kube.
 const (
 	PodResource                   = "pods"
 	ReplicaSetResource            = "replicasets.apps"
@@ -12,12 +15,12 @@ const (
 
 // Kinds, as ownerReferences name them.
 const (
-	ReplicaSetKind = "ReplicaSet"
+	ReplicaSetKind = kube.ReplicaSet
 	// ReplicationControllerKind is the kind of ReplicationControllers. Unlike the
 	// ReplicaSet controller, the upstream controller of this kind does not wait until its
 	// cache contains its own writes.
-	ReplicationControllerKind = "ReplicationController"
-	DeploymentKind            = "Deployment"
+	ReplicationControllerKind = kube.ReplicationController
+	DeploymentKind            = kube.Deployment
 )
 
 // Annotations.

@@ -16,3 +16,6 @@ func (s *Service) ObjectRef() *history.Ref { return &s.Ref }
 
 // ObjectRef returns the reference to this version of the Endpoints.
 func (e *Endpoints) ObjectRef() *history.Ref { return &e.Ref }
+
+// ObjectRef returns the reference to this version of the object.
+func (g *Generic) ObjectRef() *history.Ref { return &g.Ref }

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // FollowOptions says what to observe and where to record it.
@@ -20,7 +21,10 @@ type FollowOptions struct {
 	// Etcd is a client of the cluster's etcd that may read all keys.
 	Etcd      *clientv3.Client
 	Namespace string
-	Recorder  Recorder
+	// Kinds are the kinds to observe. Objects of a cluster-scoped kind are observed without
+	// regard to Namespace.
+	Kinds    []kube.Kind
+	Recorder Recorder
 }
 
 // Follower records commits from etcd until it is stopped. It does not need the API
@@ -29,6 +33,7 @@ type FollowOptions struct {
 // keeps them.
 type Follower struct {
 	FollowOptions
+	keys   etcdKeys
 	cancel context.CancelFunc
 	ended  chan struct{}
 
@@ -48,6 +53,7 @@ type Follower struct {
 func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	f := &Follower{
 		FollowOptions: options,
+		keys:          newEtcdKeys(options.Namespace, options.Kinds),
 		ended:         make(chan struct{}), changed: make(chan struct{}),
 		latest: map[string]history.Object{},
 	}
@@ -137,8 +143,8 @@ func (f *Follower) follow(ctx context.Context) error {
 // observed.
 func (f *Follower) event(event *clientv3.Event) {
 	key := string(event.Kv.Key)
-	resource := f.resourceOf(key)
-	if resource == "" {
+	kind, observed := f.keys.kindOf(key)
+	if !observed {
 		return
 	}
 	before, known := f.latest[key]
@@ -150,7 +156,7 @@ func (f *Follower) event(event *clientv3.Event) {
 		f.recordDeletion(key, before, event.Kv.ModRevision)
 		return
 	}
-	object, err := decode(resource, event.Kv)
+	object, err := decode(kind, event.Kv)
 	switch {
 	case err != nil:
 		f.gap("cannot decode etcd key %s: %v", key, err)
@@ -195,31 +201,25 @@ func (f *Follower) resync(ctx context.Context) error {
 func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
 	revision := int64(0) // 0 reads the current revision; the later reads use the same
-	for _, resource := range slices.Sorted(maps.Keys(prefixes)) {
-		response, err := f.Etcd.Get(ctx, prefixes[resource]+f.Namespace+"/", clientv3.WithPrefix(), clientv3.WithRev(revision))
+	for _, kind := range f.keys.kinds {
+		response, err := f.Etcd.Get(ctx, f.keys.prefix(kind), clientv3.WithPrefix(), clientv3.WithRev(revision))
 		if err != nil {
-			return nil, 0, fmt.Errorf("reading %s from etcd: %w", resource, err)
+			return nil, 0, fmt.Errorf("reading %s from etcd: %w", kind.Resource(), err)
 		}
 		if revision == 0 {
 			revision = response.Header.Revision
 		}
 		for _, kv := range response.Kvs {
-			if present[string(kv.Key)], err = decode(resource, kv); err != nil {
-				return nil, 0, fmt.Errorf("reading %s from etcd: %w", kv.Key, err)
+			key := string(kv.Key)
+			if !f.keys.observes(strings.TrimPrefix(key, kind.EtcdPrefix)) {
+				continue
+			}
+			if present[key], err = decode(kind, kv); err != nil {
+				return nil, 0, fmt.Errorf("reading %s from etcd: %w", key, err)
 			}
 		}
 	}
 	return present, revision, nil
-}
-
-// resourceOf returns the resource of an observed object's key, "" for other keys.
-func (f *Follower) resourceOf(key string) string {
-	for resource, prefix := range prefixes {
-		if strings.HasPrefix(key, prefix+f.Namespace+"/") {
-			return resource
-		}
-	}
-	return ""
 }
 
 func (f *Follower) record(event history.EventType, key string, object history.Object) {

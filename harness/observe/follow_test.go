@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // The tests in this file run on a real control plane, which `make upstream` builds.
@@ -68,7 +69,8 @@ func (f *fixture) must(err error) {
 }
 
 func (f *fixture) options() FollowOptions {
-	return FollowOptions{Etcd: f.etcd, Namespace: namespace, Recorder: f.recorder}
+	service, _ := kube.Named(kube.Service)
+	return FollowOptions{Etcd: f.etcd, Namespace: namespace, Kinds: []kube.Kind{service}, Recorder: f.recorder}
 }
 
 // create creates a Service. change sets its label, and remove deletes it.

@@ -1,5 +1,6 @@
-// Package observe records every committed version of the observed objects in a run's
-// namespace. Where etcd is reachable, it follows etcd (see [Follow]). Elsewhere it
+// Package observe records every committed version of the observed objects. These are the
+// objects of the observed kinds in the namespace of a run, and those of the observed
+// cluster-scoped kinds. Where etcd is reachable, it follows etcd (see [Follow]). Elsewhere it
 // watches the API server directly, without the fault proxy.
 //
 // The package only records. If it may have missed a version, it records a gap; checks
@@ -13,31 +14,21 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
-
-// Resources are the resources that a run observes: those that the workload controllers
-// read and write.
-var Resources = []schema.GroupVersionResource{
-	{Version: "v1", Resource: "pods"},
-	{Version: "v1", Resource: "replicationcontrollers"},
-	{Group: "apps", Version: "v1", Resource: "replicasets"},
-	{Group: "apps", Version: "v1", Resource: "deployments"},
-	{Version: "v1", Resource: "services"},
-	{Version: "v1", Resource: "endpoints"},
-}
 
 // Options says what to observe and where to record it.
 type Options struct {
-	// Config connects to the API server directly, with permission to read Resources.
+	// Config connects to the API server directly, with permission to read Kinds.
 	Config    *rest.Config
 	Namespace string
-	Resources []schema.GroupVersionResource
-	Recorder  Recorder
+	// Kinds are the kinds to observe. Objects of a cluster-scoped kind are observed without
+	// regard to Namespace. A custom resource may be defined after the observer has started.
+	Kinds    []kube.Kind
+	Recorder Recorder
 }
 
 // Recorder receives the commit records and gaps.
@@ -52,21 +43,22 @@ type Observer struct {
 }
 
 // Start records all existing objects and watches them. It returns when all watches are
-// open. Stop the Observer before you close its Recorder.
+// open, except those of custom resources that are not defined yet. Stop the Observer before
+// you close its Recorder.
 func Start(ctx context.Context, o Options) (*Observer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	observer := &Observer{cancel: cancel, group: new(errgroup.Group)}
-	for _, resource := range o.Resources {
-		client, err := clientFor(o.Config, resource.GroupVersion())
+	for _, kind := range o.Kinds {
+		objects, err := newSource(o.Config, kind, o.Namespace)
 		if err != nil {
 			observer.Stop()
-			return nil, fmt.Errorf("observing %s: %w", resource.GroupResource(), err)
+			return nil, fmt.Errorf("observing %s: %w", kind.Resource(), err)
 		}
-		w := newResourceWatcher(client, resource, o.Namespace, o.Recorder)
+		w := newResourceWatcher(objects, kind, o.Namespace, o.Recorder)
 		stream, err := w.start(ctx)
 		if err != nil {
 			observer.Stop()
-			return nil, fmt.Errorf("observing %s: %w", w.resource, err)
+			return nil, fmt.Errorf("observing %s: %w", kind.Resource(), err)
 		}
 		observer.watchers = append(observer.watchers, w)
 		observer.group.Go(func() error { w.run(ctx, stream); return nil })
@@ -92,22 +84,6 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 func (o *Observer) Stop() {
 	o.cancel()
 	_ = o.group.Wait() // the watchers record their own failures
-}
-
-// clientFor returns a client for one API group version. It uses protobuf to save CPU on
-// the machine that also runs the control plane.
-func clientFor(config *rest.Config, version schema.GroupVersion) (*rest.RESTClient, error) {
-	c := rest.CopyConfig(config)
-	c.GroupVersion = &version
-	c.APIPath = "/apis"
-	if version.Group == "" {
-		c.APIPath = "/api"
-	}
-	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	c.ContentType = "application/vnd.kubernetes.protobuf"
-	c.QPS = -1 // no client-side limit: it would delay the records
-	c.UserAgent = "gauntlet-observer"
-	return rest.RESTClientFor(c)
 }
 
 // retryDelay is the time before a watcher reopens a broken watch. It keeps the watchers

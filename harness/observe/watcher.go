@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // resourceWatcher records the commits of one resource.
 type resourceWatcher struct {
-	client    rest.Interface
-	plural    string // resource name in the API: "replicasets"
+	source    source
 	resource  string // resource name in histories: "replicasets.apps"
 	namespace string
-	recorder  Recorder
+	// mayBeUndefined is true if the resource may be defined during the run, as a custom
+	// resource is. While it is not defined, it has no objects.
+	mayBeUndefined bool
+	recorder       Recorder
 
 	mu sync.Mutex
 	// seenUpTo is the version up to which the watcher has seen everything.
@@ -36,41 +36,52 @@ type resourceWatcher struct {
 	changed chan struct{}
 }
 
-func newResourceWatcher(client rest.Interface, gvr schema.GroupVersionResource, namespace string, recorder Recorder) *resourceWatcher {
+func newResourceWatcher(objects source, kind kube.Kind, namespace string, recorder Recorder) *resourceWatcher {
 	return &resourceWatcher{
-		client:    client,
-		plural:    gvr.Resource,
-		resource:  gvr.GroupResource().String(),
-		namespace: namespace,
-		recorder:  recorder,
-		latest:    map[types.UID]history.Version{},
-		changed:   make(chan struct{}),
+		source:         objects,
+		resource:       kind.Resource(),
+		namespace:      namespace,
+		mayBeUndefined: !kind.Builtin(),
+		recorder:       recorder,
+		latest:         map[types.UID]history.Version{},
+		changed:        make(chan struct{}),
 	}
 }
 
-// start records all existing objects and opens the first watch.
+// start records all existing objects and opens the first watch. If the resource is not
+// defined yet, it returns no stream, and run waits for the definition.
 func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	objects, version, err := w.list(ctx)
+	if w.undefined(err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range objects {
-		w.record(history.Added, object)
-	}
-	w.seenUpTo = version
+	w.recordAll(objects, version)
 	return w.open(ctx)
 }
 
-// run records from stream, and reopens the watch when it ends, until ctx is done.
+// undefined reports whether err means that the resource is not defined yet.
+func (w *resourceWatcher) undefined(err error) bool {
+	return w.mayBeUndefined && apierrors.IsNotFound(err)
+}
+
+// run records from stream, and reopens the watch when it ends, until ctx is done. If stream
+// is nil, run first waits until the resource is defined.
 func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
+	if stream == nil && !w.awaitDefinition(ctx) {
+		return
+	}
 	for {
-		expired := w.drain(ctx, stream)
-		stream.Stop()
+		expired := false
+		if stream != nil {
+			expired = w.drain(ctx, stream)
+			stream.Stop()
+		}
 		for stream = nil; stream == nil; {
-			select {
-			case <-ctx.Done():
+			if !pause(ctx) {
 				return
-			case <-time.After(retryDelay):
 			}
 			if expired {
 				w.gap("events after version %d are missing: the API server has compacted them", w.seenUpTo)
@@ -81,6 +92,36 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 				stream, expired = nil, gone(err)
 			}
 		}
+	}
+}
+
+// awaitDefinition waits until the resource is defined, and records its objects. It returns
+// false if ctx ends first.
+//
+// If objects exist at that time, earlier versions of them may be missing, which is a gap. An
+// object that has been deleted by then is not recorded.
+func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
+	for pause(ctx) {
+		objects, version, err := w.list(ctx)
+		if err != nil {
+			continue
+		}
+		if len(objects) > 0 {
+			w.gap("found %d objects in the first list after the definition of the resource: earlier versions may be missing", len(objects))
+		}
+		w.recordAll(objects, version)
+		return true
+	}
+	return false
+}
+
+// pause waits for retryDelay. It returns false if ctx ends first.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(retryDelay):
+		return true
 	}
 }
 
@@ -120,9 +161,11 @@ func (w *resourceWatcher) event(event watch.Event) {
 	w.mu.Lock()
 	_, known := w.latest[object.UID]
 	w.mu.Unlock()
-	switch event.Type {
-	case watch.Bookmark:
+	if event.Type == watch.Bookmark || !w.observes(&object) {
 		w.advance(object.Version)
+		return
+	}
+	switch event.Type {
 	case watch.Added:
 		w.record(history.Added, object)
 	case watch.Modified, watch.Deleted:
@@ -131,6 +174,19 @@ func (w *resourceWatcher) event(event watch.Event) {
 		}
 		w.record(history.EventType(event.Type), object)
 	}
+}
+
+// observes reports whether an object is observed: it is in the namespace, or in none.
+func (w *resourceWatcher) observes(object *history.Object) bool {
+	return object.Namespace == "" || object.Namespace == w.namespace
+}
+
+// recordAll records the objects of the first list, which has the given version.
+func (w *resourceWatcher) recordAll(objects []history.Object, version history.Version) {
+	for _, object := range objects {
+		w.record(history.Added, object)
+	}
+	w.advance(version)
 }
 
 // record appends a commit to the history and updates latest and seenUpTo.
@@ -177,9 +233,13 @@ func (w *resourceWatcher) resync(ctx context.Context) {
 }
 
 // catchUp waits until the watcher has seen everything that a consistent list returns.
-// If ctx ends first, the error names what is missing.
+// A resource that is not defined has no objects. If ctx ends first, the error names the
+// missing version.
 func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
+	if w.undefined(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.resource, err)
 	}
@@ -227,7 +287,7 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 
 // list returns all objects from a consistent read, and the version of the list.
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
-	response, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).Do(ctx).Get()
+	response, err := w.source.list(ctx)
 	if err != nil {
 		return nil, 0, fmt.Errorf("listing: %w", err)
 	}
@@ -242,7 +302,9 @@ func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.V
 	var objects []history.Object
 	err = meta.EachListItem(response, func(item runtime.Object) error {
 		object, err := history.Project(w.resource, item)
-		objects = append(objects, object)
+		if err == nil && w.observes(&object) {
+			objects = append(objects, object)
+		}
 		return err
 	})
 	return objects, version, err
@@ -253,13 +315,10 @@ func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 	w.mu.Lock()
 	from := w.seenUpTo
 	w.mu.Unlock()
-	stream, err := w.client.Get().Namespace(w.namespace).Resource(w.plural).
-		VersionedParams(&metav1.ListOptions{
-			Watch:               true,
-			ResourceVersion:     fmt.Sprint(uint64(from)),
-			AllowWatchBookmarks: true,
-		}, scheme.ParameterCodec).
-		Watch(ctx)
+	stream, err := w.source.watch(ctx, metav1.ListOptions{
+		ResourceVersion:     fmt.Sprint(uint64(from)),
+		AllowWatchBookmarks: true,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("opening a watch from version %d: %w", from, err)
 	}

@@ -41,6 +41,8 @@ func TestRequestedIn(t *testing.T) {
 			request(1, "watch", "pods", ""), response(1, 200, 200), request(2, "watch", "pods", ""),
 			request(3, "update", "deployments.apps", "status"), response(3, 409, 409),
 		}, Requested{Permissions: []Permission{"update deployments.apps/status", "watch pods"}}},
+		{"a custom resource", []*history.Record{request(1, "patch", "widgets.example.com", "status")},
+			Requested{Permissions: []Permission{"patch widgets.example.com/status"}}},
 		{"a path that is no resource needs no permission", []*history.Record{request(1, "get", "", ""), response(1, 403, 403)}, Requested{}},
 		{"refused", []*history.Record{request(1, "get", "leases.coordination.k8s.io", ""), response(1, 403, 403)},
 			Requested{Permissions: []Permission{"get leases.coordination.k8s.io"}, Refused: []string{"subject-0: get leases.coordination.k8s.io ns/web"}}},

@@ -7,14 +7,13 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
-	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
@@ -30,33 +29,34 @@ func counted(n int, noun string) string {
 
 // runChaos runs the workload and all faults concurrently. It returns when the workload
 // has ended and every fault is healed.
-func (e *testEnvironment) runChaos(ctx context.Context) error {
-	if err := e.cluster.Health(ctx); err != nil {
-		return fmt.Errorf("health check before the workload: %w", err)
+func (s *Session) runChaos(ctx context.Context) error {
+	if err := s.Begin(ctx); err != nil {
+		return err
 	}
-	e.beginPhase(history.PhaseChaos)
-	e.progress("chaos: %s, %s", counted(len(e.Scenario.Workload), "workload step"), counted(len(e.Scenario.Faults), "fault"))
+	s.progress("chaos: %s, %s", counted(len(s.Scenario.Workload), "workload step"), counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workloadDone := make(chan struct{}) // closed when the workload has ended
-	t := faultTiming{chaosBegan: e.Clock.Now(), workloadDone: workloadDone, converged: e.convergedAfterWorkload(ctx, workloadDone)}
+	t := faultTiming{chaosBegan: s.Clock.Now(), workloadDone: workloadDone, converged: s.convergedAfterWorkload(ctx, workloadDone)}
 	var group errgroup.Group
-	for i, spec := range e.Scenario.Faults {
+	for i, spec := range s.Scenario.Faults {
 		// Subscribe before the workload begins, so that no record is missed.
-		first := e.dispatcher.subscribe(spec.When, e.proxy.Controller, false)
-		group.Go(func() error { return e.runFault(ctx, i, first, t) })
+		first := s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Proxy.Controller, false)
+		group.Go(func() error { return s.runFault(ctx, i, first, t) })
 	}
 	group.Go(func() error {
 		defer close(workloadDone)
 		err := workload.Run(ctx, workload.Env{
-			Client:    e.admin,
-			Namespace: namespace,
-			Pods:      e.pods,
-			Recorder:  e.dispatcher,
-			Clock:     e.Clock,
-		}, e.Scenario.Workload)
+			Client:    s.Environment.Admin,
+			Dynamic:   s.Environment.Dynamic,
+			Kinds:     s.Scenario.GenericKinds(),
+			Namespace: environment.Namespace,
+			Pods:      s.Environment.Pods,
+			Recorder:  s.Environment.Dispatcher,
+			Clock:     s.Clock,
+		}, s.Scenario.Workload)
 		if errors.Is(err, workload.ErrUnmet) {
-			e.progress("%v", err)
+			s.progress("%v", err)
 			return nil // the checks decide
 		}
 		return err
@@ -74,7 +74,7 @@ type faultTiming struct {
 // convergedAfterWorkload returns a channel that is closed when the subject has converged and
 // is quiet after the workload. The channel is also closed when settle.within has passed
 // since the workload ended. Faults then stop waiting for their triggers.
-func (e *testEnvironment) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
+func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
 		defer close(converged)
@@ -83,9 +83,9 @@ func (e *testEnvironment) convergedAfterWorkload(ctx context.Context, workloadDo
 		case <-ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, e.Scenario.Settle.Within)
+		ctx, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 		defer cancel()
-		for e.monitor.waitConverged(ctx) && !e.monitor.waitQuiet(ctx, e.Clock, e.Scenario.Settle.Quiet) {
+		for s.monitor.waitConverged(ctx) && !s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet) {
 		}
 	}()
 	return converged
@@ -93,40 +93,30 @@ func (e *testEnvironment) convergedAfterWorkload(ctx context.Context, workloadDo
 
 // runFault applies a fault each time that its trigger matches, at most spec.Times
 // times. The caller has already subscribed to the trigger for the first application.
-func (e *testEnvironment) runFault(ctx context.Context, index int, when *subscription, t faultTiming) error {
-	spec, random := e.Scenario.Faults[index], e.faultRandom(index)
+func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
+	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
 		if round > 0 {
-			when = e.dispatcher.subscribe(spec.When, e.proxy.Controller, true)
+			when = s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Proxy.Controller, true)
 		}
-		report := faults.NewReporter(e.dispatcher, index, spec.Name)
-		if slices.ContainsFunc(e.Scenario.Faults, isOutage) {
+		report := faults.NewReporter(s.Environment.Dispatcher, index, spec.Name)
+		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
 			report.TolerateOutage()
 		}
-		match, started := e.awaitStart(ctx, spec, when, t)
+		match, started := s.awaitStart(ctx, spec, when, t)
 		var err error
 		switch {
 		case started:
-			err = e.applyFault(ctx, spec, when, t, &faults.Env{
-				Rand:      random,
-				Proxy:     e.proxy,
-				Subject:   e.subject,
-				Cluster:   e.cluster,
-				Admin:     e.admin,
-				Provider:  e.Provider,
-				Namespace: namespace,
-				Pods:      e.pods,
-				Trigger:   match,
-				Clock:     e.Clock,
-				Report:    report,
-			})
+			env := s.Environment.FaultEnv(random, report)
+			env.Trigger, env.Kinds = match, s.Scenario.GenericKinds()
+			err = s.applyFault(ctx, spec, when, t, env)
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:
 			report.Failed(nil, fmt.Errorf("the trigger never matched: %s", spec.When))
 		default:
 			report.Failed(nil, fmt.Errorf("the workload ended before the start time of the fault, %s", spec.From))
 		}
-		e.dispatcher.unsubscribe(when)
+		s.Environment.Dispatcher.Unsubscribe(when)
 		if !started || err != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -136,21 +126,21 @@ func (e *testEnvironment) runFault(ctx context.Context, index int, when *subscri
 
 // awaitStart waits for the start time or the trigger of a fault. It returns false if
 // the fault must not start.
-func (e *testEnvironment) awaitStart(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming) (trigger.Match, bool) {
+func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
 		over := t.workloadDone // a fault without `for` lasts until the workload ends, so it cannot begin later
 		if spec.For > 0 {
 			over = nil
 		}
-		return trigger.Match{}, e.sleep(ctx, spec.From-e.Clock.Since(t.chaosBegan), over)
+		return trigger.Match{}, s.sleep(ctx, spec.From-s.Clock.Since(t.chaosBegan), over)
 	}
 	select {
-	case match := <-when.matched:
+	case match := <-when.Matched():
 		if spec.From == 0 {
 			return match, true // held records wait until the fault is injected
 		}
-		e.dispatcher.unsubscribe(when)
-		return match, e.sleep(ctx, spec.From, nil)
+		s.Environment.Dispatcher.Unsubscribe(when)
+		return match, s.sleep(ctx, spec.From, nil)
 	case <-t.converged:
 	case <-ctx.Done():
 	}
@@ -164,7 +154,7 @@ func (e *testEnvironment) awaitStart(ctx context.Context, spec scenario.Fault, w
 // workload and after each healed fault. A check can take seconds, and the fault must
 // act as soon as its trigger matches. applyFault waits only until an outage that
 // another fault caused has ended.
-func (e *testEnvironment) applyFault(ctx context.Context, spec scenario.Fault, when *subscription, t faultTiming, env *faults.Env) (err error) {
+func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
 		return err
@@ -173,30 +163,30 @@ func (e *testEnvironment) applyFault(ctx context.Context, spec scenario.Fault, w
 	if isOutage(spec) {
 		own = 1
 	}
-	others := e.outages.Add(own) - own
-	defer e.outages.Add(-own)
+	others := s.outages.Add(own) - own
+	defer s.outages.Add(-own)
 	if others > 0 {
-		if err := e.cluster.Health(ctx); err != nil {
+		if err := s.Environment.Cluster.Health(ctx); err != nil {
 			return fmt.Errorf("health check before %s: %w", env.Report, err)
 		}
 	}
-	until := e.dispatcher.subscribe(spec.Until, e.proxy.Controller, false)
-	defer e.dispatcher.unsubscribe(until)
-	defer func() { err = errors.Join(err, e.heal(ctx, fault, env)) }()
+	until := s.Environment.Dispatcher.Subscribe(spec.Until, s.Environment.Proxy.Controller, false)
+	defer s.Environment.Dispatcher.Unsubscribe(until)
+	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {
 		return err
 	}
-	e.dispatcher.unsubscribe(when)
+	s.Environment.Dispatcher.Unsubscribe(when)
 	workloadDone, over := t.workloadDone, (<-chan time.Time)(nil)
 	if spec.For > 0 {
-		timer := e.Clock.NewTimer(spec.For)
+		timer := s.Clock.NewTimer(spec.For)
 		defer timer.Stop()
 		workloadDone, over = nil, timer.C()
 	}
 	select {
 	case <-workloadDone:
 	case <-over:
-	case <-until.matched:
+	case <-until.Matched():
 	case <-ctx.Done():
 	}
 	return ctx.Err()
@@ -219,37 +209,6 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 	return kind.New(spec.Params)
 }
 
-// Supported returns an error if a scenario cannot run on a provider. The provider must have
-// room for all pods of the scenario and support all its faults. The error contains the
-// position in the scenario.
-func Supported(s *scenario.Scenario, provider string) error {
-	if p, err := providerNamed(provider); err == nil && p.podsPerNode > 0 {
-		if pods, room := s.PodsMax(), p.podsPerNode*s.Cluster.Nodes; pods > room {
-			return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s hold %d; add nodes or remove pods",
-				pods, s.Cluster.Nodes, provider, room)
-		}
-	}
-	for _, spec := range s.Faults {
-		kind, err := catalog.Find(spec.Name)
-		if err != nil {
-			return spec.Errorf("%w", err)
-		}
-		if !slices.Contains(kind.Providers, provider) {
-			return spec.Errorf("not supported by provider %s; expected --provider=%s", provider, strings.Join(kind.Providers, " or "))
-		}
-		fault, err := kind.New(spec.Params)
-		if err != nil {
-			return err
-		}
-		if limited, ok := fault.(faults.ProviderLimited); ok {
-			if err := limited.UnsupportedOn(provider); err != nil {
-				return spec.Errorf("not supported by provider %s: %w", provider, err)
-			}
-		}
-	}
-	return nil
-}
-
 const (
 	// healTimeout bounds the healing of a fault and the wait for a healthy control
 	// plane. It is long, because components may have to restart first.
@@ -261,7 +220,7 @@ const (
 
 // heal heals a fault and waits until the control plane is healthy. It also works after
 // ctx is canceled.
-func (e *testEnvironment) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
+func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
 	within := healTimeout
 	if ctx.Err() != nil { // the target of the fault may not exist any more
 		within = abortedHealTimeout
@@ -269,7 +228,7 @@ func (e *testEnvironment) heal(ctx context.Context, fault faults.Fault, env *fau
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	err := faults.Heal(ctx, fault, env)
-	if err != nil && e.cluster.Health(ctx) == nil {
+	if err != nil && s.Environment.Cluster.Health(ctx) == nil {
 		// The first attempt may have failed because another fault stopped the API
 		// server.
 		err = faults.Heal(ctx, fault, env)
@@ -277,15 +236,15 @@ func (e *testEnvironment) heal(ctx context.Context, fault faults.Fault, env *fau
 	if err != nil {
 		return err
 	}
-	if err := e.cluster.Health(ctx); err != nil {
+	if err := s.Environment.Cluster.Health(ctx); err != nil {
 		return fmt.Errorf("health check after %s: %w", env.Report, err)
 	}
 	return nil
 }
 
 // sleep waits for d. It returns false if ctx ends or early is closed first.
-func (e *testEnvironment) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
-	timer := e.Clock.NewTimer(max(d, 0))
+func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
+	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -300,8 +259,8 @@ func (e *testEnvironment) sleep(ctx context.Context, d time.Duration, early <-ch
 // faultRandom returns the random source of a fault. It depends only on the seed, the
 // index and the type of the fault, so that a change of other faults does not change its
 // random numbers.
-func (e *testEnvironment) faultRandom(index int) *rand.Rand {
+func (s *Session) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%d %s", index, e.Scenario.Faults[index].Name)
-	return rand.New(rand.NewPCG(e.Scenario.Seed, hash.Sum64()))
+	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)
+	return rand.New(rand.NewPCG(s.Scenario.Seed, hash.Sum64()))
 }

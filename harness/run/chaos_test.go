@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // blockedCluster is a control plane whose health check blocks until healthy is closed.
@@ -36,6 +39,20 @@ func (s *blockedCluster) Halt(_ context.Context, part cluster.Part) error {
 
 func (s *blockedCluster) Resume(context.Context, cluster.Part) error { return nil }
 
+func newRecorder(t *testing.T) *history.Recorder {
+	t.Helper()
+	recorder, err := history.Create(filepath.Join(t.TempDir(), "history.jsonl"), history.Start{}, clock.RealClock{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := recorder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return recorder
+}
+
 // TestFaultDoesNotWaitForHealth verifies that a fault does not wait for a health check. It
 // waits only if another fault makes the control plane unavailable.
 func TestFaultDoesNotWaitForHealth(t *testing.T) {
@@ -48,14 +65,15 @@ faults:
   - etcd-restart: {}
 `)
 	c := &blockedCluster{healthAsked: make(chan struct{}, 10), healthy: make(chan struct{}), halted: make(chan cluster.Part)}
-	s := &testEnvironment{Options: &Options{Scenario: spec, Clock: clock.RealClock{}}, dispatcher: newTestDispatcher(t), cluster: c}
+	dispatcher := environment.NewDispatcher(newRecorder(t), clock.RealClock{})
+	s := &Session{Options: &Options{Scenario: spec, Clock: clock.RealClock{}}, Environment: &environment.Environment{Cluster: c, Dispatcher: dispatcher}}
 	workloadDone := make(chan struct{})
 	applied := make(chan error, 2)
 	apply := func(index int) {
 		spec := spec.Faults[index]
 		go func() {
-			applied <- s.applyFault(t.Context(), spec, s.dispatcher.subscribe(nil, nil, false), faultTiming{workloadDone: workloadDone}, &faults.Env{
-				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(s.dispatcher, index, spec.Name),
+			applied <- s.applyFault(t.Context(), spec, dispatcher.Subscribe(nil, nil, false), faultTiming{workloadDone: workloadDone}, &faults.Env{
+				Cluster: c, Clock: s.Clock, Report: faults.NewReporter(dispatcher, index, spec.Name),
 			})
 		}()
 	}

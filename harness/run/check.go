@@ -41,11 +41,12 @@ func Validate(s *scenario.Scenario) error {
 // checkSettings returns the settings of the checks for a scenario.
 func checkSettings(s *scenario.Scenario, environment *Environment) check.Settings {
 	return check.Settings{
-		Within:    s.Settle.Within,
-		Quiet:     s.Settle.Quiet,
-		QPS:       float64(s.Subject.QPS),
-		Upstream:  environment.Subject == subject.Upstream.String(),
-		Exercises: s.Exercises,
+		Controllers: s.Controllers(),
+		Within:      s.Settle.Within,
+		Quiet:       s.Settle.Quiet,
+		QPS:         float64(s.Subject.QPS),
+		Upstream:    environment.Subject == subject.Upstream.String(),
+		Exercises:   s.Exercises,
 	}
 }
 
@@ -112,6 +113,7 @@ func summarize(dir directory, spec *scenario.Scenario, environment *Environment,
 		Scenario:    spec.Name,
 		Description: spec.Description,
 		Subject:     environment.Subject,
+		Controllers: spec.Subject.Controllers,
 		Provider:    environment.Provider,
 		Seed:        environment.Seed,
 		Directory:   string(dir),

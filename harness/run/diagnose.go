@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/observe"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -51,21 +51,21 @@ func (s *snapshot) add(name string, content []byte) {
 // contains the reason. takeSnapshot does not read Secrets. If the run was interrupted
 // or the control plane has failed, the snapshot contains only the pending objects.
 // runErr is the error that ended the run, if there is one.
-func (e *testEnvironment) takeSnapshot(ctx context.Context, runErr error) *snapshot {
+func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
-	diagnostics := &snapshot{pending: e.monitor.settled.Pending()}
+	diagnostics := &snapshot{pending: s.monitor.settled.Pending()}
 	if len(diagnostics.pending) > 0 {
-		e.progress("not converged: %s", diagnostics.pending[0])
+		s.progress("not converged: %s", diagnostics.pending[0])
 		diagnostics.add("pending.txt", []byte(strings.Join(diagnostics.pending, "\n")+"\n"))
 	}
-	if errors.Is(runErr, errInterrupted) || e.cluster.Err() != nil {
+	if errors.Is(runErr, errInterrupted) || s.Environment.Cluster.Err() != nil {
 		return diagnostics
 	}
-	if err := e.snapshotObjects(ctx, diagnostics); err != nil {
+	if err := s.snapshotObjects(ctx, diagnostics); err != nil {
 		diagnostics.add("objects.txt", unavailable(err))
 	}
-	e.snapshotReplicas(ctx, diagnostics)
+	s.snapshotReplicas(ctx, diagnostics)
 	return diagnostics
 }
 
@@ -73,15 +73,19 @@ func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\
 
 // snapshotObjects adds the objects of the run's namespace and their events. It does not
 // decode them, because most snapshots are never written.
-func (e *testEnvironment) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
-	client := e.admin.CoreV1().RESTClient()
+func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
+	client := s.Environment.Admin.CoreV1().RESTClient()
 	var errs []error
-	for _, resource := range append([]schema.GroupVersionResource{{Version: "v1", Resource: "events"}}, observe.Resources...) {
+	resources := []schema.GroupVersionResource{{Version: "v1", Resource: "events"}}
+	for _, kind := range s.Scenario.ObservedKinds() {
+		resources = append(resources, kind.GVR)
+	}
+	for _, resource := range resources {
 		root := "/apis/" + resource.Group
 		if resource.Group == "" {
 			root = "/api"
 		}
-		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", namespace, resource.Resource).
+		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", environment.Namespace, resource.Resource).
 			SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("listing %s: %w", resource.Resource, err))
@@ -95,22 +99,22 @@ func (e *testEnvironment) snapshotObjects(ctx context.Context, diagnostics *snap
 // snapshotReplicas adds the metrics and goroutines of each replica. If objects are
 // pending and a replica does not return its goroutines, snapshotReplicas ends the
 // replica with a stack dump in its log. Before it ends a replica, it asks all replicas.
-func (e *testEnvironment) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
-	replicas := e.subject.Replicas()
+func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
+	replicas := s.Environment.Subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
 	missing := make([]error, len(replicas)) // why a replica's goroutines are missing
 	for i, replica := range replicas {
-		metrics, err := e.fetchDebug(ctx, replica, subject.MetricsPath)
+		metrics, err := s.fetchDebug(ctx, replica, subject.MetricsPath)
 		if err != nil {
 			metrics = unavailable(err)
 		}
 		diagnostics.add(replica+".metrics.txt", metrics)
-		goroutines[i], missing[i] = e.fetchDebug(ctx, replica, subject.GoroutinesPath)
+		goroutines[i], missing[i] = s.fetchDebug(ctx, replica, subject.GoroutinesPath)
 	}
 	for i, replica := range replicas {
 		if err := missing[i]; err != nil {
 			if len(diagnostics.pending) > 0 {
-				if ended, dumpErr := e.subject.DumpStacks(ctx, replica); ended || dumpErr != nil {
+				if ended, dumpErr := s.Environment.Subject.DumpStacks(ctx, replica); ended || dumpErr != nil {
 					err = errors.Join(fmt.Errorf("%w; the run ended the replica, see its log for a stack dump", err), dumpErr)
 				}
 			}
@@ -120,10 +124,10 @@ func (e *testEnvironment) snapshotReplicas(ctx context.Context, diagnostics *sna
 	}
 }
 
-func (e *testEnvironment) fetchDebug(ctx context.Context, replica, path string) ([]byte, error) {
+func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, debugFetchTimeout)
 	defer cancel()
-	return e.subject.Fetch(ctx, replica, path)
+	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
 // neededFor reports whether the snapshot must be written for a result.

@@ -16,10 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -143,7 +146,7 @@ func TestTakeSnapshot(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			noted := new(callLog)
-			l := newTestDispatcher(t)
+			l := environment.NewDispatcher(newRecorder(t), clock.RealClock{})
 			all, err := subject.Start(t.Context(), subject.Options{
 				Target: subject.Upstream, Replicas: 2, Admin: fake.NewClientset(), Recorder: l,
 				Launch: func(_ context.Context, name string) (subject.Instance, error) {
@@ -157,7 +160,10 @@ func TestTakeSnapshot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &testEnvironment{Options: &Options{}, monitor: newMonitor(), subject: all, cluster: healthyCluster{failed: test.failed}, admin: unreachable(t)}
+			s := &Session{
+				Options: &Options{Scenario: &scenario.Scenario{}}, monitor: newMonitor(),
+				Environment: &environment.Environment{Subject: all, Cluster: healthyCluster{failed: test.failed}, Admin: unreachable(t)},
+			}
 			if !test.converged {
 				s.monitor.observe(unscaledReplicaSet)
 			}
@@ -183,7 +189,7 @@ func TestTakeSnapshot(t *testing.T) {
 
 // unscaledReplicaSet is a commit that keeps the monitor from reporting convergence.
 var unscaledReplicaSet = &history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{
-	Ref:  history.Ref{Resource: "replicasets.apps", Namespace: namespace, Name: "web", UID: "web", Version: 1},
+	Ref:  history.Ref{Resource: "replicasets.apps", Namespace: environment.Namespace, Name: "web", UID: "web", Version: 1},
 	Body: json.RawMessage(`{"spec":{"replicas":1}}`),
 }}}
 

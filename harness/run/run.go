@@ -19,12 +19,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
-	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -34,7 +35,8 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // with its Seed set
 	Target   subject.Target
-	Provider string // one of Providers()
+	// Provider is one of providers.Names(); "" means the default.
+	Provider string
 	// Out is the parent directory of the run directory.
 	Out string
 	// Ours is the path of the workload-controller-manager, built from controllers/.
@@ -61,7 +63,7 @@ type Options struct {
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
-	Clock    clock.WithTicker
+	Clock    clock.WithTicker  // nil means the real clock
 	Revision string            // revision of gauntlet
 	Versions map[string]string // versions of the control plane's components
 }
@@ -69,102 +71,92 @@ type Options struct {
 // Run runs a scenario, checks its history and writes the reports. The error says why
 // the run was aborted. An aborted run is checked too, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
-	dir, err := createRunDirectory(&o)
+	s, err := newSession(&o)
 	if err != nil {
 		return nil, err
 	}
-	recorded, diagnostics, runErr := recordHistory(ctx, &o, dir)
-	if !recorded {
-		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, dir.logs())
+	if err = s.setUp(ctx); err == nil {
+		err = s.runPhases(ctx)
 	}
-	o.progress("checking the history")
-	result, draft, err := checkDirectory(string(dir))
-	if err != nil {
-		return nil, errors.Join(runErr, fmt.Errorf("checking %s: %w", dir, err))
-	}
-	if diagnostics.neededFor(result) {
-		if err := diagnostics.write(dir.diagnostics()); err != nil {
-			o.progress("writing the diagnostics: %v", err)
-		}
-	}
-	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
+	return s.End(ctx, err)
 }
 
 // Preflight returns an error if the options do not allow the run. For example, the provider
 // does not support a fault, or an executable is missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
-	p, err := providerNamed(o.Provider)
+	provider, err := providers.Named(o.Provider)
 	if err != nil {
 		return err
 	}
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
-	return p.preflight(o)
+	if o.Direct && provider.Capabilities.Has(cluster.SubjectInPods) {
+		return fmt.Errorf("on %s, the subject reaches the API server only through the fault proxy; a direct run needs another provider", o.Provider)
+	}
+	if err := provider.Preflight(o.controlPlane()); err != nil {
+		return err
+	}
+	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
 
-// recordHistory sets up the environment, runs the phases and tears the environment
-// down. It reports whether there is a history, and returns a snapshot from the end of
-// the run.
-func recordHistory(ctx context.Context, o *Options, dir directory) (recorded bool, diagnostics *snapshot, err error) {
-	e := &testEnvironment{Options: o, dir: dir}
-	defer func() { err = errors.Join(err, e.tearDown(ctx, err)) }()
-	if err := e.setUp(ctx); err != nil {
-		return e.recorder != nil, nil, err
+// controlPlane returns the control plane that the run needs.
+func (o *Options) controlPlane() providers.Options {
+	return providers.Options{
+		Nodes:         o.Scenario.Cluster.Nodes,
+		Pods:          o.Scenario.PodsMax(),
+		Controllers:   o.Scenario.Controllers(),
+		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
+		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
+		UpstreamDir:   o.UpstreamDir,
+		NodeImage:     o.NodeImage,
+		Existing:      o.Existing,
+		Relays:        o.Scenario.Subject.Replicas,
 	}
-	err = e.runPhases(ctx)
-	return true, e.takeSnapshot(ctx, err), err
+}
+
+// subject returns the subject that the run starts.
+func (o *Options) subject() environment.SubjectOptions {
+	return environment.SubjectOptions{
+		Target: o.Target, Controllers: o.Scenario.Controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
+	}
 }
 
 // runPhases runs the phases whose history is checked: chaos and settle.
-func (e *testEnvironment) runPhases(ctx context.Context) error {
-	ctx, cancel := e.supervise(ctx)
+func (s *Session) runPhases(ctx context.Context) error {
+	ctx, cancel := s.supervise(ctx)
 	defer cancel()
-	if err := e.runChaos(ctx); err != nil {
-		return e.endReason(ctx, err)
+	if err := s.runChaos(ctx); err != nil {
+		return s.endReason(ctx, err)
 	}
-	if err := e.settle(ctx); err != nil {
-		return e.endReason(ctx, err)
+	if err := s.Settle(ctx); err != nil {
+		return s.endReason(ctx, err)
 	}
-	if e.KeepUp != nil {
-		return e.keepUp(ctx)
+	if s.KeepUp != nil {
+		return s.keepUp(ctx)
 	}
 	return nil
 }
-
-// errSubjectDied aborts a run after the subject has exited unexpectedly. The run then
-// returns no error, because the history shows the exit and the checks report it.
-var errSubjectDied = errors.New("the subject ended unexpectedly")
 
 // errInterrupted aborts a run at the user's request.
 var errInterrupted = errors.New("interrupted")
 
 // supervise returns a context that is canceled when the control plane, the recorder or
 // the subject fails.
-func (e *testEnvironment) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-e.cluster.Failed():
-			cancel(e.cluster.Err())
-		case <-e.recorder.Failed():
-			cancel(e.recorder.Flush())
-		case <-e.subject.Failed():
-			cancel(errSubjectDied)
-		case <-ctx.Done():
-		}
-	}()
+	go func() { cancel(s.Environment.Failed(ctx)) }()
 	return ctx, func() { cancel(context.Canceled) }
 }
 
 // endReason returns the reason for which a phase was aborted. If the phase was not
 // aborted, it returns err.
-func (e *testEnvironment) endReason(ctx context.Context, err error) error {
+func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, errSubjectDied):
-		e.progress("%v", e.subject.Err())
+	case errors.Is(cause, environment.ErrSubjectDied): // the history shows the exit and the checks report it
+		s.progress("%v", s.Environment.Subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
 		return errInterrupted
@@ -173,51 +165,18 @@ func (e *testEnvironment) endReason(ctx context.Context, err error) error {
 	}
 }
 
-// beginPhase records the beginning of a phase.
-func (e *testEnvironment) beginPhase(phase history.PhaseName) {
-	e.recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
-}
-
 func (o *Options) progress(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// tearDownTimeout bounds the teardown, which also runs after the run's context is
-// canceled.
-const tearDownTimeout = 30 * time.Second
-
-// tearDown stops everything that setUp started, in reverse order. If the run was
-// aborted, it records a gap with the reason.
-func (e *testEnvironment) tearDown(ctx context.Context, runErr error) error {
-	ctx = context.WithoutCancel(ctx)
-	if runErr != nil && !errors.Is(runErr, errInterrupted) {
-		e.exportLogs(ctx)
+// keepUp calls Options.KeepUp with the path of an admin kubeconfig, before the teardown.
+func (s *Session) keepUp(ctx context.Context) error {
+	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
+	if err := cluster.WriteKubeconfig(path, s.Environment.Cluster.Config(cluster.Admin)); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, tearDownTimeout)
-	defer cancel()
-	if runErr != nil && e.recorder != nil {
-		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
-	}
-	return e.teardowns.Run(ctx)
-}
-
-// exportLogsTimeout bounds the export of logs, which are only diagnostics.
-const exportLogsTimeout = 20 * time.Second
-
-// exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
-// that has failed exports its logs by itself.
-func (e *testEnvironment) exportLogs(ctx context.Context) {
-	exporter, ok := e.cluster.(interface {
-		ExportLogs(ctx context.Context, dir string) error
-	})
-	if !ok || e.cluster.Err() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("timed out after %s", exportLogsTimeout))
-	defer cancel()
-	if err := exporter.ExportLogs(ctx, filepath.Join(e.dir.logs(), e.Provider)); err != nil {
-		e.progress("%v", err)
-	}
+	s.KeepUp(ctx, path)
+	return nil
 }

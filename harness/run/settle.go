@@ -2,57 +2,65 @@ package run
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// settle waits until the subject has converged and has then written nothing for
-// settle.quiet. It records the phases and the end of the observation. If the time limit
-// passes first, settle returns nil, because the checks decide whether that is a
-// violation.
-func (e *testEnvironment) settle(ctx context.Context) error {
-	e.beginPhase(history.PhaseSettle)
-	e.progress("all faults healed; waiting up to %s for convergence", e.Scenario.Settle.Within)
-	start := e.Clock.Now()
+// Settle waits until the subject has converged and has then written nothing for
+// settle.quiet of the scenario. It records the phases and the end of the observation. If
+// settle.within passes first, Settle returns nil, because the checks decide whether that is
+// a violation. All faults must be healed before.
+func (s *Session) Settle(ctx context.Context) error {
+	s.beginPhase(history.PhaseSettle)
+	s.progress("all faults healed; waiting up to %s for convergence", s.Scenario.Settle.Within)
+	start := s.Clock.Now()
 	// The last user operations must be recorded before convergence means anything.
 	// Missing commits may still arrive; only those missing at the end are a gap.
-	if missing := e.catchUp(ctx); ctx.Err() != nil {
+	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err()
 	} else if missing != nil {
-		e.progress("not all commits are recorded yet: %v", missing)
+		s.progress("not all commits are recorded yet: %v", missing)
 	}
-	bounded, cancel := context.WithTimeout(ctx, e.Scenario.Settle.Within)
+	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 	defer cancel()
-	for quiet := false; !quiet && e.monitor.waitConverged(bounded); {
-		e.beginPhase(history.PhaseQuiet)
-		quiet = e.monitor.waitQuiet(ctx, e.Clock, e.Scenario.Settle.Quiet)
+	for quiet := false; !quiet && s.monitor.waitConverged(bounded); {
+		s.beginPhase(history.PhaseQuiet)
+		quiet = s.monitor.waitQuiet(ctx, s.Clock, s.Scenario.Settle.Quiet)
 		if !quiet && bounded.Err() != nil {
 			// The time limit has passed. The checks report any further write.
-			e.beginPhase(history.PhaseQuiet)
-			e.sleep(ctx, e.Scenario.Settle.Quiet, nil)
+			s.beginPhase(history.PhaseQuiet)
+			s.sleep(ctx, s.Scenario.Settle.Quiet, nil)
 			break
 		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	e.progress("settled after %.1f s", e.Clock.Since(start).Seconds())
-	if missing := e.catchUp(ctx); ctx.Err() != nil {
+	s.progress("settled after %.1f s", s.Clock.Since(start).Seconds())
+	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err() // the catch-up was aborted, so missing commits prove nothing
 	} else if missing != nil {
-		e.recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
+		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}
-	e.beginPhase(history.PhaseEnd)
-	return e.recorder.Flush()
+	s.beginPhase(history.PhaseEnd)
+	return s.Environment.Recorder.Flush()
 }
 
-// catchUp waits until the history contains everything committed so far. When
-// catchUpTimeout is over, it returns an error that says what is missing. If the recorder
-// has failed, catchUp returns its error, and supervise ends the run.
-func (e *testEnvironment) catchUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+// Converged waits until the subject has converged while faults may be active, for at most
+// settle.within of the scenario. The error says what has not converged.
+func (s *Session) Converged(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 	defer cancel()
-	return errors.Join(e.observer.CatchUp(ctx), e.recorder.Flush())
+	if missing := s.catchUp(ctx); missing != nil {
+		return missing
+	}
+	if s.monitor.waitConverged(bounded) {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("not converged within %s: %s", s.Scenario.Settle.Within, strings.Join(s.monitor.settled.Pending(), "; "))
 }

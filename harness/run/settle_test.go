@@ -11,20 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
-
-// fakeObserver returns the next answer at each CatchUp.
-type fakeObserver struct{ answers []func() error }
-
-func (w *fakeObserver) CatchUp(context.Context) error {
-	answer := w.answers[0]
-	w.answers = w.answers[1:]
-	return answer()
-}
-
-func (w *fakeObserver) Stop() {}
 
 // TestSettleGaps verifies that commits missing at the start of settling are no gap,
 // because they may still arrive. Commits missing at the end are a gap, unless the run
@@ -66,18 +56,19 @@ func TestSettleGaps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &testEnvironment{
-				Options:  &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
-				recorder: recorder, monitor: newMonitor(),
-				observer: &fakeObserver{answers: []func() error{aborting(1, test.first), aborting(2, test.last)}},
+			answers := []func() error{aborting(1, test.first), aborting(2, test.last)}
+			s := &Session{
+				Options:     &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
+				Environment: &environment.Environment{Recorder: recorder},
+				monitor:     newMonitor(),
+				catchUp: func(context.Context) error {
+					answer := answers[0]
+					answers = answers[1:]
+					return answer()
+				},
 			}
 			s.Scenario.Settle.Within, s.Scenario.Settle.Quiet = time.Minute, time.Millisecond
-			for i, resource := range requiredWatches {
-				id := uint64(i + 1)
-				s.monitor.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
-				s.monitor.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
-			}
-			if err := s.settle(ctx); (err != nil) != (test.abortAt > 0) {
+			if err := s.Settle(ctx); (err != nil) != (test.abortAt > 0) {
 				t.Errorf("error %v", err)
 			}
 			if err := recorder.Close(); err != nil {

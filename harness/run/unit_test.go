@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -86,68 +85,6 @@ func TestCheckRejectsOtherDirectories(t *testing.T) {
 	}
 }
 
-// TestMonitorWaitsForWatches verifies that waitWatching waits for all required watches
-// and names the missing ones.
-func TestMonitorWaitsForWatches(t *testing.T) {
-	m := newMonitor()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := m.waitWatching(ctx); err == nil || !strings.Contains(err.Error(), "does not watch pods, replicationcontrollers, replicasets.apps, deployments.apps, services, endpoints") {
-		t.Errorf("error %v, want one that names what is not watched", err)
-	}
-	for i, resource := range requiredWatches {
-		id := uint64(i + 1)
-		m.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
-		m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
-	}
-	if err := m.waitWatching(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestMonitorForgetsEndedReplicas verifies that the monitor forgets the watches and the
-// identity of a replica that has ended.
-func TestMonitorForgetsEndedReplicas(t *testing.T) {
-	m := newMonitor()
-	begin := func(replica, identity string, ids uint64) {
-		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
-		m.observe(&history.Record{Request: &history.Request{
-			ID: ids, Subject: replica, Verb: "update", Resource: leaseResource,
-			Object: &history.Object{Body: []byte(`{"spec":{"holderIdentity":"` + identity + `"}}`)},
-		}})
-		for i, resource := range requiredWatches {
-			id := ids + uint64(i) + 1
-			m.observe(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
-			m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
-		}
-	}
-	end := func(replica string) {
-		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
-	}
-	expect := func(when string, wantLeader bool, holders ...string) {
-		t.Helper()
-		if got := len(m.unwatched()) == 0; got != wantLeader {
-			t.Errorf("%s: a leader watches all resources: %t; want %t", when, got, wantLeader)
-		}
-		for i, identity := range []string{"a", "b"} {
-			if got := m.holder(identity); got != holders[i] {
-				t.Errorf("%s: %s is %q; want %q", when, identity, got, holders[i])
-			}
-		}
-	}
-	expect("before the start", false, "", "")
-	begin("subject-0", "a", 100)
-	expect("with a leader", true, "subject-0", "")
-	end("subject-0")
-	expect("after its end", false, "", "")
-	begin("subject-1", "b", 200)
-	m.observe(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
-	expect("with another leader", true, "", "subject-1")
-	m.withoutProxy = true
-	end("subject-1")
-	expect("without the proxy", true, "", "")
-}
-
 func TestMonitorQuiet(t *testing.T) {
 	write := &history.Record{Request: &history.Request{Verb: "create", Resource: "pods"}}
 	lease := &history.Record{Request: &history.Request{Verb: "update", Resource: "leases.coordination.k8s.io"}}
@@ -191,7 +128,7 @@ func TestFaultRandomIsIndependent(t *testing.T) {
 		for _, name := range faults {
 			spec.Faults = append(spec.Faults, scenario.Fault{Name: name})
 		}
-		return (&testEnvironment{Options: &Options{Scenario: spec}}).faultRandom(index).Uint64()
+		return (&Session{Options: &Options{Scenario: spec}}).faultRandom(index).Uint64()
 	}
 	if draw(0, "a", "b") != draw(0, "a") {
 		t.Error("a later fault changes the random values of a fault")
@@ -204,13 +141,19 @@ func TestFaultRandomIsIndependent(t *testing.T) {
 // TestSupported verifies that an unsupported fault is rejected with its position in the
 // scenario.
 func TestSupported(t *testing.T) {
-	spec := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - api-error: {verb: create, resource: pods, code: 500}\n")
-	if err := Supported(spec, "embedded"); err != nil {
-		t.Error(err)
+	with := func(fault string) *scenario.Scenario {
+		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - "+fault+"\n")
 	}
-	const want = "test.yaml:6:5: api-error: not supported by provider cloud; expected --provider=embedded or kind"
-	if err := Supported(spec, "cloud"); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v\nwant %s", err, want)
+	for _, test := range []struct{ fault, provider, want string }{
+		{"api-error: {verb: create, resource: pods, code: 500}", "embedded", ""},
+		{"node-cut-off: {}", "embedded", "test.yaml:6:5: node-cut-off: not supported by provider embedded; expected --provider=kind"},
+		{"etcd-restart: {}", "existing", "test.yaml:6:5: etcd-restart: not supported by provider existing; expected --provider=embedded or kind"},
+		{"etcd-restart: {}", "cloud", `provider "cloud": expected embedded or kind or existing`},
+	} {
+		err := Supported(with(test.fault), test.provider)
+		if (err == nil) != (test.want == "") || err != nil && err.Error() != test.want {
+			t.Errorf("%s on %s: error %v\nwant %s", test.fault, test.provider, err, test.want)
+		}
 	}
 }
 
@@ -240,7 +183,7 @@ func TestSupportedByParameters(t *testing.T) {
 		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - pod-churn: {action: "+action+"}\n")
 	}
 	for _, action := range []string{"delete", "fail"} {
-		for _, provider := range Providers() {
+		for _, provider := range providers.Names() {
 			if err := Supported(churn(action), provider); err != nil {
 				t.Errorf("%s on %s: %v", action, provider, err)
 			}
@@ -252,23 +195,12 @@ func TestSupportedByParameters(t *testing.T) {
 		}
 	}
 	for action, want := range map[string]string{
-		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires provider embedded or kind",
-		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires provider embedded",
-		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires provider embedded",
+		"unready":  "test.yaml:6:5: pod-churn: not supported by provider existing: action unready requires containers that faults control; expected --provider=embedded or kind",
+		"collapse": "test.yaml:6:5: pod-churn: not supported by provider existing: action collapse requires simulated kubelets; expected --provider=embedded",
+		"succeed":  "test.yaml:6:5: pod-churn: not supported by provider existing: action succeed requires simulated kubelets; expected --provider=embedded",
 	} {
 		if err := Supported(churn(action), "existing"); err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant %s", err, want)
-		}
-	}
-}
-
-// TestFaultProvidersExist verifies that the catalog names only existing providers.
-func TestFaultProvidersExist(t *testing.T) {
-	for _, kind := range catalog.All {
-		for _, name := range kind.Providers {
-			if _, err := providerNamed(name); err != nil {
-				t.Errorf("%s: %v", kind.Name, err)
-			}
 		}
 	}
 }
@@ -292,14 +224,6 @@ func TestPreflightOnKind(t *testing.T) {
 		o.Scenario, o.Provider = spec, "kind"
 		if err := o.Preflight(); (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %q", o.Target, err, test.want)
-		}
-	}
-}
-
-func TestWorkers(t *testing.T) {
-	for nodes, want := range map[int]int{1: 0, 2: 2, 5: 5} {
-		if got := workers(nodes); got != want {
-			t.Errorf("%d nodes: %d workers, want %d", nodes, got, want)
 		}
 	}
 }

@@ -8,14 +8,28 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Create creates one object, or several pods. The fields depend on the kind; see the table
-// of kinds.
+// of kinds. An object of any other kind, such as a StatefulSet or a custom resource, is
+// created from a manifest.
 type Create struct {
 	// Target names the object. If count is above 1, the pods have the names NAME-0, NAME-1,
 	// and so on. A later step with the name NAME applies to all these pods.
 	Target
+	// APIVersion is the group and version of the kind, such as apps/v1. It is required for
+	// kinds that gauntlet does not know, such as those of custom resources. All objects of
+	// a kind have the same apiVersion.
+	APIVersion string `yaml:"apiVersion,omitempty" format:"apiVersion"`
+	// Manifest is the object without apiVersion, kind, metadata.name, metadata.namespace
+	// and status. The harness counts spec.replicas as the number of the object's pods, and
+	// 0 without it. In the built-in kinds of Kubernetes, a pod template without containers
+	// gets the container and the tolerations of the workload's pods. A container without an
+	// image gets the image of that container, and so does a container with the image
+	// localhost/gauntlet/standin:run. Any other image must exist on the nodes.
+	Manifest Fields `yaml:"manifest,omitempty" format:"manifest"`
 	// Count is the number of pods.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`
 	// Replicas is the number of replicas. It is required for kinds that have replicas.
@@ -139,6 +153,9 @@ func (c *Create) setDefaults() { *c = Create{Count: 1, Controller: NoController}
 func (p *Port) setDefaults() { *p = Port{Protocol: TCP} }
 
 func (c *Create) complete() {
+	if row, ok := kube.Named(string(c.Kind)); ok && c.Kind.IsGeneric() && c.APIVersion == "" {
+		c.APIVersion = row.APIVersion()
+	}
 	if c.Kind.makesPods() && len(c.Labels) == 0 {
 		c.Labels = c.Selector
 	}
@@ -161,8 +178,11 @@ func (c *Create) validate(v *validator, path string) {
 	if v.err != nil {
 		return // the method Names needs a valid count
 	}
-	for _, name := range c.Names() {
-		v.name(path+".name", name)
+	if !c.Kind.IsGeneric() {
+		for _, name := range c.Names() {
+			v.name(path+".name", name)
+		}
+		v.check(c.APIVersion == "", path+".apiVersion", "found %q; expected none, because kind %s has an apiVersion of its own", c.APIVersion, c.Kind)
 	}
 	v.createFields(path, c)
 	v.labels(path+".labels", c.Labels)
@@ -175,11 +195,13 @@ func (c *Create) validate(v *validator, path string) {
 				"found %s: %s, which the labels do not have; expected a selector that matches the labels", key, c.Selector[key])
 		}
 	}
-	switch c.Kind {
-	case Deployment:
+	switch {
+	case c.Kind == Deployment:
 		v.deployment(path, c)
-	case Service:
+	case c.Kind == Service:
 		v.service(path, c)
+	case c.Kind.IsGeneric():
+		v.genericCreate(path, c)
 	}
 }
 

@@ -56,4 +56,11 @@ func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()
 	}
+	kinds := s.GenericKinds()
+	for i := range s.Workload {
+		s.Workload[i].completeAPIVersion(kinds)
+	}
+	for i := range s.Faults {
+		s.Faults[i].Params.kinds = &kinds
+	}
 }

@@ -32,7 +32,7 @@ func TestParseErrors(t *testing.T) {
 		{"unknown field", minimal + "fault: []\n", `x.yaml:5:1: unknown field "fault"; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
 		{"empty field", minimal + "'': 1\n", `x.yaml:5:1: unknown field ""; expected name, description, seed, cluster, subject, workload, faults, settle or exercises`},
 		{"unknown nested field", minimal + "cluster:\n  nods: 4\n", `x.yaml:6:3: cluster: unknown field "nods"; expected nodes, podStartDelay or podStopDelay`},
-		{"unknown operation", step("  - creat: {kind: Pod}"), `x.yaml:5:5: workload[1]: unknown field "creat"; expected after, create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish or await`},
+		{"unknown operation", step("  - creat: {kind: Pod}"), `x.yaml:5:5: workload[1]: unknown field "creat"; expected after, create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await`},
 		{"bad duration", minimal + "settle: {within: soon}\n", `x.yaml:5:18: settle.within: found "soon"; expected a duration such as 500ms, 8s or 1m30s`},
 		{"duration without unit", minimal + "settle: {within: 60}\n", "x.yaml:5:18: settle.within: found 60; expected a duration such as 500ms, 8s or 1m30s"},
 		{"text for a number", minimal + "cluster: {nodes: four}\n", `x.yaml:5:18: cluster.nodes: found "four"; expected a whole number`},
@@ -55,12 +55,12 @@ func TestParseErrors(t *testing.T) {
 
 		// workload
 		{"no steps", instead("  []"), "x.yaml:4:3: workload: found no step; expected at least one"},
-		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish or await"},
-		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish or await"},
+		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
+		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
 		{"two operations", step("  - {scale: {kind: ReplicaSet, name: web, replicas: 1}, delete: {kind: ReplicaSet, name: web}}"),
 			"x.yaml:5:57: workload[1]: found delete beside scale; expected one operation a step"},
 		{"negative after", step("  - scale: {kind: ReplicaSet, name: web, replicas: 1}\n    after: -1s"), "x.yaml:6:12: workload[1].after: found -1s; expected 0s to 5m0s"},
-		{"unknown kind", instead("  - create: {kind: Job, name: web}"), `x.yaml:4:20: workload[0].create.kind: found "Job"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service or Endpoints`},
+		{"unknown kind", instead("  - create: {kind: Replicaset, name: web}"), `x.yaml:4:13: workload[0].create.apiVersion: found nothing for kind "Replicaset"; expected an apiVersion such as example.com/v1, or one of the kinds ReplicaSet, ReplicationController, Deployment, Pod, Service and Endpoints`},
 		{"no kind", instead("  - create: {name: web}"), "x.yaml:4:13: workload[0].create.kind: found nothing; expected ReplicaSet, ReplicationController, Deployment, Pod, Service or Endpoints"},
 		{"bad object name", instead("  - create: {kind: Pod, name: a.b}"), `x.yaml:4:31: workload[0].create.name: found "a.b"; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end`},
 		{"no replicas", instead("  - create: {kind: ReplicaSet, name: web}"), "x.yaml:4:13: workload[0].create.replicas: found nothing; expected 0 to 20000"},
@@ -82,11 +82,11 @@ func TestParseErrors(t *testing.T) {
 		{"scaled after deleted", step("  - delete: {kind: ReplicaSet, name: web}\n  - scale: {kind: ReplicaSet, name: web, replicas: 1}"), "x.yaml:6:37: workload[2].scale.name: ReplicaSet web is deleted by workload[1]"},
 		{"unknown propagation", step("  - delete: {kind: ReplicaSet, name: web, propagation: now}"), `x.yaml:5:56: workload[1].delete.propagation: found "now"; expected background, foreground or orphan`},
 		{"await nothing", step("  - await: {until: ready}"), "x.yaml:5:12: workload[1].await.kind: found nothing; expected ReplicaSet, ReplicationController, Deployment, Pod, Service or Endpoints"},
-		{"await what no pod does", instead("  - create: {kind: Pod, name: web}\n    await: {until: scaled}"), `x.yaml:5:20: workload[0].await.until: found "scaled"; expected ready or gone`},
-		{"await unknown", step("  - await: {kind: ReplicaSet, name: web, until: done}"), `x.yaml:5:49: workload[1].await.until: found "done"; expected scaled, ready, available or gone`},
+		{"await what no pod does", instead("  - create: {kind: Pod, name: web}\n    await: {until: scaled}"), `x.yaml:5:20: workload[0].await.until: found "scaled"; expected ready, gone, condition=… or jsonpath=…`},
+		{"await unknown", step("  - await: {kind: ReplicaSet, name: web, until: done}"), `x.yaml:5:49: workload[1].await.until: found "done"; expected scaled, ready, available, gone, condition=… or jsonpath=…`},
 		{"await gone, not deleted", step("  - await: {kind: ReplicaSet, name: web, until: gone}"), "x.yaml:5:49: workload[1].await.until: found gone, but no step before this one deletes ReplicaSet web"},
 
-		{"step that is no mapping", step("  - pause"), `x.yaml:5:5: workload[1]: found "pause"; expected a mapping with after, create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish or await`},
+		{"step that is no mapping", step("  - pause"), `x.yaml:5:5: workload[1]: found "pause"; expected a mapping with after, create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await`},
 		{"short lease", minimal + "subject: {leaseDuration: 2s}\n", "x.yaml:5:26: subject.leaseDuration: found 2s; expected 3s to 5m0s"},
 
 		// Deployments, Services and Endpoints
@@ -152,8 +152,8 @@ func TestParseErrors(t *testing.T) {
 		{"an annotation's key", step("  - annotate: {kind: ReplicaSet, name: web, annotations: {a b: c}}"), `x.yaml:5:64: workload[1].annotate.annotations.a b: found the key "a b"; expected a label key, such as app or example.com/app`},
 		{"annotation set and removed", step("  - annotate: {kind: ReplicaSet, name: web, annotations: {a: b}, remove: [a]}"), "x.yaml:5:75: workload[1].annotate.remove[0]: found a, which annotations sets; expected it in one of them"},
 		{"no selector", step("  - select: {name: web}"), "x.yaml:5:13: workload[1].select.selector: found nothing; expected labels, or {} for no selector"},
-		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served or gone`},
-		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available or gone`},
+		{"await a ready Service", instead("  - create: {kind: Service, name: web}\n    await: {until: ready}"), `x.yaml:5:20: workload[0].await.until: found "ready"; expected served, gone, condition=… or jsonpath=…`},
+		{"await a complete ReplicaSet", step("  - await: {kind: ReplicaSet, name: web, until: complete}"), `x.yaml:5:49: workload[1].await.until: found "complete"; expected scaled, ready, available, gone, condition=… or jsonpath=…`},
 
 		// faults
 		{"fault without kind", minimal + "faults:\n  - from: 1s\n", "x.yaml:6:5: faults[0]: found no fault; expected one fault with its parameters, and optionally when, until, times, from and for"},

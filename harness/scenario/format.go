@@ -86,21 +86,22 @@ func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 
 // OperationFormat describes an operation of the workload.
 type OperationFormat struct {
-	Name  string
-	Kinds []Kind       // the kinds of objects that it supports
-	Type  reflect.Type // the struct with its fields
+	Name    string
+	Kinds   []Kind       // the kinds of objects that it supports
+	Generic bool         // true if it also supports objects of any other kind
+	Type    reflect.Type // the struct with its fields
 }
 
 // Operations returns the operations of the workload, in the order of the reference.
 func Operations() []OperationFormat {
 	var all []OperationFormat
 	for _, row := range operations {
-		all = append(all, OperationFormat{row.name, row.kinds, reflect.TypeOf(row.new()).Elem()})
+		all = append(all, OperationFormat{row.name, row.kinds, row.generic, reflect.TypeOf(row.new()).Elem()})
 	}
 	return all
 }
 
-// KindFormat describes a kind of object of the workload.
+// KindFormat describes a kind of object of the workload that is not generic.
 type KindFormat struct {
 	Kind        Kind
 	Create      []string // the fields of a create, besides kind and name
@@ -109,7 +110,7 @@ type KindFormat struct {
 	HasReplicas bool
 }
 
-// Kinds returns the kinds of objects of the workload.
+// Kinds returns the kinds of objects of the workload that are not generic.
 func Kinds() []KindFormat {
 	var all []KindFormat
 	for _, row := range kinds {
@@ -122,8 +123,12 @@ func Kinds() []KindFormat {
 	return all
 }
 
-// StatesOf returns the states of a resource for the trigger state.
-func StatesOf(resource string) []ObjectState { return slices.Clone(states[resource]) }
+// GenericCreateFields returns the fields that a create of a generic kind has, besides kind
+// and name.
+func GenericCreateFields() []string { return slices.Clone(genericRow.fields) }
 
-// StateResources returns the resources of the trigger state.
+// StatesOf returns the states of a resource for the trigger state.
+func StatesOf(resource string) []ObjectState { return slices.Clone(statesOf(resource)) }
+
+// StateResources returns the resources of the trigger state in every scenario.
 func StateResources() []string { return slices.Clone(enums["stateResources"]) }

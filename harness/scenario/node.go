@@ -58,8 +58,9 @@ func (n *node) describe() string {
 	}
 }
 
-// depthLimit is the maximum nesting depth of values. A scenario needs five levels.
-const depthLimit = 20
+// depthLimit is the maximum nesting depth of values. A scenario needs five levels, and the
+// schema in the manifest of a CustomResourceDefinition needs many more.
+const depthLimit = 60
 
 // parseNode reads a file with exactly one YAML document.
 func parseNode(src *source, data []byte) (*node, error) {

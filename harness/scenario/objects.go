@@ -6,7 +6,8 @@ import (
 )
 
 // PodsMax returns the maximum number of pods that the workload requests at one time. For
-// Deployments it adds a quarter, because a rollout may create maxSurge additional pods.
+// Deployments it adds a quarter, because a rollout may create maxSurge additional pods. For
+// objects of generic kinds it counts spec.replicas, or 0 if their manifest has no replicas.
 func (s *Scenario) PodsMax() int {
 	requested := map[Target]int{}
 	most := 0
@@ -19,6 +20,10 @@ func (s *Scenario) PodsMax() int {
 		case *Rollout:
 			if op.Replicas != nil {
 				requested[op.Target] = *op.Replicas
+			}
+		case *Patch:
+			if replicas, ok := op.Merge.replicas(); ok {
+				requested[op.Target] = replicas
 			}
 		case *Select:
 			if op.Kind == ReplicationController { // released pods, which the new selector does not match, remain
@@ -47,7 +52,8 @@ func (c *Create) pods() int {
 	case c.Kind == Pod:
 		return c.Count
 	}
-	return 0
+	replicas, _ := c.Manifest.replicas()
+	return replicas
 }
 
 // ExistingObjects returns the objects that exist after the last step of the workload, in

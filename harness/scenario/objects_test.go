@@ -18,6 +18,11 @@ func TestPodsMax(t *testing.T) {
   {create: {kind: ReplicaSet, name: b, replicas: 6}}]`, 6},
 		{"another selection leaves the pods", `[{create: {kind: ReplicationController, name: a, replicas: 5}},
   {select: {kind: ReplicationController, name: a, selector: {app: b}}}]`, 10},
+		{"a manifest with replicas", `[{create: {kind: StatefulSet, name: a, manifest: {spec: {replicas: 5}}}}]`, 5},
+		{"a manifest without replicas", `[{create: {kind: Job, name: a, manifest: {spec: {parallelism: 5}}}}]`, 0},
+		{"a generic object, scaled", `[{create: {kind: StatefulSet, name: a, manifest: {}}}, {scale: {kind: StatefulSet, name: a, replicas: 4}}]`, 4},
+		{"a patch of the replicas", `[{create: {kind: ReplicaSet, name: a, replicas: 1}}, {patch: {kind: ReplicaSet, name: a, merge: {spec: {replicas: 7}}}},
+  {patch: {kind: ReplicaSet, name: a, merge: {spec: {minReadySeconds: 1}}}}]`, 7},
 	} {
 		s, err := Parse("x.yaml", []byte("name: x\ndescription: y\nworkload: "+test.workload+"\n"))
 		if err != nil {

@@ -26,7 +26,9 @@ type operation struct {
 	name   string // the name in scenarios
 	effect effect
 	kinds  []Kind // of the targets; a scenario may omit the kind if there is only one
-	new    func() Operation
+	// generic is true if the target may be of a generic kind.
+	generic bool
+	new     func() Operation
 }
 
 // effect is the effect of an operation on its target.
@@ -39,18 +41,19 @@ const (
 )
 
 var operations = []operation{
-	{"create", creates, allKinds, func() Operation { return new(Create) }},
-	{"scale", updates, owners, func() Operation { return new(Scale) }},
-	{"delete", deletes, allKinds, func() Operation { return new(Delete) }},
-	{"rollout", updates, []Kind{Deployment}, func() Operation { return new(Rollout) }},
-	{"pause", updates, []Kind{Deployment}, func() Operation { return new(Pause) }},
-	{"resume", updates, []Kind{Deployment}, func() Operation { return new(Resume) }},
-	{"rollback", updates, []Kind{Deployment}, func() Operation { return new(Rollback) }},
-	{"label", updates, allKinds, func() Operation { return new(Label) }},
-	{"annotate", updates, allKinds, func() Operation { return new(Annotate) }},
-	{"select", updates, []Kind{Service, ReplicationController}, func() Operation { return new(Select) }},
-	{"configure", updates, owners, func() Operation { return new(Configure) }},
-	{"publish", updates, []Kind{Service}, func() Operation { return new(Publish) }},
+	{"create", creates, allKinds, true, func() Operation { return new(Create) }},
+	{"scale", updates, owners, true, func() Operation { return new(Scale) }},
+	{"delete", deletes, allKinds, true, func() Operation { return new(Delete) }},
+	{"rollout", updates, []Kind{Deployment}, false, func() Operation { return new(Rollout) }},
+	{"pause", updates, []Kind{Deployment}, false, func() Operation { return new(Pause) }},
+	{"resume", updates, []Kind{Deployment}, false, func() Operation { return new(Resume) }},
+	{"rollback", updates, []Kind{Deployment}, false, func() Operation { return new(Rollback) }},
+	{"label", updates, allKinds, true, func() Operation { return new(Label) }},
+	{"annotate", updates, allKinds, true, func() Operation { return new(Annotate) }},
+	{"select", updates, []Kind{Service, ReplicationController}, false, func() Operation { return new(Select) }},
+	{"configure", updates, owners, false, func() Operation { return new(Configure) }},
+	{"publish", updates, []Kind{Service}, false, func() Operation { return new(Publish) }},
+	{"patch", updates, allKinds, true, func() Operation { return new(Patch) }},
 }
 
 func operationNames() []string {
@@ -81,7 +84,7 @@ func (t *Target) target() *Target             { return t }
 func (t *Target) complete()                   {}
 func (t *Target) validate(*validator, string) {}
 
-// Scale sets the replicas of an object.
+// Scale sets the field spec.replicas of an object.
 type Scale struct {
 	Target
 	// Replicas is the new number of replicas.
@@ -169,6 +172,24 @@ func (r *Rollback) String() string {
 
 func (r *Rollback) validate(v *validator, path string) {
 	v.bounded(path, r)
+}
+
+// Patch changes fields of an object, or of all the pods of a create, by a JSON merge patch.
+type Patch struct {
+	Target
+	// Merge is the JSON merge patch: the fields to set. A field with the value null is
+	// removed. A list replaces the whole list. The patch must not contain apiVersion, kind,
+	// metadata.name, metadata.namespace or status.
+	Merge Fields `yaml:"merge" format:"mergePatch" required:"true"`
+}
+
+func (p *Patch) String() string {
+	return fmt.Sprintf("patch %s with %.200s", p.Target, inline(p.Merge.encodeNode()))
+}
+
+func (p *Patch) validate(v *validator, path string) {
+	v.check(len(p.Merge) > 0, path+".merge", "found nothing; expected the fields to change, such as spec")
+	v.fieldsOf(path+".merge", p.Merge)
 }
 
 // changes returns labels to set and keys to remove, in the syntax of kubectl.

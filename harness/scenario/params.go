@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Params has the parameters of a fault as they are in the file. The fault type defines
@@ -13,6 +15,17 @@ type Params struct {
 	fault  string   // the name of the fault type; paths in errors begin with it
 	at     position // the position of the name
 	node   *node    // a mapping; nil if there are no parameters
+	// kinds are the generic kinds of the scenario's workload; nil without a scenario.
+	kinds *[]kube.Kind
+}
+
+// Resources returns the resources that the parameters may name: those that the fault's
+// scenario returns. Parameters without a scenario may name those of the registry.
+func (p Params) Resources() []string {
+	if p.kinds == nil {
+		return kube.Resources()
+	}
+	return withResources(*p.kinds)
 }
 
 // ParseParams reads the parameters of one fault from a YAML mapping.
@@ -61,14 +74,18 @@ func (p Params) Errorf(field, format string, args ...any) error {
 
 // CheckSteps sets the defaults of the steps that a fault has in a field, and returns the
 // first error. It checks each step alone. It does not check whether the objects of the
-// steps exist.
+// steps exist. Generic objects must be of a kind that the workload of the scenario creates.
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
-	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}}
+	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}
+	if p.kinds != nil {
+		v.kinds, v.kindsFixed = *p.kinds, true
+	}
 	path := join(p.fault, field)
 	v.steps(path, steps)
 	for i := range steps {
 		steps[i].complete()
+		steps[i].completeAPIVersion(v.kinds)
 		v.step(fmt.Sprintf("%s[%d]", path, i), &steps[i])
 	}
 	return v.err

@@ -258,6 +258,8 @@ func TestMarshalRefuses(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(minimal)
 	f.Add(minimal + "faults:\n  - api-error: {verb: create, names: [a, {b: 1.5}]}\n    from: 1s\n")
+	f.Add(statefulSet)
+	f.Add(customResource)
 	f.Add("name: |\n  a\n---\n? [x]\n: &a *a\n")
 	f.Fuzz(func(t *testing.T, input string) {
 		s, err := Parse("x.yaml", []byte(input))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // These bounds are in the tags of fields.
@@ -80,6 +82,7 @@ func genScenario(t *rapid.T) *Scenario {
 			Concurrency: rapid.IntRange(1, concurrencyMax).Draw(t, "concurrency"),
 
 			LeaseDuration: genDuration(leaseDurationMin, leaseDurationMax).Draw(t, "leaseDuration"),
+			Controllers:   maybe(rapid.SliceOfNDistinct(rapid.SampledFrom(kube.ControllerNames()), 1, 3, rapid.ID)).Draw(t, "controllers"),
 		},
 		Workload: genWorkload(t),
 		Faults:   rapid.SliceOfN(rapid.Custom(genFault), 0, 4).Draw(t, "faults"),
@@ -97,7 +100,7 @@ func genWorkload(t *rapid.T) []Step {
 	live, dead := map[Target]bool{}, map[Target]bool{}
 	for range rapid.IntRange(1, 8).Draw(t, "steps") {
 		step := Step{After: genDuration(0, afterMax).Draw(t, "after")}
-		target := Target{rapid.SampledFrom(allKinds).Draw(t, "kind"), genName.Draw(t, "name")}
+		target := Target{rapid.SampledFrom(append([]Kind{"StatefulSet", "Widget"}, allKinds...)).Draw(t, "kind"), genName.Draw(t, "name")}
 		if len(live) > 0 {
 			if known := rapid.SampledFrom(sorted(live)).Draw(t, "known"); rapid.Bool().Draw(t, "use known") {
 				target = known
@@ -112,7 +115,8 @@ func genWorkload(t *rapid.T) []Step {
 			delete(live, target)
 			dead[target] = true
 		}
-		until := rapid.SampledFrom(target.Kind.row().untils).Draw(t, "until")
+		untils := append(slices.Clip(target.Kind.row().untils), "condition=Ready", "condition=Ready=false", "jsonpath={.status.phase}", `jsonpath={.items[?(@.a=="b")].c}="d e"`)
+		until := rapid.SampledFrom(untils).Draw(t, "until")
 		if (until == Gone) == dead[target] && rapid.Bool().Draw(t, "await") {
 			step.Await = &Await{Target: target, Until: until, Within: genDuration(withinMin, withinMax).Draw(t, "await within")}
 		}
@@ -129,7 +133,7 @@ func genOperation(t *rapid.T, target Target, lives bool) Operation {
 	}
 	var fitting []string
 	for _, row := range operations {
-		if row.effect != creates && slices.Contains(row.kinds, target.Kind) {
+		if row.effect != creates && (slices.Contains(row.kinds, target.Kind) || row.generic && target.Kind.IsGeneric()) {
 			fitting = append(fitting, row.name)
 		}
 	}
@@ -164,6 +168,8 @@ func genOperation(t *rapid.T, target Target, lives bool) Operation {
 		if o.Strategy == RollingUpdate {
 			o.MaxSurge = maybe(genShare).Draw(t, "maxSurge")
 		}
+	case *Patch:
+		o.Merge = genFields.Draw(t, "merge")
 	case *Publish:
 		o.PublishNotReadyAddresses = rapid.Ptr(rapid.Bool(), false).Draw(t, "publish")
 		if rapid.Bool().Draw(t, "external") {
@@ -190,6 +196,47 @@ func maybe[V any](g *rapid.Generator[V]) *rapid.Generator[V] {
 	return rapid.OneOf(rapid.Just(zero), g)
 }
 
+// genFields generates the fields of a manifest, with values of all types.
+var genFields = rapid.Custom(func(t *rapid.T) Fields {
+	fields := Fields{"spec": genJSON(t, 3)}
+	if rapid.Bool().Draw(t, "has metadata") {
+		fields["metadata"] = map[string]any{"annotations": map[string]any{genKey.Draw(t, "key"): genText.Draw(t, "value")}}
+	}
+	return fields
+})
+
+func genJSON(t *rapid.T, depth int) any {
+	kinds := 8
+	if depth == 0 {
+		kinds = 6
+	}
+	switch rapid.IntRange(1, kinds).Draw(t, "type of the value") {
+	case 1:
+		return nil
+	case 2:
+		return rapid.Bool().Draw(t, "bool")
+	case 3:
+		return rapid.Int64().Draw(t, "int")
+	case 4:
+		return rapid.Float64Range(-1e9, 1e9).Draw(t, "float")
+	case 5:
+		return genText.Draw(t, "text")
+	case 6:
+		return rapid.StringMatching("[0-9a-fxoinulrtye~.:_+\n\t -]{0,8}").Draw(t, "text like another value")
+	case 7:
+		items := []any{}
+		for range rapid.IntRange(0, 3).Draw(t, "items") {
+			items = append(items, genJSON(t, depth-1))
+		}
+		return items
+	}
+	fields := map[string]any{}
+	for range rapid.IntRange(0, 3).Draw(t, "fields") {
+		fields[genText.Draw(t, "field")] = genJSON(t, depth-1)
+	}
+	return fields
+}
+
 func genCreate(t *rapid.T, target Target) *Create {
 	create := &Create{Target: target, Count: 1, Controller: NoController}
 	switch target.Kind {
@@ -210,6 +257,10 @@ func genCreate(t *rapid.T, target Target) *Create {
 		}
 	case Endpoints:
 		create.Leader = rapid.Bool().Draw(t, "leader")
+	case "StatefulSet":
+		create.APIVersion, create.Manifest = "apps/v1", genFields.Draw(t, "manifest")
+	case "Widget":
+		create.APIVersion, create.Manifest = "example.com/v1beta1", genFields.Draw(t, "manifest")
 	default:
 		create.Replicas = genReplicas.Draw(t, "replicas")
 		create.Labels = genLabels.Draw(t, "labels")
@@ -327,8 +378,13 @@ func TestClone(t *testing.T) {
 				if op.Replicas != nil {
 					*op.Replicas++
 				}
+				if spec, ok := op.Manifest["spec"].(map[string]any); ok {
+					spec["other"] = "other"
+				}
 			case *Label:
 				op.Remove[0] = "other"
+			case *Patch:
+				op.Merge["spec"] = "other"
 			}
 			if await := clone.Workload[i].Await; await != nil {
 				await.Within++

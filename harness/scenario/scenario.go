@@ -68,6 +68,10 @@ type Subject struct {
 	// LeaseDuration is the time after which another instance takes over a lease that the
 	// leader has not renewed. The leader tries to renew it for two thirds of that time.
 	LeaseDuration time.Duration `yaml:"leaseDuration" bounds:"3s..5m"`
+	// Controllers is the list of the controllers under test, by the names that the flag
+	// --controllers of kube-controller-manager accepts. The control plane runs all other
+	// controllers. By default, the controllers with a contract are under test.
+	Controllers []string `yaml:"controllers,omitempty" format:"controllers" bounds:"1..100"`
 }
 
 // Fault is one fault of a scenario. In YAML the key is the name of the fault type, and the

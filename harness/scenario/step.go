@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Step is an operation of a user, an await, or both. In YAML the name of the operation is a
@@ -32,7 +34,8 @@ func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 // Await waits for a condition of an object of the workload.
 type Await struct {
 	Target
-	// Until is the condition.
+	// Until is the condition: one of the words below, or a condition on fields of the object
+	// in the syntax of kubectl wait. Text with braces needs quotes within { }.
 	Until Until `yaml:"until" required:"true"`
 	// Within is the timeout of the wait. After the timeout the step fails, and the workload
 	// ends.
@@ -139,6 +142,20 @@ func (s *Step) complete() {
 	if s.Await != nil && s.Await.Target == (Target{}) {
 		if target, ok := s.Target(); ok {
 			s.Await.Target = target
+		}
+	}
+}
+
+// completeAPIVersion sets the apiVersion of a generic create to the one that another create
+// of the kind has.
+func (s *Step) completeAPIVersion(kinds []kube.Kind) {
+	create, ok := s.Operation.(*Create)
+	if !ok || !create.Kind.IsGeneric() || create.APIVersion != "" {
+		return
+	}
+	for _, kind := range kinds {
+		if kind.Name == string(create.Kind) && kind.GVR.Version != "" {
+			create.APIVersion = kind.APIVersion()
 		}
 	}
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,8 @@ type RequestTrigger struct {
 	// Verb is the verb of the request. "write" matches every verb that changes an
 	// object, except on leases and events.
 	Verb string `yaml:"verb" enum:"requestVerbs"`
-	// Resource is the resource of the request; by default any resource.
+	// Resource is the resource of the request; by default any resource. It may also be the
+	// resource of another kind that the workload creates.
 	Resource string `yaml:"resource,omitempty" enum:"resources"`
 	// Subresource is the subresource of the request, such as status. By default the
 	// verb write matches any subresource, and other verbs match none.
@@ -62,7 +64,8 @@ const (
 // EventTrigger matches the nth watch event that has all the given properties,
 // before the subject receives it.
 type EventTrigger struct {
-	// Resource is the resource of the watch.
+	// Resource is the resource of the watch. It may also be the resource of another kind
+	// that the workload creates.
 	Resource string `yaml:"resource" enum:"resources" required:"true"`
 	// Type is the type of the event; by default any type.
 	Type string `yaml:"type,omitempty" enum:"eventTypes"`
@@ -78,7 +81,8 @@ type EventTrigger struct {
 // StateTrigger matches as soon as the number of objects with a state is within bounds. It
 // uses the committed state, not the subject's cache.
 type StateTrigger struct {
-	// Resource is the resource of the objects.
+	// Resource is the resource of the objects. It may also be a resource of another kind
+	// that the workload creates, or that the controllers under test read or write.
 	Resource string `yaml:"resource" enum:"stateResources" required:"true"`
 	// Name is a glob for the names of the objects; by default any name.
 	Name string `yaml:"name,omitempty" format:"glob"`
@@ -108,7 +112,7 @@ const (
 	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// states has the states of each resource that a run observes.
+// states has the states of each resource that every run observes.
 var states = map[string][]ObjectState{
 	"pods":                   {Present, Terminating, PodReady, PodPending, PodFailed},
 	"replicasets.apps":       {Present, Terminating},
@@ -116,6 +120,27 @@ var states = map[string][]ObjectState{
 	"deployments.apps":       {Present, Terminating, Progressing, Completed},
 	"services":               {Present, Terminating},
 	"endpoints":              {Present, Terminating},
+}
+
+// generalStates are the states of the objects of any other resource.
+var generalStates = []ObjectState{Present, Terminating}
+
+// statesOf returns the states of a resource that the run observes.
+func statesOf(resource string) []ObjectState {
+	if special, ok := states[resource]; ok {
+		return special
+	}
+	return generalStates
+}
+
+// stateResources returns the resources of the trigger state: those that the run observes.
+func (v *validator) stateResources() []string {
+	resources := make([]string, 0, len(v.observed))
+	for _, kind := range v.observed {
+		resources = append(resources, kind.Resource())
+	}
+	slices.Sort(resources)
+	return resources
 }
 
 // FaultTrigger matches when another fault fires for the nth time.
@@ -238,7 +263,7 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 func (v *validator) requestTrigger(path string, r *RequestTrigger) {
 	oneOf(v, path+".verb", r.Verb, enums["requestVerbs"]...)
 	if r.Resource != "" {
-		oneOf(v, path+".resource", r.Resource, Resources...)
+		oneOf(v, path+".resource", r.Resource, v.resources...)
 	}
 	v.globs(path, r.Name, r.Owner)
 	oneOf(v, path+".phase", r.Phase, Sent, Committed)
@@ -246,7 +271,7 @@ func (v *validator) requestTrigger(path string, r *RequestTrigger) {
 }
 
 func (v *validator) eventTrigger(path string, e *EventTrigger) {
-	oneOf(v, path+".resource", e.Resource, Resources...)
+	oneOf(v, path+".resource", e.Resource, v.resources...)
 	if e.Type != "" {
 		oneOf(v, path+".type", e.Type, enums["eventTypes"]...)
 	}
@@ -255,11 +280,11 @@ func (v *validator) eventTrigger(path string, e *EventTrigger) {
 }
 
 func (v *validator) stateTrigger(path string, t *StateTrigger) {
-	oneOf(v, path+".resource", t.Resource, sortedKeys(states)...)
+	oneOf(v, path+".resource", t.Resource, v.stateResources()...)
 	if v.err != nil {
 		return
 	}
-	oneOf(v, path+".is", t.Is, states[t.Resource]...)
+	oneOf(v, path+".is", t.Is, statesOf(t.Resource)...)
 	v.globs(path, t.Name, t.Owner)
 	v.bounded(path, t)
 	if t.AtMost != nil {

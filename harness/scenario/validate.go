@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // SubjectsMax is the maximum number of replicas of a subject.
@@ -35,12 +37,21 @@ const (
 type validator struct {
 	scenario *Scenario
 	err      error
+
+	// kinds are the generic kinds of the objects that the workload creates.
+	kinds []kube.Kind
+	// kindsFixed is true if creates must be of one of these kinds. anyKind is true if the
+	// kinds are unknown, so that later steps may have any kind.
+	kindsFixed, anyKind bool
+	// resources and observed are those of the scenario.
+	resources []string
+	observed  []kube.Kind
 }
 
 // validate returns an error about the first field that is out of bounds or
 // contradicts another.
 func (s *Scenario) validate() error {
-	v := &validator{scenario: s}
+	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
 	v.check(s.Description != "", "description", "found nothing; expected one or two sentences: what the run does, and what a broken controller would do")
 	v.check(len(s.Description) <= descriptionMax, "description",
@@ -50,6 +61,8 @@ func (s *Scenario) validate() error {
 	v.bounded("subject", &s.Subject)
 	v.check(s.Subject.Burst >= s.Subject.QPS, "subject.burst",
 		"found %d; expected at least subject.qps, which is %d", s.Subject.Burst, s.Subject.QPS)
+
+	v.controllers(s.Subject.Controllers)
 
 	v.workload(s.Workload)
 	v.faults(s.Faults)
@@ -61,6 +74,16 @@ func (s *Scenario) validate() error {
 		v.check(slices.Index(s.Exercises, check) == i, path, "found %q twice; expected it once", check)
 	}
 	return v.err
+}
+
+// controllers checks the names of the controllers under test.
+func (v *validator) controllers(names []string) {
+	v.check(names == nil || len(names) > 0, "subject.controllers", "found none; expected at least one, or no field for the default ones")
+	for i, name := range names {
+		path := fmt.Sprintf("subject.controllers[%d]", i)
+		oneOf(v, path, name, kube.ControllerNames()...)
+		v.check(slices.Index(names, name) == i, path, "found %q twice; expected it once", name)
+	}
 }
 
 // check records an error at path if ok is false, unless there is an earlier error.
@@ -104,6 +127,11 @@ func (v *validator) faults(faults []Fault) {
 		v.trigger(path+".when", fault.When, i, 1)
 		v.trigger(path+".until", fault.Until, i, 1)
 		v.number(path+".times", fault.Times, 0, timesMax)
+		// The package of the fault checks the resource too. This check rejects a copy of a
+		// scenario whose workload no longer creates the kind.
+		resource := fault.Params.Text("resource")
+		v.check(!slices.Contains(fault.Params.Resources(), resource) || slices.Contains(v.resources, resource),
+			path+"."+fault.Name+".resource", "found %s; expected a resource of a kind that the workload creates", resource)
 		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; expected a trigger on which the fault begins again")
 	}
 }

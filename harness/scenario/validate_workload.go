@@ -18,7 +18,7 @@ func (v *validator) workload(steps []Step) {
 	v.steps("workload", steps)
 	objects := map[Target]*object{}
 	for i := range steps {
-		step, path := &steps[i], fmt.Sprintf("workload[%d]", i)
+		step, path := &steps[i], stepPath(i)
 		v.step(path, step)
 		if v.err != nil {
 			return // the function presence needs a valid step
@@ -26,6 +26,9 @@ func (v *validator) workload(steps []Step) {
 		v.presence(path, i, step, objects)
 	}
 }
+
+// stepPath returns the path of a step of the workload.
+func stepPath(i int) string { return fmt.Sprintf("workload[%d]", i) }
 
 // steps checks the number of steps.
 func (v *validator) steps(path string, steps []Step) {
@@ -40,18 +43,27 @@ func (v *validator) step(path string, step *Step) {
 	if step.Operation != nil {
 		row := operationOf(step.Operation)
 		at := join(path, row.name)
-		v.target(at, step.Operation.target(), row.kinds)
+		v.target(at, row, step.Operation.target())
 		step.Operation.validate(v, at)
 	}
 	if step.Await != nil {
-		v.target(path+".await", &step.Await.Target, allKinds)
-		oneOf(v, path+".await.until", step.Await.Until, step.Await.Kind.row().untils...)
+		v.target(path+".await", operation{effect: updates, kinds: allKinds, generic: true}, &step.Await.Target)
+		v.until(path+".await.until", step.Await)
 		v.bounded(path+".await", step.Await)
 	}
 }
 
-func (v *validator) target(path string, target *Target, known []Kind) {
-	oneOf(v, path+".kind", target.Kind, known...)
+// target checks the object of an operation.
+func (v *validator) target(path string, row operation, target *Target) {
+	if row.generic && target.Kind != "" && target.Kind.IsGeneric() {
+		v.genericTarget(path, row, target)
+		return
+	}
+	expected := row.kinds
+	if row.generic {
+		expected = v.expectedKinds(row)
+	}
+	oneOf(v, path+".kind", target.Kind, expected...)
 	v.name(path+".name", target.Name)
 }
 

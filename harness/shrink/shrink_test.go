@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -41,7 +41,7 @@ func drawScenario(t *rapid.T) *scenario.Scenario {
 	s, err := generate.Scenario(generate.Options{
 		Seed:     rapid.Uint64Range(1, 1<<32).Draw(t, "seed"),
 		Profile:  rapid.SampledFrom(generate.Profiles).Draw(t, "profile"),
-		Provider: faults.Simulated,
+		Provider: providers.All[0],
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 // HostCommand is the hidden command of the host process. gauntlet must implement it by
 // calling [Host].
-const HostCommand = "host-embedded"
+const HostCommand = "host-cluster"
 
 const (
 	kubeconfigFile = "kubeconfig"
@@ -31,19 +32,19 @@ const (
 	hostEndTimeout = 30 * time.Second
 )
 
-// upEmbedded starts a host process and waits until its cluster is ready.
-func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	if err := os.Mkdir(controlPlane.LogDir, 0o755); err != nil {
+// upHosted starts a host process and waits until its cluster is ready.
+func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
-	log, err := os.Create(filepath.Join(controlPlane.LogDir, "host.log"))
+	log, err := os.Create(filepath.Join(o.LogDir, "host.log"))
 	if err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
 	}
 	defer log.Close()
-	args := []string{HostCommand, controlPlane.Dir, fmt.Sprint(controlPlane.Nodes), controlPlane.UpstreamDir}
-	if standingSubject != nil {
-		args = append(args, standingSubject.Target.String(), fmt.Sprint(standingSubject.Replicas), standingSubject.Ours)
+	args := []string{HostCommand, o.Provider, o.StateDir, fmt.Sprint(o.ControlPlane.Nodes), o.ControlPlane.UpstreamDir}
+	if s != nil {
+		args = append(args, s.Target.String(), fmt.Sprint(s.Spec.Replicas), s.Ours)
 	}
 	host := exec.Command("/proc/self/exe", args...)
 	// A session of its own detaches the host process from the terminal, so it outlives
@@ -71,63 +72,59 @@ func upEmbedded(ctx context.Context, controlPlane run.ControlPlane, standingSubj
 		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
 	}
 	return Cluster{
-		Name: filepath.Base(controlPlane.Dir), Provider: embeddedProvider, State: Standing,
-		Kubeconfig: filepath.Join(controlPlane.Dir, kubeconfigFile), dir: controlPlane.Dir,
+		Name: filepath.Base(o.StateDir), Provider: o.Provider, State: Standing,
+		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir, hosted: true,
 	}, host.Process.Release()
 }
 
-// Host runs an embedded cluster in a directory until ctx ends, with a subject unless
-// standingSubject is nil. When the cluster is ready, it writes hostReady to answer.
-func Host(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject, answer io.Writer) (err error) {
-	if err := writeOwner(controlPlane.Dir); err != nil {
+// Host runs a cluster in o.StateDir until ctx ends, with a subject unless s is
+// nil. When the cluster is ready, it writes hostReady to answer.
+func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
+	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
 		return err
 	}
-	controlPlane.LogDir = filepath.Join(controlPlane.Dir, logSubdir)
-	c, err := run.StartControlPlane(ctx, embeddedProvider, controlPlane)
+	if err := writeOwner(o.StateDir); err != nil {
+		return err
+	}
+	o.KeepState, o.LogDir = true, filepath.Join(o.StateDir, logSubdir)
+	e, err := environment.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
-	var failed <-chan struct{} // closed when the subject fails
-	var failure func() error
-	if standingSubject != nil {
-		s, err := standingSubject.Install(ctx, c, controlPlane)
-		if err != nil {
+	defer func() { err = errors.Join(err, e.Stop(ctx)) }()
+	if s != nil {
+		if err := e.StartSubject(ctx, *s); err != nil {
 			return err
 		}
-		defer func() { _ = s.Stop(context.WithoutCancel(ctx)) }() // an error does not matter: the process ends with its host
-		failed, failure = s.Failed(), s.Err
 	}
-	if err := cluster.WriteKubeconfig(filepath.Join(controlPlane.Dir, kubeconfigFile), c.Config(cluster.Admin)); err != nil {
+	if err := cluster.WriteKubeconfig(filepath.Join(o.StateDir, kubeconfigFile), e.Cluster.Config(cluster.Admin)); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(answer, hostReady); err != nil {
 		return fmt.Errorf("reporting that the cluster is ready: %w", err)
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-c.Failed():
-		return c.Err()
-	case <-failed:
-		return failure()
-	}
+	return e.Failed(ctx)
 }
 
-// listEmbedded returns the embedded clusters, including those whose host process has
-// ended.
-func listEmbedded(root string) ([]Cluster, error) {
-	owners, err := ownersOf(root, embeddedProvider)
-	if err != nil {
-		return nil, err
-	}
+// listHosted returns the clusters with host processes, including those whose host process
+// has ended.
+func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
-	for _, o := range owners {
-		all = append(all, Cluster{
-			Name: filepath.Base(o.dir), Provider: embeddedProvider, State: states[o.existence],
-			Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir,
-		})
+	for _, p := range providers.All {
+		if !p.Capabilities.Has(cluster.StandingClusters) || p.Capabilities.Has(cluster.RunsDetached) {
+			continue
+		}
+		owners, err := ownersOf(root, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range owners {
+			all = append(all, Cluster{
+				Name: filepath.Base(o.dir), Provider: p.Name, State: states[o.existence],
+				Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir, hosted: true,
+			})
+		}
 	}
 	return all, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // ownerFile is the file in a cluster's directory that contains the process.Identity of
-// its owner. The owner of an embedded cluster is its host process. The owner of any
+// its owner. The owner of a hosted cluster is its host process. The owner of any
 // other directory is the process that created it.
 const ownerFile = "owner"
 

@@ -2,10 +2,10 @@
 // them. Users inspect them or run other tests on them. The package creates, lists and
 // removes them, and cleans up after killed commands.
 //
-// A kind cluster needs no process of gauntlet. An embedded cluster consists of
-// processes that never outlive the gauntlet that started them. Therefore a separate
-// gauntlet process, the host process, runs the embedded cluster in the background until
-// a command asks it to end.
+// A cluster with the capability RunsDetached, such as a kind cluster, needs no process of
+// gauntlet. Other clusters, such as an embedded cluster, consist of processes that never
+// outlive the gauntlet that started them. Therefore a separate gauntlet process, the host
+// process, runs such a cluster in the background until a command asks it to end.
 package standing
 
 import (
@@ -14,15 +14,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -48,15 +48,10 @@ type Cluster struct {
 	// Standing.
 	Kubeconfig string
 
-	dir  string // directory of the cluster's state; empty if unknown
-	kind kind.Found
+	dir    string // directory of the cluster's state; empty if unknown
+	hosted bool   // a host process runs the cluster
+	kind   kind.Found
 }
-
-// The providers that support standing clusters.
-const (
-	embeddedProvider = "embedded"
-	kindProvider     = "kind"
-)
 
 // Root returns the directory that contains one directory for each standing cluster.
 func Root() (string, error) {
@@ -74,11 +69,12 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up creates a standing cluster, with a subject unless standingSubject is nil. The
-// caller leaves the directories in controlPlane empty, because Up sets them.
-func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	if supported := []string{embeddedProvider, kindProvider}; !slices.Contains(supported, provider) {
-		return Cluster{}, fmt.Errorf("provider %q: expected %s", provider, strings.Join(supported, " or "))
+// Up creates a standing cluster, with a subject unless s is nil. The caller leaves the
+// directories in o empty, because Up sets them.
+func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
+	if err != nil {
+		return Cluster{}, err
 	}
 	root, err := Root()
 	if err != nil {
@@ -87,58 +83,60 @@ func Up(ctx context.Context, provider string, controlPlane run.ControlPlane, sta
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
 	}
-	dir, err := os.MkdirTemp(root, provider+"-")
+	dir, err := os.MkdirTemp(root, o.Provider+"-")
 	if err != nil {
 		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
 	}
 	if err := writeOwner(dir); err != nil {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	controlPlane.Dir, controlPlane.LogDir, controlPlane.Standing = dir, filepath.Join(dir, logSubdir), true
-	up := upKind
-	if provider == embeddedProvider {
-		up = upEmbedded
+	o.StateDir, o.KeepState, o.LogDir = dir, true, filepath.Join(dir, logSubdir)
+	up := upHosted
+	if provider.Capabilities.Has(cluster.RunsDetached) {
+		up = upDetached
 	}
-	c, err := up(ctx, controlPlane, standingSubject)
+	c, err := up(ctx, o, s)
 	if err == nil {
 		return c, nil
 	}
-	if logs, _ := os.ReadDir(controlPlane.LogDir); len(logs) == 0 {
+	if logs, _ := os.ReadDir(o.LogDir); len(logs) == 0 {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
 	// Keep the logs of a failed start.
-	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, controlPlane.LogDir)
+	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, o.LogDir)
 }
 
 // logSubdir is the subdirectory for logs in a cluster's directory.
 const logSubdir = "logs"
 
-func upKind(ctx context.Context, controlPlane run.ControlPlane, standingSubject *run.StandingSubject) (Cluster, error) {
-	started, err := run.StartControlPlane(ctx, kindProvider, controlPlane)
+// upDetached starts a cluster that needs no process of gauntlet.
+func upDetached(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	o.ControlPlane.Standing = true
+	e, err := environment.Start(ctx, o)
 	if err != nil {
 		return Cluster{}, err
 	}
-	made, ok := started.(*kind.Cluster)
+	detached, ok := e.Cluster.(cluster.Detached)
 	if !ok {
-		return Cluster{}, errors.Join(fmt.Errorf("expected a kind cluster, found %T", started), started.Stop(ctx))
+		return Cluster{}, errors.Join(fmt.Errorf("expected a cluster that needs no process of gauntlet, found %T", e.Cluster), e.Cluster.Stop(ctx))
 	}
-	if standingSubject != nil {
-		if _, err := standingSubject.Install(ctx, made, controlPlane); err != nil {
-			return Cluster{}, errors.Join(err, made.Stop(ctx))
+	if s != nil {
+		if err := e.StartSubject(ctx, *s); err != nil {
+			return Cluster{}, errors.Join(err, e.Cluster.Stop(ctx))
 		}
 	}
-	return Cluster{Name: made.ID(), Provider: kindProvider, State: Standing, Kubeconfig: made.Kubeconfig(), dir: controlPlane.Dir}, nil
+	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
-// List returns this user's standing embedded clusters, and every kind cluster that
-// gauntlet created on the container engine. If no container engine is running, List
+// List returns this user's standing clusters with host processes, and every kind cluster
+// that gauntlet created on the container engine. If no container engine is running, List
 // returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	all, err := listEmbedded(root)
+	all, err := listHosted(root)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +149,7 @@ func List(ctx context.Context) ([]Cluster, error) {
 	}
 	inUse := map[string]bool{}
 	for _, f := range found {
-		c := Cluster{Name: f.Name, Provider: kindProvider, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
+		c := Cluster{Name: f.Name, Provider: kind.Name, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
 		if dir := filepath.Dir(f.Dir); filepath.Dir(dir) == root {
 			c.dir, inUse[dir] = dir, true
 		}
@@ -164,14 +162,14 @@ func List(ctx context.Context) ([]Cluster, error) {
 // listLeftovers returns the directories without a kind cluster. They contain the logs
 // of failed starts.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
-	owners, err := ownersOf(root, kindProvider)
+	owners, err := ownersOf(root, kind.Name)
 	if err != nil {
 		return nil, err
 	}
 	var leftovers []Cluster
 	for _, o := range owners {
 		if !inUse[o.dir] && o.existence == process.Gone {
-			leftovers = append(leftovers, Cluster{Name: filepath.Base(o.dir), Provider: kindProvider, State: LeftBehind, dir: o.dir})
+			leftovers = append(leftovers, Cluster{Name: filepath.Base(o.dir), Provider: kind.Name, State: LeftBehind, dir: o.dir})
 		}
 	}
 	return leftovers, nil
@@ -179,7 +177,7 @@ func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 
 // Down removes a cluster, even if it is in use.
 func Down(ctx context.Context, c Cluster) error {
-	if c.Provider == embeddedProvider {
+	if c.hosted {
 		if err := stopHost(ctx, c.dir); err != nil {
 			return fmt.Errorf("removing cluster %s: %w", c.Name, err)
 		}

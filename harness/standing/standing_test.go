@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 // noEngine hides an installed container engine from the test.
@@ -101,7 +103,7 @@ func TestClean(t *testing.T) {
 func TestDownRejectsOtherMachine(t *testing.T) {
 	root := stateRoot(t)
 	dir := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
-	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: embeddedProvider, dir: dir})
+	err := Down(t.Context(), Cluster{Name: "embedded-elsewhere", Provider: "embedded", dir: dir, hosted: true})
 	if err == nil || !strings.Contains(err.Error(), "on another machine") {
 		t.Errorf("Down: %v", err)
 	}
@@ -128,7 +130,7 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 		"cloud": `provider "cloud": expected embedded or kind`,
 		"kind":  "there is no container engine",
 	} {
-		if _, err := Up(t.Context(), provider, run.ControlPlane{Nodes: 1}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Up(t.Context(), environment.Options{Provider: provider, ControlPlane: providers.Options{Nodes: 1}}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", provider, err, want)
 		}
 	}
@@ -152,7 +154,7 @@ func TestHost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	answer := &notifier{onWrite: cancel}
-	if err := Host(ctx, run.ControlPlane{Dir: dir, Nodes: 1}, nil, answer); err != nil {
+	if err := Host(ctx, environment.Options{Provider: embedded.Name, StateDir: dir, ControlPlane: providers.Options{Nodes: 1}}, nil, answer); err != nil {
 		t.Fatal(err)
 	}
 	if answer.text.String() != hostReady {

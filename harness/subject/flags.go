@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // All replicas use the lease name of kube-controller-manager for leader election,
 // because the upstream RBAC roles allow only that name.
 const (
-	leaseName = "kube-controller-manager"
+	leaseName = kube.LeaseName
 	// LeaseNamespace is the namespace of the lease, unless the run uses an existing
 	// cluster. On the clusters that gauntlet creates, no other component uses this lease:
 	// their kube-controller-manager runs without leader election.
@@ -20,6 +20,9 @@ const (
 
 // Settings are the settings of a subject in a scenario.
 type Settings struct {
+	// Controllers are the controllers under test. If it is empty, these are the default
+	// controllers.
+	Controllers []kube.Controller
 	QPS, Burst  int // client-side rate limit of each controller's client
 	Concurrency int // workers per controller
 	// LeaseDuration is the lease duration of the leader election. The renew deadline
@@ -33,9 +36,10 @@ type Settings struct {
 // Flags returns the command line of one replica. It is the same for every target. If
 // serving is nil, the replica opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
-	return append([]string{
+	controllers := kube.OrDefault(s.Controllers)
+	flags := []string{
 		"--kubeconfig=" + kubeconfig,
-		"--controllers=" + strings.Join(cluster.SubjectControllers, ","),
+		"--controllers=" + strings.Join(kube.NamesOf(controllers), ","),
 		"--leader-elect=true",
 		"--leader-elect-lease-duration=" + s.LeaseDuration.String(),
 		"--leader-elect-renew-deadline=" + (s.LeaseDuration * 2 / 3).String(),
@@ -46,10 +50,11 @@ func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 		fmt.Sprintf("--kube-api-qps=%d", s.QPS),
 		fmt.Sprintf("--kube-api-burst=%d", s.Burst),
 		"--kube-api-content-type=application/vnd.kubernetes.protobuf",
-		fmt.Sprintf("--concurrent-rc-syncs=%d", s.Concurrency),
-		fmt.Sprintf("--concurrent-replicaset-syncs=%d", s.Concurrency),
-		fmt.Sprintf("--concurrent-deployment-syncs=%d", s.Concurrency),
-		fmt.Sprintf("--concurrent-endpoint-syncs=%d", s.Concurrency),
-		"-v=2",
-	}, serving.flags()...)
+	}
+	for _, c := range controllers {
+		if c.ConcurrencyFlag != "" {
+			flags = append(flags, fmt.Sprintf("%s=%d", c.ConcurrencyFlag, s.Concurrency))
+		}
+	}
+	return append(append(flags, "-v=2"), serving.flags()...)
 }

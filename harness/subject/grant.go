@@ -13,43 +13,38 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// upstreamRoles are the bootstrap cluster roles for kube-controller-manager and its
-// four controllers.
-var upstreamRoles = []string{
-	"system:kube-controller-manager",
-	"system:controller:replication-controller",
-	"system:controller:replicaset-controller",
-	"system:controller:deployment-controller",
-	"system:controller:endpoint-controller",
-}
+// managerRole is the bootstrap cluster role of kube-controller-manager itself. Each
+// controller has a role of its own.
+const managerRole = "system:kube-controller-manager"
 
-// Grant gives a user or service account exactly the RBAC permissions that the
-// subject's controllers need. Our controllers get the roles that they ship with. Other
-// targets get the upstream roles. Grant allows access to the lease only in
-// leaseNamespace.
-func Grant(ctx context.Context, admin kubernetes.Interface, target Target, account rbacv1.Subject, leaseNamespace string) error {
+// Grant gives a user or service account exactly the RBAC permissions that the controllers
+// need. No controllers mean the default ones. Our controllers get the roles that
+// they ship with. Other targets get the bootstrap cluster roles of the controllers. Grant
+// allows access to the lease only in leaseNamespace.
+func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
 	if target != Ours {
-		var all []error
-		for _, role := range upstreamRoles {
-			all = append(all, bindClusterRole(ctx, admin, role, account))
+		all := []error{bindClusterRole(ctx, admin, managerRole, account)}
+		for _, c := range kube.OrDefault(controllers) {
+			all = append(all, bindClusterRole(ctx, admin, c.ClusterRole, account))
 		}
 		return errors.Join(all...)
 	}
-	controllers, election, err := rbac.Roles(leaseNamespace, leaseName)
+	role, election, err := rbac.Roles(leaseNamespace, leaseName)
 	if err != nil {
 		return err
 	}
-	controllers.Labels = grantedLabels
-	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, controllers, metav1.CreateOptions{}); ignoreExists(err) != nil {
-		return fmt.Errorf("creating ClusterRole %s: %w", controllers.Name, err)
+	role.Labels = grantedLabels
+	if _, err := admin.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); ignoreExists(err) != nil {
+		return fmt.Errorf("creating ClusterRole %s: %w", role.Name, err)
 	}
 	if _, err := admin.RbacV1().Roles(leaseNamespace).Create(ctx, election, metav1.CreateOptions{}); ignoreExists(err) != nil {
 		return fmt.Errorf("creating Role %s/%s: %w", leaseNamespace, election.Name, err)
 	}
 	return errors.Join(
-		bindClusterRole(ctx, admin, controllers.Name, account),
+		bindClusterRole(ctx, admin, role.Name, account),
 		bindRole(ctx, admin, leaseNamespace, election.Name, account),
 	)
 }

@@ -26,7 +26,7 @@ import (
 
 // TestShippedManifests applies the shipped manifests of our controllers to a real
 // control plane, which `make upstream` builds. The API server must know every field, a
-// pod must start without the four controllers, and the pod must meet the restricted Pod
+// pod must start without our controllers, and the pod must meet the restricted Pod
 // Security Standard.
 func TestShippedManifests(t *testing.T) {
 	dir := t.TempDir()

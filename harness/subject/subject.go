@@ -1,5 +1,5 @@
 // Package subject starts, stops and supervises the subject under test. The subject consists
-// of the four workload controllers, in one replica or in several with leader election.
+// of the controllers under test, in one replica or in several with leader election.
 //
 // A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the
 // flags of kube-controller-manager, and exactly the RBAC permissions that its
@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Launcher starts an instance of a replica, for the first start and for each restart.
@@ -58,8 +59,12 @@ type Instance interface {
 
 // Options describes the subject to start.
 type Options struct {
-	Target   Target         // determines the permissions
-	Account  rbacv1.Subject // identity that gets the permissions
+	// Target and Controllers determine the permissions. No controllers mean the default
+	// controllers, as in the replicas' Settings.
+	Target      Target
+	Controllers []kube.Controller
+	Account     rbacv1.Subject // identity that gets the permissions
+
 	Replicas int
 	Launch   Launcher
 	// Holder returns the running replica that uses a leader-election identity, "" if there
@@ -91,7 +96,10 @@ const stopGracePeriod = 5 * time.Second
 // Start grants the subject its permissions and starts its replicas. It does not wait
 // for a leader; see WaitForLeader.
 func Start(ctx context.Context, o Options) (*Subject, error) {
-	if err := Grant(ctx, o.Admin, o.Target, o.Account, o.LeaseNamespace); err != nil {
+	if err := o.Target.CheckControllers(o.Controllers); err != nil {
+		return nil, err
+	}
+	if err := Grant(ctx, o.Admin, o.Target, o.Controllers, o.Account, o.LeaseNamespace); err != nil {
 		return nil, fmt.Errorf("granting RBAC permissions to the subject: %w", err)
 	}
 	s := &Subject{options: o, failed: make(chan struct{})}

@@ -3,8 +3,14 @@ package subject
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 func TestParseTarget(t *testing.T) {
@@ -45,6 +51,60 @@ func TestParseTarget(t *testing.T) {
 				t.Fatalf("got %q, want %q", target, test.want)
 			}
 		})
+	}
+}
+
+// TestCheckControllers checks that our binary is refused for a controller that it does not
+// contain.
+func TestCheckControllers(t *testing.T) {
+	unknown := []kube.Controller{{Name: "statefulset-controller"}}
+	for _, controllers := range [][]kube.Controller{nil, kube.OrDefault(nil)[1:2]} {
+		if err := Ours.CheckControllers(controllers); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := Upstream.CheckControllers(unknown); err != nil {
+		t.Error(err)
+	}
+	const want = "subject ours: cannot run statefulset-controller: expected only replicationcontroller-controller, replicaset-controller, deployment-controller, endpoints-controller, or the subject upstream, exec:PATH or image:REF"
+	if err := Ours.CheckControllers(unknown); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestFlagsOfControllers(t *testing.T) {
+	controllers := []kube.Controller{{Name: "statefulset-controller", ConcurrencyFlag: "--concurrent-statefulset-syncs"}, {Name: "other"}}
+	flags := strings.Join(Settings{Controllers: controllers, Concurrency: 3}.Flags("k", nil), " ")
+	for _, want := range []string{"--controllers=statefulset-controller,other ", " --concurrent-statefulset-syncs=3 -v=2 "} {
+		if !strings.Contains(flags, want) || strings.Count(flags, "--concurrent") != 1 {
+			t.Errorf("flags %s, want %q", flags, want)
+		}
+	}
+	flags = strings.Join(Settings{Concurrency: 5}.Flags("k", nil), " ")
+	want := "--controllers=" + strings.Join(kube.DefaultControllers(), ",") + " "
+	if !strings.Contains(flags, want) || strings.Count(flags, "-syncs=5") != 4 {
+		t.Errorf("flags %s, want %q and the workers of four controllers", flags, want)
+	}
+}
+
+// TestGrant checks that a subject gets only the cluster roles of its controllers.
+func TestGrant(t *testing.T) {
+	controllers := []kube.Controller{{Name: "statefulset-controller", ClusterRole: "system:controller:statefulset-controller"}}
+	admin := fake.NewClientset()
+	if err := Grant(t.Context(), admin, Upstream, controllers, User(), LeaseNamespace); err != nil {
+		t.Fatal(err)
+	}
+	bindings, err := admin.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for _, binding := range bindings.Items {
+		roles = append(roles, binding.RoleRef.Name)
+	}
+	slices.Sort(roles)
+	if want := []string{"system:controller:statefulset-controller", "system:kube-controller-manager"}; !slices.Equal(roles, want) {
+		t.Errorf("cluster roles %q, want %q", roles, want)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Target identifies the subject under test.
@@ -20,7 +22,7 @@ type Target struct {
 var (
 	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}
-	// Upstream is kube-controller-manager with only the four workload controllers.
+	// Upstream is kube-controller-manager with only the controllers under test.
 	Upstream = Target{kind: "upstream"}
 )
 
@@ -79,6 +81,22 @@ func (t Target) String() string {
 		return t.kind + ":" + t.name
 	}
 	return t.kind
+}
+
+// CheckControllers returns nil if the target can run the given controllers. Ours can run
+// only controllers with a contract. Other targets accept the flags of
+// kube-controller-manager, and thus all its controllers.
+func (t Target) CheckControllers(controllers []kube.Controller) error {
+	if t != Ours {
+		return nil
+	}
+	for _, c := range kube.OrDefault(controllers) {
+		if !c.Contract {
+			return fmt.Errorf("subject %s: cannot run %s: expected only %s, or the subject upstream, exec:PATH or image:REF",
+				t, c.Name, strings.Join(kube.DefaultControllers(), ", "))
+		}
+	}
+	return nil
 }
 
 // Executable returns the path of the target's executable. The arguments are the paths

@@ -68,18 +68,29 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition of a settled object.
+// settled returns the condition of a settled object: complete if its kind has this condition,
+// otherwise available. It returns false for other kinds. Which field shows that a generic
+// object has settled is unknown, so the await of its own last step must suffice.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
-	switch target.Kind {
-	case scenario.ReplicaSet, scenario.ReplicationController:
-		return scenario.Available, true
-	case scenario.Deployment:
-		if slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) }) {
-			return scenario.Available, true // a pause may prevent the rollout of its last pod template
-		}
+	conditions := conditionsOf(target.Kind)
+	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
+	switch {
+	case slices.Contains(conditions, scenario.Complete) && !paused: // a pause may prevent the rollout of its last pod template
 		return scenario.Complete, true
+	case slices.Contains(conditions, scenario.Available):
+		return scenario.Available, true
 	}
 	return "", false
+}
+
+// conditionsOf returns the conditions that a step can await for objects of a kind.
+func conditionsOf(kind scenario.Kind) []scenario.Until {
+	for _, known := range scenario.Kinds() {
+		if known.Kind == kind {
+			return known.Conditions
+		}
+	}
+	return nil
 }
 
 func pauses(step scenario.Step, target scenario.Target) bool {

@@ -55,14 +55,32 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 		return true
 	case scenario.Terminating:
 		return object.Terminating()
-	case scenario.Progressing, scenario.Completed:
+	}
+	switch object.Resource {
+	case objects.DeploymentResource:
 		d, err := decoder.Deployment(object)
-		return err == nil && len(object.Body) > 0 && d.Complete() == (state == scenario.Completed)
+		return err == nil && len(object.Body) > 0 && isRollout(state, d.Complete())
+	case objects.PodResource:
+		pod, err := decoder.Pod(object)
+		return err == nil && isPod(state, pod)
 	}
-	pod, err := decoder.Pod(object)
-	if err != nil {
-		return false
+	generic, err := decoder.Generic(object)
+	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
+}
+
+// isRollout reports whether a rollout is in the given state.
+func isRollout(state scenario.ObjectState, complete bool) bool {
+	switch state {
+	case scenario.Progressing:
+		return !complete
+	case scenario.Completed:
+		return complete
 	}
+	return false
+}
+
+// isPod reports whether a pod is in the given state.
+func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	switch state {
 	case scenario.PodPending:
 		return pod.Phase == objects.PodPending
@@ -72,4 +90,18 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 		return pod.Ready && !pod.Terminating
 	}
 	return false
+}
+
+// isGeneric reports whether a generic object is in the given state. It is pending or failed
+// by its phase, and ready by its condition Ready.
+func isGeneric(state scenario.ObjectState, g *objects.Generic) bool {
+	switch state {
+	case scenario.PodPending:
+		return g.Phase == objects.PodPending
+	case scenario.PodFailed:
+		return g.Phase == objects.PodFailed
+	case scenario.PodReady:
+		return g.Condition(objects.ReadyCondition).Status == "True" && !g.Terminating
+	}
+	return isRollout(state, g.Complete())
 }

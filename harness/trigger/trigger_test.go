@@ -43,6 +43,8 @@ const (
 	readyBody    = `{"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}`
 	unreadyBody  = `{"status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]}}`
 	completeBody = `{"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "availableReplicas": 3}}`
+	settledBody  = `{"spec": {"replicas": 3}, "status": {"replicas": 3, "readyReplicas": 3}}`
+	scalingBody  = `{"spec": {"replicas": 3}, "status": {"replicas": 2, "readyReplicas": 2}}`
 	rollingBody  = `{"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 1, "availableReplicas": 3}}`
 )
 
@@ -88,6 +90,20 @@ func TestTriggers(t *testing.T) {
 			[]history.Record{committed(history.Added, "deployments.apps", "other", rollingBody), committed(history.Added, "deployments.apps", "web", completeBody), committed(history.Modified, "deployments.apps", "web", rollingBody)}, 2},
 		{"a Deployment is complete", scenario.Trigger{State: &scenario.StateTrigger{Resource: "deployments.apps", Name: "web", Is: scenario.Completed, AtLeast: 1}},
 			[]history.Record{committed(history.Added, "deployments.apps", "web", rollingBody), committed(history.Added, "deployments.apps", "web", completeBody)}, 1},
+		{"a custom resource is created", requestTrigger("create", "policies.example.com", scenario.Committed, 1),
+			[]history.Record{sent(1, "create", "pods", ""), sent(2, "create", "policies.example.com", ""), answered(1, 201), answered(2, 201)}, 3},
+		{"the deletion event of a custom resource", scenario.Trigger{Event: &scenario.EventTrigger{Resource: "policies.example.com", Type: "DELETED", Nth: 1}},
+			[]history.Record{delivered(1, history.Deleted, "pods", "a"), delivered(1, history.Deleted, "policies.example.com", "a")}, 1},
+		{"a custom resource is present", scenario.Trigger{State: &scenario.StateTrigger{Resource: "policies.example.com", Is: scenario.Present, AtLeast: 1}},
+			[]history.Record{committed(history.Added, "pods", "a", readyBody), committed(history.Added, "policies.example.com", "a", "{}")}, 1},
+		{"a custom resource is ready", scenario.Trigger{State: &scenario.StateTrigger{Resource: "policies.example.com", Is: scenario.PodReady, AtLeast: 1}},
+			[]history.Record{committed(history.Added, "policies.example.com", "a", unreadyBody), committed(history.Modified, "policies.example.com", "a", readyBody)}, 1},
+		{"a custom resource is pending", scenario.Trigger{State: &scenario.StateTrigger{Resource: "policies.example.com", Is: scenario.PodPending, AtLeast: 1}},
+			[]history.Record{committed(history.Added, "policies.example.com", "a", readyBody), committed(history.Modified, "policies.example.com", "a", unreadyBody)}, 1},
+		{"a StatefulSet is progressing", scenario.Trigger{State: &scenario.StateTrigger{Resource: "statefulsets.apps", Is: scenario.Progressing, AtLeast: 1}},
+			[]history.Record{committed(history.Added, "statefulsets.apps", "web", settledBody), committed(history.Modified, "statefulsets.apps", "web", scalingBody)}, 1},
+		{"a StatefulSet is complete", scenario.Trigger{State: &scenario.StateTrigger{Resource: "statefulsets.apps", Is: scenario.Completed, AtLeast: 1}},
+			[]history.Record{committed(history.Added, "statefulsets.apps", "web", scalingBody), committed(history.Modified, "statefulsets.apps", "web", settledBody)}, 1},
 		{"another fault", scenario.Trigger{Fault: &scenario.FaultTrigger{Index: 1, Nth: 2}}, []history.Record{fired(1), fired(0), fired(1)}, 2},
 		{"a step begins", scenario.Trigger{Step: &scenario.StepTrigger{Index: 2, At: scenario.Begun}},
 			[]history.Record{step(1, history.StepBegun), step(1, history.StepDone), step(2, history.StepBegun)}, 2},

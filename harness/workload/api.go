@@ -6,7 +6,6 @@ import corev1 "k8s.io/api/core/v1"
 // controller is under test.
 type (
 	endpoints       = corev1.Endpoints       //nolint:staticcheck // the deprecated API is the subject
-	endpointsList   = corev1.EndpointsList   //nolint:staticcheck // the deprecated API is the subject
 	endpointsSubset = corev1.EndpointSubset  //nolint:staticcheck // the deprecated API is the subject
 	endpointAddress = corev1.EndpointAddress //nolint:staticcheck // the deprecated API is the subject
 )

@@ -24,23 +24,29 @@ import (
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
-	watched := await.Kind
+	awaited, err := u.kind(await.Kind)
+	if err != nil {
+		return err
+	}
+	watched := awaited
 	if await.Until == scenario.Served { // the Endpoints of the same name show it
-		watched = scenario.Endpoints
+		if watched, err = u.kind(scenario.Endpoints); err != nil {
+			return err
+		}
 	}
 	for _, name := range u.names(await.Target) {
-		state, err := u.awaitOne(bounded, kinds[watched], name, await.Until)
+		state, err := awaitOne(bounded, watched, name, await.Until)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(context.Cause(bounded), ErrUnmet):
 			return &unmetError{
-				object: history.Ref{Resource: kinds[await.Kind].resource, Namespace: u.Namespace, Name: name},
-				text:   fmt.Sprintf("%s %s/%s: expected %s within %s, found %s", await.Kind, u.Namespace, name, await.Until, await.Within, state),
+				object: history.Ref{Resource: awaited.Resource(), Namespace: awaited.namespace, Name: name},
+				text:   fmt.Sprintf("%s: expected %s within %s, found %s", awaited.describe(name), await.Until, await.Within, state),
 			}
 		default:
-			return fmt.Errorf("watching %s %s/%s: %w", await.Kind, u.Namespace, name, err)
+			return fmt.Errorf("watching %s: %w", awaited.describe(name), err)
 		}
 	}
 	return nil
@@ -65,33 +71,56 @@ func unmetObject(err error) *history.Ref {
 
 // awaitOne watches one object until it reaches the requested state. It returns a
 // description of the last state.
-func (u *user) awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
-	met := func(o runtime.Object) (done bool) {
-		done, state = reached(o, until)
-		return done
+func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
+	check, err := checkOf(until)
+	if err != nil {
+		return "", err
+	}
+	met := func(o runtime.Object) (done bool, err error) {
+		done, state, err = check(o)
+		return done, err
 	}
 	// The watch reports an existing object as an event. It reports nothing for a missing
 	// object, so the precondition looks for the object in the synced store.
 	var absent watchtools.PreconditionFunc
 	if until == scenario.Gone {
 		absent = func(store cache.Store) (bool, error) {
-			_, exists, err := store.GetByKey(u.Namespace + "/" + name)
-			return !exists && met(nil), err
+			_, exists, err := store.GetByKey(cache.NewObjectName(k.namespace, name).String())
+			if err != nil || exists {
+				return false, err
+			}
+			return met(nil)
 		}
 	}
-	_, state = reached(nil, until)
-	_, err = watchtools.UntilWithSync(ctx, k.watch(u.Client, u.Namespace, name), k.example, absent,
+	state = noSuchObject
+	_, err = watchtools.UntilWithSync(ctx, k.watch(name), k.example, absent,
 		func(event watch.Event) (bool, error) {
 			// Some API servers, such as the fake one, ignore the field selector.
 			if m, ok := event.Object.(metav1.Object); !ok || m.GetName() != name {
 				return false, nil
 			}
 			if event.Type == watch.Deleted {
-				return met(nil), nil
+				return met(nil)
 			}
-			return met(event.Object), nil
+			return met(event.Object)
 		})
 	return state, err
+}
+
+// noSuchObject describes an object that does not exist.
+const noSuchObject = "no such object"
+
+// checkOf returns a function that reports whether an object meets a condition, and describes
+// the object. A nil object means that the object does not exist.
+func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), error) {
+	if !until.IsFieldCondition() {
+		return func(o runtime.Object) (bool, string, error) {
+			done, state := reached(o, until)
+			return done, state, nil
+		}, nil
+	}
+	condition, err := until.FieldCondition()
+	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
 // within returns a context that is canceled with cause ErrUnmet after the duration d.
@@ -142,8 +171,10 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 		return until == scenario.Served && ready > 0 && notReady == 0,
 			fmt.Sprintf("%d ready and %d not ready addresses", ready, notReady)
 	case nil:
-		return until == scenario.Gone, "no such object"
-	default: // scenarios await only the deletion of such an object
+		return until == scenario.Gone, noSuchObject
+	case metav1.Object: // scenarios await only the deletion of such an object
+		return false, "the object" + terminating(o)
+	default:
 		return false, "the object"
 	}
 }

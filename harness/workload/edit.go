@@ -48,6 +48,8 @@ func patchOf(operation scenario.Operation) (patch, error) {
 		return merge(fields{"metadata": fields{"labels": mapPatch(o.Labels, o.Remove)}})
 	case *scenario.Annotate:
 		return merge(fields{"metadata": fields{"annotations": mapPatch(o.Annotations, o.Remove)}})
+	case *scenario.Patch:
+		return merge(o.Merge.Copy())
 	case *scenario.Select:
 		return selectPatch(o), nil
 	case *scenario.Configure:
@@ -128,13 +130,17 @@ func (u *user) edit(ctx context.Context, target scenario.Target, operation scena
 	if err != nil {
 		return nil, err
 	}
-	kind, names := kinds[target.Kind], u.names(target)
+	kind, err := u.kind(target.Kind)
+	if err != nil {
+		return nil, err
+	}
+	names := u.names(target)
 	var last *history.Ref
 	for _, name := range names {
 		var edited metav1.Object
 		err := u.retryUnavailable(ctx, func(bool) error {
 			return retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-				edited, err = kind.patch(ctx, u.Client, u.Namespace, name, change.kind, body)
+				edited, err = kind.patch(ctx, name, change.kind, body)
 				return err
 			})
 		})
@@ -144,7 +150,7 @@ func (u *user) edit(ctx context.Context, target scenario.Target, operation scena
 		if err != nil {
 			return nil, err
 		}
-		if last, err = ref(kind.resource, edited); err != nil {
+		if last, err = ref(kind.Resource(), edited); err != nil {
 			return nil, err
 		}
 	}

@@ -7,52 +7,91 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// kind contains the API operations on objects of one kind.
+// kind contains the API operations on objects of one kind in the namespace of the run.
 type kind struct {
-	resource string         // resource name in histories
-	example  runtime.Object // object of the Go type of the kind
-	create   func(context.Context, kubernetes.Interface, runtime.Object) (metav1.Object, error)
-	patch    func(ctx context.Context, c kubernetes.Interface, namespace, name string, kind types.PatchType, patch []byte) (metav1.Object, error)
-	delete   func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error
+	kube.Kind
+	namespace string         // "" for a cluster-scoped kind
+	example   runtime.Object // object of the Go type of the kind
+	create    func(context.Context, runtime.Object) (metav1.Object, error)
+	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte) (metav1.Object, error)
+	delete    func(ctx context.Context, name string, o metav1.DeleteOptions) error
 	// watch returns a ListerWatcher for the object of that name.
-	watch func(c kubernetes.Interface, namespace, name string) cache.ListerWatcher
+	watch func(name string) cache.ListerWatcher
 }
 
-// kinds contains an entry for each kind of object in scenarios.
-var kinds = map[scenario.Kind]kind{
-	scenario.ReplicaSet: kindOf("replicasets.apps", &appsv1.ReplicaSet{},
-		func(c kubernetes.Interface, namespace string) client[*appsv1.ReplicaSet, *appsv1.ReplicaSetList] {
-			return c.AppsV1().ReplicaSets(namespace)
-		}),
-	scenario.ReplicationController: kindOf("replicationcontrollers", &corev1.ReplicationController{},
-		func(c kubernetes.Interface, namespace string) client[*corev1.ReplicationController, *corev1.ReplicationControllerList] {
-			return c.CoreV1().ReplicationControllers(namespace)
-		}),
-	scenario.Deployment: kindOf("deployments.apps", &appsv1.Deployment{},
-		func(c kubernetes.Interface, namespace string) client[*appsv1.Deployment, *appsv1.DeploymentList] {
-			return c.AppsV1().Deployments(namespace)
-		}),
-	scenario.Service: kindOf("services", &corev1.Service{},
-		func(c kubernetes.Interface, namespace string) client[*corev1.Service, *corev1.ServiceList] {
-			return c.CoreV1().Services(namespace)
-		}),
-	scenario.Endpoints: kindOf("endpoints", &endpoints{},
-		func(c kubernetes.Interface, namespace string) client[*endpoints, *endpointsList] {
-			return c.CoreV1().Endpoints(namespace)
-		}),
-	scenario.Pod: kindOf("pods", &corev1.Pod{},
-		func(c kubernetes.Interface, namespace string) client[*corev1.Pod, *corev1.PodList] {
-			return c.CoreV1().Pods(namespace)
-		}),
+// describe returns the kind and the name of an object, as error messages have them.
+func (k kind) describe(name string) string {
+	return k.Name + " " + cache.NewObjectName(k.namespace, name).String()
+}
+
+// kind returns the API operations on a kind. The kinds with builders have typed clients, and
+// generic kinds have the dynamic client.
+func (u *user) kind(name scenario.Kind) (kind, error) {
+	k, err := u.describe(name)
+	if err != nil {
+		return kind{}, err
+	}
+	c, in := u.Client, u.Namespace
+	switch name {
+	case scenario.ReplicaSet:
+		return newKind(k, in, &appsv1.ReplicaSet{}, c.AppsV1().ReplicaSets(in), c), nil
+	case scenario.ReplicationController:
+		return newKind(k, in, &corev1.ReplicationController{}, c.CoreV1().ReplicationControllers(in), c), nil
+	case scenario.Deployment:
+		return newKind(k, in, &appsv1.Deployment{}, c.AppsV1().Deployments(in), c), nil
+	case scenario.Service:
+		return newKind(k, in, &corev1.Service{}, c.CoreV1().Services(in), c), nil
+	case scenario.Endpoints:
+		return newKind(k, in, &endpoints{}, c.CoreV1().Endpoints(in), c), nil
+	case scenario.Pod:
+		return newKind(k, in, &corev1.Pod{}, c.CoreV1().Pods(in), c), nil
+	}
+	if u.Dynamic == nil {
+		return kind{}, fmt.Errorf("kind %s needs a dynamic client, and the environment has none", name)
+	}
+	if k.ClusterScoped {
+		in = ""
+	}
+	objects := dynamicClient{u.Dynamic.Resource(k.GVR).Namespace(in)}
+	return newKind(k, in, &unstructured.Unstructured{}, objects, u.Dynamic), nil
+}
+
+// describe returns the description of a kind. It comes from the environment, a create, or
+// the registry.
+func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
+	if described, ok := u.described[name]; ok && name.IsGeneric() {
+		return described, nil
+	}
+	if row, ok := kube.Named(string(name)); ok {
+		return row, nil
+	}
+	return kube.Kind{}, fmt.Errorf("unknown kind %s; expected one that the environment or a create describes", name)
+}
+
+// describedKinds returns the generic kinds of the environment and of the creates among the
+// steps, by name.
+func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind {
+	described := map[scenario.Kind]kube.Kind{}
+	for _, step := range steps {
+		if create, ok := step.Operation.(*scenario.Create); ok && create.APIVersion != "" {
+			described[create.Kind] = kube.Generic(kube.SplitGVK(create.APIVersion, string(create.Kind)))
+		}
+	}
+	for _, k := range env.Kinds {
+		described[scenario.Kind(k.Name)] = k
+	}
+	return described
 }
 
 // object is a pointer to an API object.
@@ -61,7 +100,7 @@ type object interface {
 	metav1.Object
 }
 
-// client is the common interface of the typed clients of all kinds.
+// client is the common interface of the typed clients of all kinds, and of dynamicClient.
 type client[T object, L runtime.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
@@ -70,37 +109,48 @@ type client[T object, L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// kindOf returns the kind whose operations use a typed client.
-func kindOf[T object, L runtime.Object](resource string, example T, in func(kubernetes.Interface, string) client[T, L]) kind {
+// dynamicClient gives a dynamic client the methods of a typed one.
+type dynamicClient struct{ dynamic.ResourceInterface }
+
+func (c dynamicClient) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions) (*unstructured.Unstructured, error) {
+	return c.ResourceInterface.Create(ctx, o, options)
+}
+
+func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	return c.ResourceInterface.Delete(ctx, name, options)
+}
+
+// newKind returns the kind whose operations use a client for its objects. That client
+// belongs to the client set all.
+func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
-		resource: resource,
-		example:  example,
-		create: func(ctx context.Context, c kubernetes.Interface, o runtime.Object) (metav1.Object, error) {
+		Kind:      of,
+		namespace: namespace,
+		example:   example,
+		create: func(ctx context.Context, o runtime.Object) (metav1.Object, error) {
 			typed, ok := o.(T)
 			if !ok {
-				return nil, fmt.Errorf("creating %s: expected %T, found %T", resource, example, o)
+				return nil, fmt.Errorf("creating %s: expected %T, found %T", of.Resource(), example, o)
 			}
-			return in(c, typed.GetNamespace()).Create(ctx, typed, metav1.CreateOptions{})
+			return objects.Create(ctx, typed, metav1.CreateOptions{})
 		},
-		patch: func(ctx context.Context, c kubernetes.Interface, namespace, name string, kind types.PatchType, patch []byte) (metav1.Object, error) {
-			return in(c, namespace).Patch(ctx, name, kind, patch, metav1.PatchOptions{})
+		patch: func(ctx context.Context, name string, kind types.PatchType, patch []byte) (metav1.Object, error) {
+			return objects.Patch(ctx, name, kind, patch, metav1.PatchOptions{})
 		},
-		delete: func(ctx context.Context, c kubernetes.Interface, namespace, name string, o metav1.DeleteOptions) error {
-			return in(c, namespace).Delete(ctx, name, o)
-		},
-		watch: func(c kubernetes.Interface, namespace, name string) cache.ListerWatcher {
+		delete: objects.Delete,
+		watch: func(name string) cache.ListerWatcher {
 			byName := func(o metav1.ListOptions) metav1.ListOptions {
 				o.FieldSelector = "metadata.name=" + name
 				return o
 			}
 			return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-					return in(c, namespace).List(ctx, byName(o))
+					return objects.List(ctx, byName(o))
 				},
 				WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					return in(c, namespace).Watch(ctx, byName(o))
+					return objects.Watch(ctx, byName(o))
 				},
-			}, c)
+			}, all)
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -23,23 +24,30 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 			return nil, err
 		}
 	}
-	kind := kinds[create.Kind]
+	kind, err := u.kind(create.Kind)
+	if err != nil {
+		return nil, err
+	}
 	names := create.Names()
 	u.created[create.Target] = names
 	var last *history.Ref
 	for _, name := range names {
+		object, err := u.build(create, kind, name, controller)
+		if err != nil {
+			return nil, err
+		}
 		var made metav1.Object
-		err := u.retryUnavailable(ctx, func(repeated bool) (err error) {
-			made, err = kind.create(ctx, u.Client, build(create, name, u.Namespace, controller, u.Pods.spec()))
+		err = u.retryUnavailable(ctx, func(repeated bool) (err error) {
+			made, err = u.createServed(ctx, kind, object)
 			if repeated && apierrors.IsAlreadyExists(err) { // an empty patch reads the object
-				made, err = kind.patch(ctx, u.Client, u.Namespace, name, types.MergePatchType, []byte("{}"))
+				made, err = kind.patch(ctx, name, types.MergePatchType, []byte("{}"))
 			}
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		if last, err = ref(kind.resource, made); err != nil {
+		if last, err = ref(kind.Resource(), made); err != nil {
 			return nil, err
 		}
 	}
@@ -47,6 +55,30 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 		return nil, nil
 	}
 	return last, nil
+}
+
+// build returns the object of the given name that the operation creates.
+func (u *user) build(create *scenario.Create, of kind, name string, controller *metav1.OwnerReference) (runtime.Object, error) {
+	if create.Kind.IsGeneric() {
+		return buildGeneric(create, of, name, u.Pods.spec())
+	}
+	return build(create, name, u.Namespace, controller, u.Pods.spec()), nil
+}
+
+// createServed creates an object. It retries while the API server does not serve the
+// resource, because the server serves a custom resource only some time after the definition
+// has the condition Established.
+func (u *user) createServed(ctx context.Context, of kind, object runtime.Object) (metav1.Object, error) {
+	started := u.Clock.Now()
+	for {
+		made, err := of.create(ctx, object)
+		if !isUnserved(err) || u.Clock.Since(started) >= unservedTimeout {
+			return made, err
+		}
+		if err := u.sleep(ctx, retryInterval); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // propagationPolicies maps the scenario's names to the API's names.
@@ -59,12 +91,15 @@ var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 // delete deletes every object of a create. A missing pod is no error, because
 // controllers and faults delete pods too.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
-	kind := kinds[del.Kind]
+	kind, err := u.kind(del.Kind)
+	if err != nil {
+		return nil, err
+	}
 	policy := propagationPolicies[del.Propagation]
 	names := u.names(del.Target)
 	for _, name := range names {
 		err := u.retryUnavailable(ctx, func(repeated bool) error {
-			err := kind.delete(ctx, u.Client, u.Namespace, name, metav1.DeleteOptions{PropagationPolicy: &policy})
+			err := kind.delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy})
 			if repeated && apierrors.IsNotFound(err) {
 				return nil
 			}
@@ -77,7 +112,7 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	if len(names) > 1 {
 		return nil, nil
 	}
-	return &history.Ref{Resource: kind.resource, Namespace: u.Namespace, Name: del.Name}, nil
+	return &history.Ref{Resource: kind.Resource(), Namespace: kind.namespace, Name: del.Name}, nil
 }
 
 // foreign is the name of the ConfigMap that stands for another controller in

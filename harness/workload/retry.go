@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
@@ -13,7 +15,16 @@ const (
 	// unavailable. retryInterval is the time between two attempts.
 	unavailableTimeout = 2 * time.Minute
 	retryInterval      = 100 * time.Millisecond
+	// unservedTimeout bounds the retries of a create of a custom resource that the API
+	// server does not serve yet.
+	unservedTimeout = 10 * time.Second
 )
+
+// isUnserved reports whether the API server has no such resource. Its response then is plain
+// text, unlike the response for a missing object.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
+}
 
 // retryUnavailable repeats a request while the control plane is unavailable, for
 // example because of a fault. From the second call on, repeated is true, because an

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -27,7 +29,13 @@ var ErrUnmet = errors.New("the await timed out")
 type Env struct {
 	// Client connects directly to the API server and has all permissions in Namespace.
 	// The namespace exists and admits pods.
-	Client    kubernetes.Interface
+	Client kubernetes.Interface
+	// Dynamic connects in the same way as Client. It is nil if no step has an object of a
+	// generic kind.
+	Dynamic dynamic.Interface
+	// Kinds describes the generic kinds of the scenario; see
+	// [scenario.Scenario.GenericKinds]. A kind that only a create names may be missing.
+	Kinds     []kube.Kind
 	Namespace string
 	Pods      Pods
 	Recorder  Recorder
@@ -40,7 +48,7 @@ type Recorder interface{ Append(history.Record) }
 // Run performs the steps in order. It returns after the last step, at the first step
 // that fails, or when ctx ends. The error names the step and the reason.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
-	u := &user{Env: env, created: map[scenario.Target][]string{}}
+	u := &user{Env: env, created: map[scenario.Target][]string{}, described: describedKinds(env, steps)}
 	for i, step := range steps {
 		if err := u.sleep(ctx, step.After); err != nil {
 			return fmt.Errorf("before step %d (%s): %w", i, step, err)
@@ -61,7 +69,8 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 // user performs steps and keeps the names of the objects that it created.
 type user struct {
 	Env
-	created map[scenario.Target][]string // names of the objects of each create
+	created   map[scenario.Target][]string // names of the objects of each create
+	described map[scenario.Kind]kube.Kind  // generic kinds by name
 }
 
 // perform performs one step. It returns a reference to the object that the operation

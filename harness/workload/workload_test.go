@@ -346,6 +346,8 @@ func TestEdits(t *testing.T) {
 		{"Deployment", "configure: {kind: Deployment, name: web, strategy: Recreate}", `merge {"spec":{"strategy":{"rollingUpdate":null,"type":"Recreate"}}}`},
 		{"Deployment", "configure: {kind: Deployment, name: web, strategy: RollingUpdate, maxSurge: 10%}",
 			`merge {"spec":{"strategy":{"rollingUpdate":{"maxSurge":"10%","maxUnavailable":null},"type":"RollingUpdate"}}}`},
+		{"Deployment", "patch: {kind: Deployment, name: web, merge: {spec: {replicas: 2, minReadySeconds: null}}}", `merge {"spec":{"minReadySeconds":null,"replicas":2}}`},
+		{"Pod", "patch: {kind: Pod, name: web, merge: {metadata: {labels: {a: b}}}}", `merge {"metadata":{"labels":{"a":"b"}}}`},
 		{"Service", "publish: {name: web, type: ExternalName, externalName: example.com}", `merge {"spec":{"externalName":"example.com","type":"ExternalName"}}`},
 		{"Service", "publish: {name: web, type: ClusterIP, publishNotReadyAddresses: false, ports: [{port: 81}]}",
 			`merge {"spec":{"externalName":null,"ports":[{"protocol":"TCP","port":81,"targetPort":0}],"publishNotReadyAddresses":false,"type":"ClusterIP"}}`},

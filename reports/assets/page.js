@@ -31,7 +31,8 @@
   // Colors come from the style sheet, resolved for the current theme.
   const probe = document.body.appendChild(element('span', {hidden: true}));
   let colors = {};
-  const color = name => colors[name] ??= (probe.style.color = `var(--${name})`, getComputedStyle(probe).color);
+  const resolve = css => colors[css] ??= (probe.style.color = css, getComputedStyle(probe).color);
+  const color = name => resolve(`var(--${name})`);
 
   // oncePerFrame returns a function that runs f at most once before the next frame.
   const oncePerFrame = f => {
@@ -78,7 +79,7 @@
 
   // ---- the tracks, events and filter of one run ----
 
-  const trackHeight = 26, axisHeight = 26, eventHeight = 24;
+  const trackHeight = 26, axisHeight = 26, eventHeight = 24, trackFont = '12px system-ui, sans-serif';
 
   class TimelineView {
     constructor(root, run, axis, place) {
@@ -103,6 +104,9 @@
       this.selected = -1;
       this.draw = oncePerFrame(() => this.paint());
       this.build();
+      const text = this.canvas.getContext('2d');
+      text.font = trackFont;
+      this.nameWidth = Math.ceil(Math.max(0, ...run.tracks.map(t => text.measureText(t.name).width)));
       this.filter();
       axis.watch(this.draw);
       new ResizeObserver(this.draw).observe(this.tracks);
@@ -184,7 +188,12 @@
 
     // ---- the tracks ----
 
-    gutter() { return this.tracks.clientWidth < 640 ? 0 : 220; }
+    // gutter returns the width of the names of the tracks. On a narrow screen, names are above
+    // the marks.
+    gutter() {
+      const width = this.tracks.clientWidth;
+      return width < 640 ? 0 : clamp(this.nameWidth + 20, 220, Math.round(width * 0.33));
+    }
     rowHeight() { return this.gutter() === 0 ? trackHeight + 12 : trackHeight; }
     toPixel(x) { return this.gutter() + (x - this.axis.from) / (this.axis.to - this.axis.from) * (this.width - this.gutter()); }
     toAxis(pixel) { return this.axis.from + (pixel - this.gutter()) / (this.width - this.gutter()) * (this.axis.to - this.axis.from); }
@@ -204,7 +213,7 @@
       this.canvas.height = this.height * ratio;
       const c = this.canvas.getContext('2d');
       c.scale(ratio, ratio);
-      c.font = '12px system-ui, sans-serif';
+      c.font = trackFont;
       c.textBaseline = 'middle';
       const rowHeight = this.rowHeight(), top = this.tracks.scrollTop;
       const first = Math.max(0, Math.floor(top / rowHeight)), last = Math.min(this.tracksShown.length, Math.ceil((top + this.height) / rowHeight));
@@ -252,10 +261,14 @@
       }
       this.paintMarks(c, track, base, tall);
       c.restore();
+      if (this.run.tracks[track].color) { // a stripe in the color of the kind
+        c.fillStyle = resolve(this.run.tracks[track].color);
+        c.fillRect(0, y + 3, 3, gutter === 0 ? 10 : height - 7);
+      }
       c.fillStyle = color('text');
       c.save();
       c.beginPath(); c.rect(0, y, gutter === 0 ? this.width : gutter - 8, height); c.clip();
-      c.fillText(this.run.tracks[track].name, 6, gutter === 0 ? y + 8 : y + height / 2);
+      c.fillText(this.run.tracks[track].name, 8, gutter === 0 ? y + 8 : y + height / 2);
       c.restore();
     }
 
@@ -339,10 +352,10 @@
 
     // at returns the mark under a point of the canvas, or -1. It prefers evidence.
     at(x, y) {
-      const row = Math.floor((y + this.tracks.scrollTop - axisHeight) / this.rowHeight());
-      if (y < axisHeight || row < 0 || row >= this.tracksShown.length) return -1;
+      const track = this.trackAt(y);
+      if (track < 0) return -1;
       let best = -1, least = 8;
-      for (const i of this.byTrack[this.tracksShown[row]]) {
+      for (const i of this.byTrack[track]) {
         const from = this.toPixel(this.x0[i]), to = this.toPixel(this.x1[i]);
         let distance = x < from ? from - x : x > to ? x - to : 0;
         const [top, tall] = this.share(this.word('kind', i), 0, this.rowHeight());
@@ -352,6 +365,12 @@
         if (distance < least) { best = i; least = distance; }
       }
       return best;
+    }
+
+    // trackAt returns the track at a height of the canvas, or -1.
+    trackAt(y) {
+      const row = Math.floor((y + this.tracks.scrollTop - axisHeight) / this.rowHeight());
+      return y < axisHeight ? -1 : this.tracksShown[row] ?? -1;
     }
 
     // raw returns a cited record as JSON in a details element; nothing for other records.
@@ -488,6 +507,11 @@
     }
 
     hover(e) {
+      const track = e.offsetX < this.gutter() ? this.trackAt(e.offsetY) : -1;
+      if (track >= 0) { // the name may be clipped
+        this.canvas.title = this.run.tracks[track].name;
+        return;
+      }
       const i = this.at(e.offsetX, e.offsetY);
       this.canvas.title = i < 0 ? '' : [this.word('action', i), this.word('object', i), this.word('note', i)].filter(Boolean).join(' · ');
     }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -118,7 +119,8 @@ type builder struct {
 	// requests has the subject's requests that later records complete, such as a response
 	// or a delivered watch event, by ID.
 	requests      map[uint64]*request
-	podTracks     map[string]podTrack // of pods, by title
+	sharedTracks  map[string]sharedTrack // by title of the object
+	owners        kube.Owners
 	committedAt   map[history.Version]time.Duration
 	withoutCommit []int // the marks of deliveries whose commit is not yet recorded
 	counts        *counts
@@ -130,21 +132,21 @@ type builder struct {
 // Seqs of the cited records from the results.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
-		t:           &Timeline{Cited: map[int64]json.RawMessage{}},
-		window:      drawn,
-		tracks:      map[string]int{},
-		orders:      map[string]trackOrder{},
-		lists:       map[int64]int{},
-		cited:       map[int64]bool{},
-		steps:       map[int]int{},
-		faults:      map[int]int{},
-		running:     map[string]int{},
-		requests:    map[uint64]*request{},
-		podTracks:   map[string]podTrack{},
-		committedAt: map[history.Version]time.Duration{},
-		counts:      newCounts(),
-		decoder:     objects.NewDecoder(),
-		rates:       newEventRates(),
+		t:            &Timeline{Cited: map[int64]json.RawMessage{}},
+		window:       drawn,
+		tracks:       map[string]int{},
+		orders:       map[string]trackOrder{},
+		lists:        map[int64]int{},
+		cited:        map[int64]bool{},
+		steps:        map[int]int{},
+		faults:       map[int]int{},
+		running:      map[string]int{},
+		requests:     map[uint64]*request{},
+		sharedTracks: map[string]sharedTrack{},
+		committedAt:  map[history.Version]time.Duration{},
+		counts:       newCounts(),
+		decoder:      objects.NewDecoder(),
+		rates:        newEventRates(),
 	}
 	for _, seq := range Cited(results) {
 		b.cited[seq], b.lastCited = true, seq
@@ -384,8 +386,9 @@ func (b *builder) sortTracks() {
 	for i := range places {
 		places[i] = i
 	}
+	orders := b.resolvedOrders()
 	slices.SortStableFunc(places, func(x, y int) int {
-		return cmp.Or(cmp.Compare(tracks[x].Group, tracks[y].Group), b.orders[tracks[x].Name].compare(b.orders[tracks[y].Name]))
+		return cmp.Or(cmp.Compare(tracks[x].Group, tracks[y].Group), orders[tracks[x].Name].compare(orders[tracks[y].Name]))
 	})
 	moved := make([]int, len(places))
 	sorted := make([]Track, len(places))

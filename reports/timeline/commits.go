@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
@@ -28,13 +29,14 @@ func (b *builder) commit(r *history.Record) error {
 type state struct {
 	resource    string
 	terminating bool
+	phase       string
 	// The fields of a pod:
-	phase  string
 	ready  bool
 	active bool
-	// The fields of an owner of pods:
-	desired, replicas, readyReplicas, available int
+	// The fields of a workload or of an object of a generic kind. A nil field is absent.
+	desired, replicas, readyReplicas, available *int
 	revision                                    string
+	conditions                                  []string // such as "Ready=True"
 	// The fields of Endpoints:
 	addresses, notReady int
 	// The pod selector of a Service:
@@ -53,42 +55,64 @@ func (b *builder) stateOf(o *history.Object) (state, error) {
 		s.phase, s.ready, s.active = decoded.Phase, decoded.Ready, decoded.Active
 	case *objects.Owner:
 		status := &decoded.Status
-		s.desired, s.replicas, s.readyReplicas, s.available = decoded.Replicas, status.Replicas, status.ReadyReplicas, status.AvailableReplicas
+		s.desired, s.replicas, s.readyReplicas, s.available = &decoded.Replicas, &status.Replicas, &status.ReadyReplicas, &status.AvailableReplicas
 		s.revision = o.Annotations[objects.RevisionAnnotation]
 	case *objects.Deployment:
 		status := &decoded.Status
-		s.desired, s.replicas, s.readyReplicas, s.available = decoded.Replicas, status.Replicas, status.ReadyReplicas, status.AvailableReplicas
+		s.desired, s.replicas, s.readyReplicas, s.available = &decoded.Replicas, &status.Replicas, &status.ReadyReplicas, &status.AvailableReplicas
 		s.revision = o.Annotations[objects.RevisionAnnotation]
 	case *objects.Endpoints:
 		s.addresses, s.notReady, err = decoded.CountAddresses()
 	case *objects.Service:
 		s.selector = decoded.Spec.Selector
+	default:
+		s.decodeGeneric(o)
 	}
 	return s, err
 }
 
 // String returns the state as text.
 func (s state) String() string {
-	text := ""
-	switch s.resource {
-	case pods:
-		text = s.phase
-		if s.ready {
-			text += ", ready"
+	var parts []string
+	add := func(part string) {
+		if part != "" {
+			parts = append(parts, part)
 		}
-	case replicaSets, controllers, deployments:
-		text = fmt.Sprintf("spec.replicas: %d; status: %d replicas, %d ready, %d available", s.desired, s.replicas, s.readyReplicas, s.available)
-		if s.revision != "" {
-			text += "; revision " + s.revision
-		}
-	case endpoints:
-		text = fmt.Sprintf("%d addresses, %d not ready", s.addresses, s.notReady)
 	}
+	add(s.phase)
+	if s.ready {
+		add("ready")
+	}
+	if s.resource == endpoints {
+		add(fmt.Sprintf("%d addresses, %d not ready", s.addresses, s.notReady))
+	}
+	add(s.replicasText())
+	add(strings.Join(s.conditions, ", "))
 	if s.terminating {
-		if text != "" {
-			text += ", "
-		}
-		text += "terminating"
+		add("terminating")
 	}
-	return text
+	return strings.Join(parts, ", ")
+}
+
+// replicasText returns the present replica fields as text.
+func (s state) replicasText() string {
+	var parts, status []string
+	if s.desired != nil {
+		parts = append(parts, fmt.Sprintf("spec.replicas: %d", *s.desired))
+	}
+	for _, field := range []struct {
+		value *int
+		name  string
+	}{{s.replicas, "replicas"}, {s.readyReplicas, "ready"}, {s.available, "available"}} {
+		if field.value != nil {
+			status = append(status, fmt.Sprintf("%d %s", *field.value, field.name))
+		}
+	}
+	if len(status) > 0 {
+		parts = append(parts, "status: "+strings.Join(status, ", "))
+	}
+	if s.revision != "" {
+		parts = append(parts, "revision "+s.revision)
+	}
+	return strings.Join(parts, "; ")
 }

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/objects"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // counts tracks the number of pods of each owner and the number of addresses of each
 // Service. The charts show these numbers over time.
 type counts struct {
 	pods     map[types.UID]podCount
-	owners   map[types.UID]*ownerCount // ReplicaSets, ReplicationControllers and Deployments
+	owners   map[types.UID]*ownerCount // objects that control pods or may do so
 	services map[string]*serviceCount  // by name
 	// ownerCharts and serviceCharts have the order in which the objects first occurred.
 	ownerCharts, serviceCharts []*chartLines
@@ -29,13 +29,14 @@ type podCount struct {
 	active, ready bool
 }
 
-// ownerCount is the last version of an owner with the number of its pods. It has only the
-// fields that the charts depend on.
+// ownerCount is the last version of an owner. It has only the fields that the charts depend
+// on.
 type ownerCount struct {
-	owner           types.UID // the Deployment that controls the owner; empty if there is none
+	owner types.UID // the controller of the owner; empty if there is none
+	// existing and ready count the pods of the owner and of its dependents.
 	existing, ready int
 	deleted         bool
-	lines           *chartLines // nil for a ReplicaSet of a Deployment
+	lines           *chartLines // nil if the chart of the controller includes this owner
 }
 
 // serviceCount counts the addresses of a Service and of the Endpoints with its name.
@@ -49,6 +50,9 @@ type serviceCount struct {
 type chartLines struct {
 	title string
 	lines []Line
+	// hidden is true until an owner of a generic kind has a pod. Few generic kinds have
+	// pods.
+	hidden bool
 }
 
 func (l *chartLines) set(name string, at time.Duration, value int) {
@@ -107,21 +111,24 @@ const (
 	existingLine  = "existing"
 	readyLine     = "ready"
 	availableLine = "available (status)"
-	addressLine   = "addresses"
-	notReadyLine  = "addresses not ready"
-	selectedLine  = "ready pods selected"
+	// statusReadyLine replaces availableLine for owners without status.availableReplicas.
+	statusReadyLine = "ready (status)"
+	addressLine     = "addresses"
+	notReadyLine    = "addresses not ready"
+	selectedLine    = "ready pods selected"
 )
 
 // observe updates the counts with a version of an object.
 func (c *counts) observe(r *history.Record, s state) {
 	o, deleted := &r.Commit.Object, r.Commit.Type == history.Deleted
-	switch o.Resource {
-	case pods:
+	kind, known := kube.ByResource(o.Resource)
+	switch {
+	case o.Resource == pods:
 		c.pod(o, r.At, s, deleted)
-	case replicaSets, controllers, deployments:
-		c.owner(o, r.At, s, deleted)
-	case services, endpoints:
+	case o.Resource == services, o.Resource == endpoints:
 		c.service(o, r.At, s, deleted)
+	case kind.Role == kube.Workload, !known:
+		c.owner(o, r.At, s, deleted)
 	}
 }
 
@@ -148,15 +155,23 @@ func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool)
 
 // add adds a pod to the counts of its owner if n is 1. It subtracts the pod if n is -1.
 func (c *counts) add(p podCount, n int) {
-	if p.owner == "" {
-		return
-	}
-	owner := c.ownerByUID(p.owner)
+	existing, ready := 0, 0
 	if p.active {
-		owner.existing += n
+		existing = n
 	}
 	if p.ready {
-		owner.ready += n
+		ready = n
+	}
+	c.addPods(p.owner, existing, ready)
+}
+
+// addPods adds numbers of pods to the counts of an owner, its controller, and so on.
+func (c *counts) addPods(uid types.UID, existing, ready int) {
+	for uid != "" {
+		owner := c.ownerByUID(uid)
+		owner.existing += existing
+		owner.ready += ready
+		uid = owner.owner
 	}
 }
 
@@ -168,54 +183,89 @@ func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	return c.owners[uid]
 }
 
-// updateLines updates the lines of an owner, or of its Deployment.
-func (c *counts) updateLines(uid types.UID, at time.Duration) {
-	owner := c.owners[uid]
-	if owner == nil {
-		return
-	}
-	if owner.owner != "" && c.owners[owner.owner] != nil {
-		uid, owner = owner.owner, c.owners[owner.owner]
-	}
-	if owner.lines == nil {
-		return
-	}
-	existing, ready := owner.existing, owner.ready
-	for _, set := range c.owners {
-		if set.owner == uid {
-			existing, ready = existing+set.existing, ready+set.ready
+// setController sets the controller of an owner and moves the owner's pods to the counts of
+// that controller. It ignores a controller that the owner itself controls.
+func (c *counts) setController(uid, controller types.UID) {
+	owner := c.ownerByUID(uid)
+	for above := controller; above != ""; above = c.ownerByUID(above).owner {
+		if above == uid {
+			controller = ""
+			break
 		}
 	}
-	owner.lines.set(existingLine, at, existing)
-	owner.lines.set(readyLine, at, ready)
+	if owner.owner == controller {
+		return
+	}
+	c.addPods(owner.owner, -owner.existing, -owner.ready)
+	owner.owner = controller
+	c.addPods(controller, owner.existing, owner.ready)
+}
+
+// updateLines updates the lines of an owner, of its controller, and so on.
+func (c *counts) updateLines(uid types.UID, at time.Duration) {
+	for uid != "" {
+		owner := c.ownerByUID(uid)
+		if owner.lines != nil {
+			owner.lines.hidden = owner.lines.hidden && owner.existing == 0
+			owner.lines.set(existingLine, at, owner.existing)
+			owner.lines.set(readyLine, at, owner.ready)
+		}
+		uid = owner.owner
+	}
 }
 
 func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
 	owner := c.ownerByUID(o.UID)
-	before := owner.owner
-	owner.owner, owner.deleted = "", deleted
-	if ref := o.ControllerRef(); ref != nil && ref.Kind == objects.DeploymentKind {
-		owner.owner = ref.UID
+	owner.deleted = deleted
+	before, ref := owner.owner, o.ControllerRef()
+	if ref == nil {
+		ref = &history.Owner{}
 	}
-	if owner.owner == "" && owner.lines == nil {
-		owner.lines = &chartLines{title: "Pods of " + o.Resource + " " + o.Name}
+	c.setController(o.UID, ref.UID)
+	kind, known := kube.ByResource(o.Resource)
+	if controller, _ := kube.Named(ref.Kind); owner.lines == nil && !slices.Contains(controller.Controls, kind.Name) {
+		owner.lines = &chartLines{title: "Pods of " + o.Resource + " " + o.Name, hidden: !known}
 		c.ownerCharts = append(c.ownerCharts, owner.lines)
 	}
 	if owner.lines != nil {
-		desired, available := s.desired, s.available
-		if deleted || s.terminating {
-			desired = 0
-		}
-		if deleted {
-			available = 0
-		}
-		owner.lines.set(desiredLine, at, desired)
-		owner.lines.set(availableLine, at, available)
+		owner.lines.setReplicas(at, s, deleted)
 	}
 	c.updateLines(o.UID, at)
 	if before != owner.owner {
 		c.updateLines(before, at)
 	}
+}
+
+// setReplicas adds the values of the fields of an owner that count pods. Lines without any
+// value are omitted.
+func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
+	available := availableLine
+	if s.available == nil && !l.has(availableLine) {
+		available, s.available = statusReadyLine, s.readyReplicas
+	}
+	if deleted {
+		s.available = nil
+	}
+	if (deleted || s.terminating) && s.desired != nil {
+		s.desired = new(int)
+	}
+	l.setOrZero(desiredLine, at, s.desired)
+	l.setOrZero(available, at, s.available)
+}
+
+// setOrZero adds a value to a line. No value means 0 if the line has an earlier value, and
+// is ignored otherwise.
+func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
+	switch {
+	case value != nil:
+		l.set(name, at, *value)
+	case l.has(name):
+		l.set(name, at, 0)
+	}
+}
+
+func (l *chartLines) has(name string) bool {
+	return slices.ContainsFunc(l.lines, func(line Line) bool { return line.Name == name })
 }
 
 func (c *counts) service(o *history.Object, at time.Duration, s state, deleted bool) {
@@ -276,6 +326,9 @@ func selects(selector, labels map[string]string) bool {
 func (c *counts) charts() []Chart {
 	var all []Chart
 	for _, l := range slices.Concat(c.ownerCharts, c.serviceCharts) {
+		if l.hidden {
+			continue
+		}
 		slices.SortFunc(l.lines, func(a, b Line) int {
 			return cmp.Compare(slices.Index(lineOrder, a.Name), slices.Index(lineOrder, b.Name))
 		})
@@ -284,4 +337,4 @@ func (c *counts) charts() []Chart {
 	return all
 }
 
-var lineOrder = []string{desiredLine, existingLine, readyLine, availableLine, selectedLine, addressLine, notReadyLine}
+var lineOrder = []string{desiredLine, existingLine, readyLine, availableLine, statusReadyLine, selectedLine, addressLine, notReadyLine}

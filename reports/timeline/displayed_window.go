@@ -6,6 +6,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // maxRecords is the maximum number of records that the timeline renders in full. It bounds
@@ -86,10 +87,14 @@ func (b *builder) remember(r *history.Record) (state, error) {
 		return s, fmt.Errorf("%s: %w", o.Ref, err)
 	}
 	b.committedAt[o.Version] = r.At
-	if o.Resource == pods {
-		b.podTrackOf(o)
-	} else if title := b.title(o.Ref); b.orders[title] == (trackOrder{}) {
-		b.orders[title] = b.orderOf(o)
+	kind, _ := kube.ByResource(o.Resource)
+	if kind.Role == kube.Child {
+		b.sharedTrackOf(o)
+		return s, nil
+	}
+	b.owners.Observe(o.UID, o.Resource)
+	if title := b.title(o.Ref); b.orders[title] == (trackOrder{}) {
+		b.orders[title] = b.orderOf(o, kind)
 	}
 	return s, nil
 }
@@ -98,7 +103,8 @@ func (b *builder) remember(r *history.Record) (state, error) {
 // object's track if the timeline has that track.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
-	delete(b.podTracks, title)
+	delete(b.sharedTracks, title)
+	b.owners.Forget(o.UID)
 	if _, drawn := b.tracks[title]; !drawn {
 		delete(b.orders, title)
 	}

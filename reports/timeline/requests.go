@@ -37,7 +37,7 @@ func (b *builder) request(r *history.Record) {
 		m.Track, m.Object = b.track(Subject, q.Subject+": other requests"), q.Path
 	case q.Resource == leases:
 		m.Track = b.track(Subject, q.Subject+": leases")
-	case q.Resource == eventsOld || q.Resource == eventsNew:
+	case isEvent(q.Resource):
 		m.Track = b.track(Subject, q.Subject+": events")
 	case !q.IsWrite():
 		m.Track = b.track(Subject, q.Subject+": reads and watches")
@@ -78,7 +78,7 @@ func (b *builder) response(r *history.Record) {
 	}
 	if o := r.Response.Object; o != nil && r.Response.OK() {
 		m.Version = o.Version
-		if o.Name != "" && isChange(m.Action) && o.Resource != eventsOld && o.Resource != eventsNew {
+		if o.Name != "" && isChange(m.Action) && !isEvent(o.Resource) {
 			m.Object = b.title(o.Ref) // the server generates the name of a create
 		}
 	}

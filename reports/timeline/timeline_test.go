@@ -13,6 +13,16 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Resources of the tests.
+var (
+	replicaSets  = resourceOf(kube.ReplicaSet)
+	deployments  = resourceOf(kube.Deployment)
+	controllers  = resourceOf(kube.ReplicationController)
+	statefulSets = resourceOf("StatefulSet")
+	revisions    = resourceOf("ControllerRevision")
 )
 
 // historyBuilder builds a history with one record per second.
@@ -130,7 +140,7 @@ func TestMarks(t *testing.T) {
 		}, []string{"endpoints web | refused update endpoints web | no response, the API server responded with 200 | 1-2"}},
 		{"leases and events have their own tracks", func(x *historyBuilder) {
 			x.request(1, "update", leases, "lock", nil)
-			x.request(2, "create", eventsNew, "", nil)
+			x.request(2, "create", "events.events.k8s.io", "", nil)
 		}, []string{
 			"s: leases | write update leases.coordination.k8s.io lock | no response recorded | 1-1",
 			"s: events | write create events.events.k8s.io  | no response recorded | 2-2",
@@ -216,6 +226,100 @@ func TestTracks(t *testing.T) {
 	}
 	if m := got.Marks[len(got.Marks)-1]; got.Tracks[m.Track].Name != "pods of no owner" {
 		t.Errorf("a mark moved to the track %q", got.Tracks[m.Track].Name)
+	}
+}
+
+// TestTracksOfAnyKind checks that objects of every kind have tracks. Dependents follow their
+// controller, in whatever order the objects occur.
+func TestTracksOfAnyKind(t *testing.T) {
+	added := func(resource, name, kind, owner string) history.Record {
+		o := object(resource, name, 1, nil, `{}`)
+		if owner != "" {
+			o.Owners = []history.Owner{{Kind: kind, Name: owner, UID: types.UID("u-" + owner), Controller: true}}
+		}
+		return history.Record{Commit: &history.Commit{Type: history.Added, Object: o}}
+	}
+	inNamespace := func(r history.Record, namespace string) history.Record {
+		r.Commit.Object.Namespace = namespace
+		return r
+	}
+	for _, test := range []struct {
+		name    string
+		records []history.Record
+		want    []string
+	}{
+		{"a StatefulSet", []history.Record{
+			added(statefulSets, "web", "", ""), added(revisions, "web-1", "StatefulSet", "web"), added(revisions, "web-2", "StatefulSet", "web"),
+			added(pods, "web-0", "StatefulSet", "web"), added(pods, "web-1", "StatefulSet", "web"),
+			added("persistentvolumeclaims", "data-web-0", "", ""),
+		}, []string{
+			"objects: persistentvolumeclaims data-web-0",
+			"objects: statefulsets.apps web", "objects: pods of statefulsets.apps web", "objects: controllerrevisions.apps of statefulsets.apps web",
+		}},
+		{"a custom resource that controls workloads and routing", []history.Record{
+			added("databases.example.com", "main", "", ""),
+			added(services, "main-api", "Database", "main"), added("endpointslices.discovery.k8s.io", "main-api-x", "Service", "main-api"), added(endpoints, "main-api", "", ""),
+			added(statefulSets, "main-data", "Database", "main"), added(pods, "main-data-0", "StatefulSet", "main-data"),
+			added(deployments, "main-proxy", "Database", "main"), added(replicaSets, "main-proxy-1", "Deployment", "main-proxy"), added(pods, "main-proxy-1-x", "ReplicaSet", "main-proxy-1"),
+			added("configmaps", "main", "Database", "main"), added(deployments, "other", "", ""),
+		}, []string{
+			"objects: databases.example.com main",
+			"objects: configmaps main", "objects: deployments.apps main-proxy", "objects: statefulsets.apps main-data", "objects: pods of statefulsets.apps main-data",
+			"objects: replicasets.apps main-proxy-1", "objects: pods of replicasets.apps main-proxy-1",
+			"objects: services main-api", "objects: endpoints main-api", "objects: endpointslices.discovery.k8s.io main-api-x",
+			"objects: deployments.apps other",
+		}},
+		{"dependents before their controllers", []history.Record{
+			added(pods, "zz-0", "StatefulSet", "zz"), added(statefulSets, "zz", "Database", "main"), added("databases.example.com", "main", "", ""), added(deployments, "other", "", ""),
+		}, []string{
+			"objects: databases.example.com main", "objects: statefulsets.apps zz", "objects: pods of statefulsets.apps zz", "objects: deployments.apps other",
+		}},
+		{"pods of a custom resource", []history.Record{
+			added("databases.example.com", "main", "", ""), added(pods, "main-0", "Database", "main"), added(pods, "other-0", "Cache", "other"), added(pods, "alone", "", ""),
+		}, []string{
+			"objects: databases.example.com main", "objects: pods of databases.example.com main", "objects: pods of Cache other", "objects: pods of no owner",
+		}},
+		{"owner references in a cycle", []history.Record{
+			added("databases.example.com", "b", "Database", "a"), added("databases.example.com", "a", "Database", "b"),
+		}, []string{"objects: databases.example.com b", "objects: databases.example.com a"}},
+		{"cluster-scoped objects, events and other namespaces", []history.Record{
+			inNamespace(added("nodes", "node-1", "", ""), ""), inNamespace(added("nodes", "node-2", "", ""), ""), inNamespace(added("regions.example.com", "north", "", ""), ""),
+			added("events", "web.1", "", ""), inNamespace(added(pods, "dns", "", ""), "kube-system"),
+		}, []string{
+			"subject: nodes", "subject: events", "subject: other namespaces", "objects: regions.example.com north",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := newHistory()
+			for _, r := range test.records {
+				x.add(r)
+			}
+			var names []string
+			for _, track := range x.build(t).Tracks {
+				names = append(names, track.Group.String()+": "+track.Name)
+			}
+			if diff := cmp.Diff(test.want, names); diff != "" {
+				t.Errorf("tracks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNotes checks the description of the state of objects with and without typed decoding.
+func TestNotes(t *testing.T) {
+	for _, test := range []struct{ resource, body, want string }{
+		{replicaSets, `{"spec":{"replicas":2},"status":{"replicas":1}}`, "spec.replicas: 2; status: 1 replicas, 0 ready, 0 available"},
+		{statefulSets, `{"spec":{"replicas":2},"status":{"replicas":2,"readyReplicas":1}}`, "spec.replicas: 2; status: 2 replicas, 1 ready"},
+		{"databases.example.com", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"},{"type":"Synced","status":"False"}]}}`, "Running, Ready=True, Synced=False"},
+		{"databases.example.com", `{"spec":{"replicas":"three"},"status":{"phase":{},"conditions":"fine"}}`, ""},
+		{"databases.example.com", `{"spec":7,"status":[]}`, ""},
+		{"configmaps", `{"data":{"key":"value"}}`, ""},
+	} {
+		x := newHistory()
+		x.commit(history.Added, object(test.resource, "web", 1, nil, test.body))
+		if got := x.build(t).Marks[0].Note; got != test.want {
+			t.Errorf("%s %s: note %q, want %q", test.resource, test.body, got, test.want)
+		}
 	}
 }
 
@@ -305,6 +409,41 @@ func TestCounts(t *testing.T) {
 		charts[c.Title] = c.Lines
 	}
 	if diff := cmp.Diff(want, charts); diff != "" {
+		t.Errorf("charts (-want +got):\n%s", diff)
+	}
+}
+
+// TestCountsOfAnyKind checks the charts of workloads and of custom resources. Pods count for
+// all objects above them.
+func TestCountsOfAnyKind(t *testing.T) {
+	db := history.Owner{Kind: "Database", Name: "main", UID: uid("databases.example.com", "main")}
+	set := history.Owner{Kind: "StatefulSet", Name: "main-data", UID: uid(statefulSets, "main-data")}
+	x := newHistory()
+	x.commit(history.Added, object(statefulSets, "main-data", 1, &db, `{"spec":{"replicas":1},"status":{"availableReplicas":0}}`)) // at 1 s
+	x.commit(history.Added, object("databases.example.com", "main", 2, nil, `{"spec":{"replicas":1}}`))                            // 2
+	x.commit(history.Added, object("databases.example.com", "empty", 3, nil, `{"spec":{"replicas":1}}`))                           // 3
+	x.commit(history.Added, object(pods, "main-data-0", 4, &set, readyPod))                                                        // 4
+	x.commit(history.Modified, object("databases.example.com", "main", 5, nil, `{"status":{"readyReplicas":1}}`))                  // 5
+	x.commit(history.Modified, object("databases.example.com", "main", 6, nil, `{}`))                                              // 6
+	x.commit(history.Modified, object(statefulSets, "main-data", 7, nil, `{"spec":{"replicas":1}}`))                               // 7: released
+	x.commit(history.Deleted, object(statefulSets, "main-data", 8, nil, `{"spec":{"replicas":1}}`))                                // 8
+	x.commit(history.Deleted, object(pods, "main-data-0", 9, &set, readyPod))                                                      // 9
+	line := func(name string, pairs ...int) Line {
+		l := Line{Name: name}
+		for i := 0; i < len(pairs); i += 2 {
+			l.At, l.Values = append(l.At, time.Duration(pairs[i])*time.Second), append(l.Values, float64(pairs[i+1]))
+		}
+		return l
+	}
+	want := []Chart{
+		{Title: "Pods of statefulsets.apps main-data", Lines: []Line{
+			line(desiredLine, 1, 1, 8, 0), line(existingLine, 1, 0, 4, 1, 9, 0), line(readyLine, 1, 0, 4, 1, 9, 0), line(availableLine, 1, 0),
+		}},
+		{Title: "Pods of databases.example.com main", Lines: []Line{
+			line(desiredLine, 2, 1, 5, 0), line(existingLine, 2, 0, 4, 1, 7, 0), line(readyLine, 2, 0, 4, 1, 7, 0), line(statusReadyLine, 5, 1, 6, 0),
+		}},
+	}
+	if diff := cmp.Diff(want, x.build(t).Charts); diff != "" {
 		t.Errorf("charts (-want +got):\n%s", diff)
 	}
 }

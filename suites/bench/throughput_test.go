@@ -13,9 +13,9 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -68,11 +68,15 @@ func runOptions(seed uint64, out string) (run.Options, error) {
 	if err != nil {
 		return run.Options{}, err
 	}
-	s, err := generate.Scenario(generate.Options{Seed: seed, Profile: profile, Provider: faults.Simulated})
+	provider, err := providers.Named(providers.Default())
+	if err != nil {
+		return run.Options{}, err
+	}
+	s, err := generate.Scenario(generate.Options{Seed: seed, Profile: profile, Provider: provider})
 	return run.Options{
 		Scenario: s,
 		Target:   subject.Ours,
-		Provider: faults.Simulated,
+		Provider: provider.Name,
 		Out:      out,
 		Ours:     filepath.Join("..", "..", "bin", "workload-controller-manager"),
 		Progress: func(string) {},

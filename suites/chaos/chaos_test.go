@@ -24,10 +24,11 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -36,10 +37,10 @@ import (
 )
 
 var (
-	providers        = flag.String("provider", "embedded", "the providers of control planes, separated by commas")
+	providerNames    = flag.String("provider", providers.Default(), "the providers of control planes, separated by commas")
 	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
 	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
-	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; gauntlet calls it with off and on")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the controllers under test on an existing cluster; gauntlet calls it with off and on")
 	reportsDir       = flag.String("reports", "", "the directory for the combined reports of all runs, relative to the root of the repository; empty means no reports")
 )
 
@@ -52,7 +53,7 @@ func TestChaos(t *testing.T) {
 }
 
 var _ = ginkgo.Describe("chaos", func() {
-	for _, provider := range strings.Split(*providers, ",") {
+	for _, provider := range strings.Split(*providerNames, ",") {
 		for _, target := range []subject.Target{subject.Ours, subject.Upstream} {
 			for _, s := range library.All() {
 				ginkgo.It(fmt.Sprintf("%s passes scenario %s on %s", target, s.Name, provider),
@@ -69,13 +70,20 @@ func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo
 		all = append(all, fault.Name)
 	}
 	switch {
-	case provider == faults.Simulated:
+	case lightweight(provider):
 		return append(all, "fast")
 	case s.Cluster.Nodes <= 2 && !slices.ContainsFunc(s.Faults, slowOnKubelets):
 		return append(all, "slow") // each spec starts a kind cluster
 	default:
 		return append(all, "slower")
 	}
+}
+
+// lightweight reports whether a run on a provider takes only seconds, because the provider
+// has simulated kubelets. It returns false for an unknown provider, whose specs then fail.
+func lightweight(provider string) bool {
+	p, err := providers.Named(provider)
+	return err == nil && p.Capabilities.Has(cluster.SimulatedKubelets)
 }
 
 // slowOnKubelets reports whether a fault takes long on real kubelets. Such a fault
@@ -113,11 +121,12 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		Clock:     clock.RealClock{},
 		Revision:  "test",
 	}
-	var err error
-	options.Versions, err = run.Versions(provider, "", options.Existing)
+	p, err := providers.Named(provider)
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	options.Versions, err = p.Versions(providers.Options{Existing: options.Existing})
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	if err := run.Supported(s, provider); err != nil {
-		if provider == faults.Simulated { // the check for unused permissions uses only this provider
+		if lightweight(provider) { // the check for unused permissions uses only such a provider
 			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
 		}
 		ginkgo.Skip(err.Error())

@@ -16,7 +16,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
-	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/rbacaudit"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -96,7 +96,7 @@ func TestRBACInRuns(t *testing.T) {
 	gomega.RegisterTestingT(t)
 	var used []rbacaudit.Permission
 	for _, s := range library.All() {
-		if run.Supported(s, faults.Simulated) == nil {
+		if run.Supported(s, providers.Default()) == nil {
 			used = append(used, requestedPermissions(lastRunDirectory(s.Name)).Permissions...)
 		}
 	}
@@ -117,7 +117,7 @@ func lastRunDirectory(name string) string {
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var environment run.Environment
 		gomega.Expect(json.Unmarshal(encoded, &environment)).To(gomega.Succeed(), directory)
-		if environment.Scenario == name && environment.Provider == faults.Simulated {
+		if environment.Scenario == name && lightweight(environment.Provider) {
 			last = directory
 		}
 	}

@@ -20,7 +20,7 @@ var regressionDir = filepath.Join("..", "regression")
 var _ = ginkgo.Describe("regression", func() {
 	for _, issue := range check.KnownIssues {
 		path := filepath.Join(regressionDir, issue.Slug+".yaml")
-		for _, provider := range strings.Split(*providers, ",") {
+		for _, provider := range strings.Split(*providerNames, ",") {
 			ginkgo.It(fmt.Sprintf("%s shows the known issue %s on %s", subject.Upstream, issue.Slug, provider),
 				regressionLabels(provider, subject.Upstream, issue), func(ctx ginkgo.SpecContext) {
 					run := expectVerdict(ctx, provider, subject.Upstream, loadScenario(path), check.KnownUpstream)
@@ -52,7 +52,7 @@ var _ = ginkgo.Describe("regression", func() {
 // regressionLabels returns the labels of a regression spec.
 func regressionLabels(provider string, target subject.Target, issue *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
-	if provider != "embedded" || issue.Slow {
+	if !lightweight(provider) || issue.Slow {
 		speed = "slower"
 	}
 	return ginkgo.Labels{target.String(), provider, "regression", speed}

@@ -27,7 +27,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
@@ -50,8 +52,12 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; make conformance runs it")
 	}
-	if *provider == "existing" && strings.Contains(*subjects, ",") {
-		t.Fatalf("-provider=existing -subject=%s: expected one subject, because a cluster runs one instance of each controller at a time", *subjects)
+	chosen, err := providers.Named(*provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !chosen.Capabilities.Has(cluster.OwnsControlPlane) && strings.Contains(*subjects, ",") {
+		t.Fatalf("-provider=%s -subject=%s: expected one subject, because a cluster runs one instance of each controller at a time", *provider, *subjects)
 	}
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "conformance")

@@ -2,10 +2,11 @@ package embedded
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // component is one program of the control plane with its command line.
@@ -130,9 +131,11 @@ var unneededControllers = []string{
 	"storageversion-garbage-collector-controller", "storage-version-migrator-controller",
 }
 
-func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
+// controllerManagerComponent returns the component that runs all controllers except those
+// under test and the unneeded ones.
+func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	controllers := []string{"*"}
-	for _, name := range append(append([]string{}, cluster.SubjectControllers...), unneededControllers...) {
+	for _, name := range slices.Concat(kube.NamesOf(kube.OrDefault(opts.Controllers)), unneededControllers) {
 		controllers = append(controllers, "-"+name)
 	}
 	return component{
@@ -157,7 +160,7 @@ func controllerManagerComponent(l layout, b Binaries, verbosity int) component {
 			fmt.Sprintf("--kube-api-burst=%d", supportBurst),
 			"--kube-api-content-type=application/vnd.kubernetes.protobuf",
 			"--profiling=false",
-			fmt.Sprintf("-v=%d", verbosity),
+			fmt.Sprintf("-v=%d", opts.Verbosity),
 		},
 	}
 }

@@ -1,7 +1,7 @@
 // Package embedded runs a control plane of unmodified upstream programs on the loopback interface.
 //
 // The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager
-// without the four controllers under test, and KWOK, which simulates the kubelets.
+// without the controllers under test, and KWOK, which simulates the kubelets.
 // The package needs no container engine, only the binaries that harness/upstream
 // builds.
 //
@@ -55,6 +55,16 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
+// Name is the name of this provider.
+const Name = "embedded"
+
+// Capabilities are the capabilities of this provider.
+var Capabilities = cluster.Capabilities{
+	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.StandingClusters, cluster.ParallelRuns,
+	cluster.SimulatedKubelets, cluster.ControlsContainers, cluster.ControlsKubelets,
+	cluster.SubjectAsProcess, cluster.PausesSubject, cluster.SkewsClocks,
+}
+
 // part is a component with its latest process.
 type part struct {
 	component
@@ -64,8 +74,11 @@ type part struct {
 	down bool
 }
 
-// Name returns "embedded".
-func (c *Cluster) Name() string { return "embedded" }
+// Name returns [Name].
+func (c *Cluster) Name() string { return Name }
+
+// Capabilities returns [Capabilities].
+func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
 // Binaries returns the paths of the programs of this cluster.
 // Its kube-controller-manager is also the upstream subject.

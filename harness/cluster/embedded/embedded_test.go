@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 func TestVersionsMatchUpstreamModule(t *testing.T) {
@@ -122,7 +123,7 @@ func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b Binaries
-	components := []component{etcdComponent(l, b), apiServerComponent(l, b, 0), controllerManagerComponent(l, b, 0), schedulerComponent(l, b, 0), kwokComponent(l, b)}
+	components := []component{etcdComponent(l, b), apiServerComponent(l, b, 0), controllerManagerComponent(l, b, Options{}), schedulerComponent(l, b, 0), kwokComponent(l, b)}
 	for _, c := range components {
 		for _, arg := range c.args {
 			_, value, _ := strings.Cut(arg, "=")
@@ -156,8 +157,18 @@ func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 	}
 }
 
+// TestControllerManagerOmitsOnlyGivenControllers checks that the control plane runs the
+// default controllers that are not under test.
+func TestControllerManagerOmitsOnlyGivenControllers(t *testing.T) {
+	o := Options{Controllers: []kube.Controller{{Name: "statefulset-controller"}, {Name: "endpoints-controller"}}}
+	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, o).args, " ")
+	if want := " --controllers=*,-statefulset-controller,-endpoints-controller,-horizontal"; !strings.Contains(args, want) || strings.Contains(args, "-replicaset-controller") {
+		t.Errorf("arguments %s; want only the given controllers disabled, as in %s", args, want)
+	}
+}
+
 func TestControllerManagerOmitsSubjectControllers(t *testing.T) {
-	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, 0).args, " ")
+	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, Options{}).args, " ")
 	for _, name := range []string{"replicationcontroller", "replicaset", "deployment", "endpoints"} {
 		if !strings.Contains(args, ",-"+name+"-controller") {
 			t.Errorf("the %s-controller is enabled, want it disabled: %s", name, args)

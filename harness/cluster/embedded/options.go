@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Options configures an embedded cluster.
@@ -17,6 +19,9 @@ type Options struct {
 	PodStartDelay time.Duration
 	// PodStopDelay is the time from the graceful deletion of a pod until it is removed.
 	PodStopDelay time.Duration
+	// Controllers are the controllers under test, which the control plane does not run. If
+	// it is empty, these are the default controllers.
+	Controllers []kube.Controller
 	// Dir is an existing directory that only this run uses. The cluster creates
 	// Dir/cluster for its state and removes it when it stops.
 	Dir string

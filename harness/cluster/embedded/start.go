@@ -135,7 +135,7 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 		{"/livez/ping", kwokComponent(c.layout, c.binaries)},
 		// kube-controller-manager exits if the API server is not healthy within 10 s,
 		// which can happen on a busy machine.
-		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts.Verbosity)},
+		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts)},
 	} {
 		if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, client.endpoint)); err != nil {
 			return err

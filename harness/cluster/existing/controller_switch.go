@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
@@ -36,20 +38,21 @@ type controllerSwitch struct {
 	turnOnErr error
 }
 
-// turnOffControllers ensures that none of the four controllers is active on the cluster.
-// If one is active, it calls the program in o.ControllerSwitch or returns an error.
+// turnOffControllers ensures that none of the controllers under test is active on the cluster.
+// If one is active, it calls the program in o.ControllerSwitch or returns an error. The
+// cluster must run the default controllers that are not under test.
 func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
 		return fmt.Errorf("existing cluster: %w", err)
 	}
-	active, err := activeControllers(ctx, client)
-	if err != nil || len(active) == 0 {
-		return err
+	state, err := readControllers(ctx, client, o.Controllers)
+	if err != nil || len(state.active) == 0 {
+		return errors.Join(err, state.checkOthers(c.config.Host))
 	}
 	if o.ControllerSwitch == "" {
 		return fmt.Errorf("existing cluster: %s already active on %s, but the subject must be the only instance; turn them off, or set --controller-switch to a program that turns them off and on",
-			strings.Join(active, ", "), c.config.Host)
+			strings.Join(state.active, ", "), c.config.Host)
 	}
 	if c.controllerSwitch, err = newControllerSwitch(o); err != nil {
 		return err
@@ -59,13 +62,54 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	if err := c.controllerSwitch.run(ctx, argumentOff); err != nil {
 		return err
 	}
-	return cluster.Poll(ctx, pollInterval, "the cluster's own controllers to be inactive", func(ctx context.Context) error {
-		active, err := activeControllers(ctx, client)
-		if err == nil && len(active) > 0 {
-			err = fmt.Errorf("`%s %s` succeeded, but still active: %s", o.ControllerSwitch, argumentOff, strings.Join(active, ", "))
+	err = cluster.Poll(ctx, pollInterval, "the cluster's own controllers to be inactive", func(ctx context.Context) error {
+		state, err = readControllers(ctx, client, o.Controllers)
+		if err == nil && len(state.active) > 0 {
+			err = fmt.Errorf("`%s %s` succeeded, but still active: %s", o.ControllerSwitch, argumentOff, strings.Join(state.active, ", "))
 		}
 		return err
 	})
+	return errors.Join(err, state.checkOthers(c.config.Host))
+}
+
+// controllerState says which of the cluster's own controllers are active.
+type controllerState struct {
+	active        []string // controllers under test that are active
+	missingOthers []string // default controllers that are neither active nor under test
+}
+
+// readControllers probes the controllers under test and the other default controllers.
+func readControllers(ctx context.Context, client dynamic.Interface, underTest []kube.Controller) (controllerState, error) {
+	underTest = kube.OrDefault(underTest)
+	names := kube.NamesOf(underTest)
+	others := slices.DeleteFunc(kube.OrDefault(nil), func(c kube.Controller) bool { return slices.Contains(names, c.Name) })
+	probes, err := probesFor(slices.Concat(underTest, others))
+	if err != nil {
+		return controllerState{}, err
+	}
+	active, err := activeControllers(ctx, client, probes)
+	var state controllerState
+	for _, name := range active {
+		if slices.Contains(names, name) {
+			state.active = append(state.active, name)
+		}
+	}
+	for _, name := range kube.NamesOf(others) {
+		if !slices.Contains(active, name) {
+			state.missingOthers = append(state.missingOthers, name)
+		}
+	}
+	return state, err
+}
+
+// checkOthers returns an error if the cluster does not run a default controller that is not
+// under test. A standing cluster, for example, runs none of the default controllers.
+func (s controllerState) checkOthers(host string) error {
+	if len(s.missingOthers) == 0 {
+		return nil
+	}
+	return fmt.Errorf("existing cluster: %s not active on %s, but the cluster must run the controllers that are not under test; turn them on, or test the default controllers",
+		strings.Join(s.missingOthers, ", "), host)
 }
 
 // newControllerSwitch returns the switch for o.ControllerSwitch.
@@ -78,7 +122,10 @@ func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("existing cluster: --controller-switch: expected the path or name of a program: %w", err)
 	}
-	s := &controllerSwitch{program: program, env: append(os.Environ(), "CONTEXT="+o.Context)}
+	s := &controllerSwitch{program: program, env: append(os.Environ(),
+		"CONTEXT="+o.Context,
+		"CONTROLLERS="+strings.Join(kube.NamesOf(kube.OrDefault(o.Controllers)), ","),
+	)}
 	if o.Kubeconfig != "" {
 		kubeconfig, err := filepath.Abs(o.Kubeconfig)
 		if err != nil {

@@ -6,7 +6,7 @@
 // use it. The namespace of the run serves as the lock: creating it acquires the
 // lock (lock.go).
 //
-// No other instance of the four controllers may be active at the same time. [Start]
+// No other instance of the controllers under test may be active at the same time. [Start]
 // creates one object for each controller to see whether the controller reacts
 // (probe.go). If one does, Start fails, unless the user has named a program that turns
 // the cluster's own controllers off and on (controller_switch.go).
@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Options configures the use of an existing cluster.
@@ -41,10 +42,14 @@ type Options struct {
 	// Context is a context of the kubeconfig. If it is empty, the current context is
 	// used.
 	Context string
-	// ControllerSwitch is a program that turns the cluster's own four controllers off
-	// and on. It is called with the argument "off" or "on". Its environment contains
-	// KUBECONFIG and CONTEXT, which is empty for the current context. It is optional.
+	// ControllerSwitch is a program that turns the cluster's own controllers off and on. It
+	// is called with the argument "off" or "on". Its environment contains KUBECONFIG,
+	// CONTEXT, which is empty for the current context, and CONTROLLERS, the names of the
+	// controllers under test, separated by commas. It is optional.
 	ControllerSwitch string
+	// Controllers are the controllers under test, which must not be active on the cluster.
+	// If it is empty, these are the default controllers.
+	Controllers []kube.Controller
 	// Pods is the maximum number of pods of the run. The nodes must have capacity for
 	// them.
 	Pods int
@@ -80,13 +85,23 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
+// Name is the name of this provider.
+const Name = "existing"
+
+// Capabilities are the capabilities of this provider. It is unknown whether the kubelets of
+// the cluster are real.
+var Capabilities = cluster.Capabilities{cluster.SubjectAsProcess, cluster.PausesSubject}
+
 // Start acquires an existing cluster for a run.
-// It creates the namespace of the run, ensures that no other instance of the four
-// controllers is active, and creates a ServiceAccount for the subject. If it returns
+// It creates the namespace of the run, ensures that no other instance of the controllers
+// under test is active, and creates a ServiceAccount for the subject. If it returns
 // an error, it has restored the state of the cluster.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	config, err := Config(o.Kubeconfig, o.Context)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := probesFor(o.Controllers); err != nil {
 		return nil, err
 	}
 	c := &Cluster{config: config, failed: make(chan struct{})}
@@ -131,6 +146,15 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
+// Preflight returns an error if the options do not allow a start. It sends no request.
+func Preflight(o Options) error {
+	if _, err := probesFor(o.Controllers); err != nil {
+		return err
+	}
+	_, err := Config(o.Kubeconfig, o.Context)
+	return err
+}
+
 // Version returns the version of the API server in a kubeconfig.
 func Version(kubeconfig, context string) (string, error) {
 	config, err := Config(kubeconfig, context)
@@ -171,11 +195,17 @@ func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: serviceAccount}
 }
 
-// Name returns "existing".
-func (c *Cluster) Name() string { return "existing" }
+// Name returns [Name].
+func (c *Cluster) Name() string { return Name }
+
+// Capabilities returns [Capabilities].
+func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
 // Namespace returns the namespace of the run, which [Start] has created.
 func (c *Cluster) Namespace() string { return Namespace }
+
+// SubjectAccount returns the result of [Account].
+func (c *Cluster) SubjectAccount() rbacv1.Subject { return Account() }
 
 // Config returns a client configuration for a role.
 // The subject uses its own ServiceAccount. All other roles use the user of the kubeconfig.

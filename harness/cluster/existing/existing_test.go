@@ -20,14 +20,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// startExisting starts an embedded cluster that serves as the existing cluster.
-func startExisting(t *testing.T) (c *embedded.Cluster, kubeconfig string) {
+// startExisting starts an embedded cluster that serves as the existing cluster. It does not
+// run the given controllers; none mean the default controllers.
+func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluster, kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()
-	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
+	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Controllers: without, Dir: dir, LogDir: filepath.Join(dir, "logs")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func startExisting(t *testing.T) (c *embedded.Cluster, kubeconfig string) {
 	return c, kubeconfig
 }
 
-// startOwnControllers runs the four controllers on a cluster, as its own controllers.
+// startOwnControllers runs the default controllers on a cluster, as its own controllers.
 func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	t.Helper()
 	binaries, err := embedded.FindBinaries("")
@@ -125,14 +127,14 @@ func TestControllerSwitch(t *testing.T) {
 	c, kubeconfig := startExisting(t)
 	own := startOwnControllers(t, c)
 	o := existing.Options{Kubeconfig: kubeconfig}
-	want := strings.Join(cluster.SubjectControllers, ", ") + " already active"
+	want := strings.Join(kube.DefaultControllers(), ", ") + " already active"
 	if _, err := existing.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("Start() with active controllers: error %v, want one that contains %q", err, want)
 	}
 
 	o.ControllerSwitch = filepath.Join(t.TempDir(), "controller-switch")
 	calls := o.ControllerSwitch + ".calls"
-	if err := os.WriteFile(o.ControllerSwitch, []byte("#!/bin/sh\necho \"$1 $KUBECONFIG\" >>"+calls+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(o.ControllerSwitch, []byte("#!/bin/sh\necho \"$1 $KUBECONFIG $CONTROLLERS\" >>"+calls+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var turnedOff errgroup.Group
@@ -154,9 +156,46 @@ func TestControllerSwitch(t *testing.T) {
 		t.Error(err)
 	}
 	got, err := os.ReadFile(calls)
-	if want := "off " + kubeconfig + "\non " + kubeconfig + "\n"; string(got) != want {
+	arguments := kubeconfig + " " + strings.Join(kube.DefaultControllers(), ",") + "\n"
+	if want := "off " + arguments + "on " + arguments; string(got) != want {
 		t.Errorf("calls of the program: %q, want %q (error %v)", got, want, err)
 	}
+}
+
+// TestControllersUnderTest checks which clusters Start rejects because of their controllers.
+// A controller under test must not be active, and each other default controller must be.
+func TestControllersUnderTest(t *testing.T) {
+	t.Parallel()
+	statefulSet := kube.Controller{Name: "statefulset-controller"}
+	deployment, err := kube.ControllersNamed("deployment-controller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, kubeconfig := startExisting(t, statefulSet)
+	o := existing.Options{Kubeconfig: kubeconfig}
+	start := func(want string, underTest ...kube.Controller) {
+		t.Helper()
+		o.Controllers = underTest
+		run, err := existing.Start(t.Context(), o)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("Start() with controllers %q under test: %v", kube.NamesOf(underTest), err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("Start() with controllers %q under test: error %v, want one that contains %q", kube.NamesOf(underTest), err, want)
+		}
+		if err == nil {
+			if err := run.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	start("", statefulSet)
+	start("existing cluster: deployment-controller already active", statefulSet, deployment[0])
+	start("existing cluster: replicationcontroller-controller, replicaset-controller, deployment-controller, endpoints-controller already active")
+
+	_, o.Kubeconfig = startExisting(t) // like a standing cluster, it runs none of the default controllers
+	start("existing cluster: statefulset-controller already active", statefulSet)
+	start("existing cluster: replicationcontroller-controller, replicaset-controller, endpoints-controller not active", deployment...)
 }
 
 // TestStartErrors checks that the error for an unusable kubeconfig is one line with the reason.

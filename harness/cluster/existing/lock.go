@@ -54,7 +54,7 @@ func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, c
 }
 
 // release removes the namespace and waits until the API server has deleted it.
-// This works while the four controllers are off, because the garbage collector and
+// This works while the controllers under test are off, because the garbage collector and
 // the namespace controller are not among them.
 func (l *namespaceLock) release(ctx context.Context) error {
 	if l == nil {

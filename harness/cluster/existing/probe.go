@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // probeTimeout is the time that an active controller has to react to its probe.
@@ -40,12 +43,21 @@ var (
 	apps = schema.GroupVersion{Group: "apps", Version: "v1"}
 )
 
-// probes contains one probe for each of the four controllers. No probe causes a
+// probes contains the probes of all controllers that have one. No probe causes a
 // controller to create a pod.
 var probes = []probe{
-	workloadProbe("replicationcontroller-controller", core, "ReplicationController", "replicationcontrollers", probeLabels),
-	workloadProbe("replicaset-controller", apps, "ReplicaSet", "replicasets", map[string]any{"matchLabels": probeLabels}),
-	workloadProbe("deployment-controller", apps, "Deployment", "deployments", map[string]any{"matchLabels": probeLabels}),
+	workloadProbe("replicationcontroller-controller", core, "ReplicationController", "replicationcontrollers", map[string]any{
+		"replicas": int64(0), "selector": probeLabels, "template": podTemplate,
+	}),
+	workloadProbe("replicaset-controller", apps, "ReplicaSet", "replicasets", map[string]any{
+		"replicas": int64(0), "selector": labelSelector, "template": podTemplate,
+	}),
+	workloadProbe("deployment-controller", apps, "Deployment", "deployments", map[string]any{
+		"replicas": int64(0), "selector": labelSelector, "template": podTemplate,
+	}),
+	workloadProbe("statefulset-controller", apps, "StatefulSet", "statefulsets", map[string]any{
+		"replicas": int64(0), "selector": labelSelector, "template": podTemplate, "serviceName": "probe",
+	}),
 	{
 		controller: "endpoints-controller",
 		resource:   core.WithResource("services"), kind: "Service",
@@ -54,28 +66,47 @@ var probes = []probe{
 	},
 }
 
-var probeLabels = map[string]any{"gauntlet": "probe"}
+var (
+	probeLabels   = map[string]any{"gauntlet": "probe"}
+	labelSelector = map[string]any{"matchLabels": probeLabels}
+	podTemplate   = map[string]any{
+		"metadata": map[string]any{"labels": probeLabels},
+		"spec":     map[string]any{"containers": []any{map[string]any{"name": "none", "image": "none"}}},
+	}
+)
 
-// workloadProbe returns the probe of a workload controller: an object with 0 replicas.
-func workloadProbe(controller string, group schema.GroupVersion, kind, resource string, selector map[string]any) probe {
+// workloadProbe returns the probe of a controller that sets status.observedGeneration. The
+// spec has 0 replicas.
+func workloadProbe(controller string, group schema.GroupVersion, kind, resource string, spec map[string]any) probe {
 	gvr := group.WithResource(resource)
 	return probe{
-		controller: controller, resource: gvr, kind: kind,
-		spec: map[string]any{
-			"replicas": int64(0),
-			"selector": selector,
-			"template": map[string]any{
-				"metadata": map[string]any{"labels": probeLabels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": "none", "image": "none"}}},
-			},
-		},
+		controller: controller, resource: gvr, kind: kind, spec: spec,
 		resultResource: gvr, resultField: []string{"status", "observedGeneration"},
 	}
 }
 
-// activeControllers returns the names of the controllers under test that are active on the
-// cluster. They are in the order of [cluster.SubjectControllers].
-func activeControllers(ctx context.Context, client dynamic.Interface) (controllers []string, err error) {
+// probesFor returns the probes of the given controllers. A controller without a probe is an
+// error, because gauntlet cannot find out whether the cluster runs it.
+func probesFor(controllers []kube.Controller) ([]probe, error) {
+	var found []probe
+	for _, c := range kube.OrDefault(controllers) {
+		i := slices.IndexFunc(probes, func(p probe) bool { return p.controller == c.Name })
+		if i < 0 {
+			var known []string
+			for _, p := range probes {
+				known = append(known, p.controller)
+			}
+			return nil, fmt.Errorf("existing cluster: cannot find out whether the cluster runs %s: expected controllers under test among %s; run the scenario on a control plane of its own instead",
+				c.Name, strings.Join(known, ", "))
+		}
+		found = append(found, probes[i])
+	}
+	return found, nil
+}
+
+// activeControllers returns the names of the controllers that are active on the cluster. It
+// tries only those that have a probe, in the order of the probes.
+func activeControllers(ctx context.Context, client dynamic.Interface, probes []probe) (controllers []string, err error) {
 	name := "probe-" + utilrand.String(5)
 	for _, p := range probes {
 		object := &unstructured.Unstructured{Object: map[string]any{
@@ -96,11 +127,18 @@ func activeControllers(ctx context.Context, client dynamic.Interface) (controlle
 	}
 	waiting, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	for _, p := range probes {
-		err := cluster.Poll(waiting, pollInterval, "the "+p.controller, func(ctx context.Context) error {
-			return p.checkResult(ctx, client, name)
-		})
-		if err == nil {
+	reacted := make([]bool, len(probes))
+	_ = cluster.Poll(waiting, pollInterval, "all controllers", func(ctx context.Context) error { // a timeout means that some are inactive
+		for i, p := range probes {
+			reacted[i] = reacted[i] || p.checkResult(ctx, client, name) == nil
+		}
+		if slices.Contains(reacted, false) {
+			return errors.New("a controller has not reacted to its probe")
+		}
+		return nil
+	})
+	for i, p := range probes {
+		if reacted[i] {
 			controllers = append(controllers, p.controller)
 		}
 	}

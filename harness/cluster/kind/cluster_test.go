@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // The tests of this file make real clusters. They need a container engine and a
@@ -150,7 +151,7 @@ func testNoSubjectControllers(t *testing.T, c *Cluster) {
 		t.Fatalf("%d pods of kube-controller-manager (error %v), want 1", len(pods.Items), err)
 	}
 	command := strings.Join(pods.Items[0].Spec.Containers[0].Command, " ")
-	for _, want := range append([]string{"--leader-elect=false", "--controllers=*,"}, cluster.SubjectControllers...) {
+	for _, want := range append([]string{"--leader-elect=false", "--controllers=*,"}, kube.DefaultControllers()...) {
 		if !strings.Contains(command, want) {
 			t.Errorf("the command of kube-controller-manager does not contain %q: %s", want, command)
 		}

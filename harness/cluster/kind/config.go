@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 // clusterConfig returns the cluster configuration for kind.
 // filesDir is the directory on this machine that contains only tokensFile.
 func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
-	patches, err := kubeadmPatches()
+	patches, err := kubeadmPatches(o.Controllers)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 
 // kubeadmPatches returns the patches for the kubeadm configuration that kind generates.
 // They have no apiVersion: kind converts extraArgs to the kubeadm API version that it
-// uses.
-func kubeadmPatches() ([]string, error) {
+// uses. kube-controller-manager runs all controllers except those under test.
+func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 	// The last two controllers are not part of "*". Worker nodes need them to join: the
 	// first one signs the cluster-info ConfigMap.
 	controllers := []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"}
-	for _, name := range cluster.SubjectControllers {
+	for _, name := range kube.NamesOf(kube.OrDefault(underTest)) {
 		controllers = append(controllers, "-"+name)
 	}
 	client := map[string]string{

@@ -32,7 +32,7 @@ const (
 // Etcd returns a client of the cluster's etcd. It uses the client certificate of the API server.
 // It connects through a port of this machine.
 func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
-	node := c.ControlPlane()
+	node := c.controlPlane()
 	address, err := node.address(ctx, etcdPort)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Package kind runs an ephemeral cluster with sigs.k8s.io/kind.
 //
 // The cluster has real kubelets and real pods; each node is a container. Its
-// kube-controller-manager runs without the four controllers under test.
+// kube-controller-manager runs without the controllers under test.
 //
 // Every cluster has its own name, network, keys, tokens and state directory, so
 // several clusters can run at once. The package never changes the user's kubeconfig.
@@ -68,8 +68,21 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// Name returns "kind".
-func (c *Cluster) Name() string { return "kind" }
+// Name is the name of this provider.
+const Name = "kind"
+
+// Capabilities are the capabilities of this provider.
+var Capabilities = cluster.Capabilities{
+	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.ExportsLogs, cluster.StandingClusters, cluster.RunsDetached,
+	cluster.RealKubelets, cluster.ControlsContainers, cluster.ControlsKubelets, cluster.StopsMachines, cluster.LoadsImages,
+	cluster.SubjectInPods, cluster.PausesSubject, cluster.SkewsClocks,
+}
+
+// Name returns [Name].
+func (c *Cluster) Name() string { return Name }
+
+// Capabilities returns [Capabilities].
+func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
 // ID returns the name of this cluster, which `gauntlet down` accepts.
 func (c *Cluster) ID() string { return c.name }

@@ -14,8 +14,8 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
@@ -90,7 +90,7 @@ func TestClusterConfig(t *testing.T) {
 	}
 	for _, test := range []struct{ component, flag, want string }{
 		{"apiserver", "token-auth-file", nodeFilesDir + "/" + tokensFile},
-		{"kcm", "controllers", "*,bootstrap-signer-controller,token-cleaner-controller,-" + strings.Join(cluster.SubjectControllers, ",-")},
+		{"kcm", "controllers", "*,bootstrap-signer-controller,token-cleaner-controller,-" + strings.Join(kube.DefaultControllers(), ",-")},
 		{"kcm", "leader-elect", "false"},
 		{"scheduler", "leader-elect", "false"},
 		{"scheduler", "controllers", ""},
@@ -99,6 +99,19 @@ func TestClusterConfig(t *testing.T) {
 		if got := args[test.component][test.flag]; got != test.want {
 			t.Errorf("%s --%s=%s, want %s", test.component, test.flag, got, test.want)
 		}
+	}
+}
+
+// TestControllersUnderTest checks that the control plane runs the default controllers that
+// are not under test.
+func TestControllersUnderTest(t *testing.T) {
+	patches, err := kubeadmPatches([]kube.Controller{{Name: "statefulset-controller"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "controllers: '*,bootstrap-signer-controller,token-cleaner-controller,-statefulset-controller'\n"
+	if !strings.Contains(patches[0], want) {
+		t.Errorf("patch without %q:\n%s", want, patches[0])
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	kindlog "sigs.k8s.io/kind/pkg/log"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
 const (
@@ -58,6 +60,8 @@ func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...st
 	}
 	return os.WriteFile(filepath.Join(c.logDir, name+".log"), []byte(out+"\n"), 0o600)
 }
+
+var _ cluster.LogExporter = (*Cluster)(nil)
 
 // ExportLogs writes all logs that `kind export logs` collects to a directory.
 // It returns early if ctx is canceled.

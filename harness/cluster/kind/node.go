@@ -11,6 +11,7 @@ import (
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/process"
 )
 
@@ -20,17 +21,21 @@ type Node struct {
 	name    string
 }
 
+var _ cluster.NodeAccess = (*Cluster)(nil)
+
 // ControlPlane returns the control plane node.
-func (c *Cluster) ControlPlane() *Node { return &Node{c, c.nodes[0]} }
+func (c *Cluster) ControlPlane() cluster.Node { return c.controlPlane() }
+
+func (c *Cluster) controlPlane() *Node { return &Node{c, c.nodes[0]} }
 
 // Workers returns the nodes that run the pods of a workload.
 // In a cluster with a single node, this is the control plane node.
-func (c *Cluster) Workers() []*Node {
+func (c *Cluster) Workers() []cluster.Node {
 	names := c.nodes[1:]
 	if len(names) == 0 {
 		names = c.nodes
 	}
-	var workers []*Node
+	var workers []cluster.Node
 	for _, name := range names {
 		workers = append(workers, &Node{c, name})
 	}
@@ -126,8 +131,8 @@ func (n *Node) load(archive *os.File) error {
 
 // SaveImage writes an image of the container engine to an archive.
 // It returns false and no error if the engine does not have the image.
-func SaveImage(ctx context.Context, reference, archive string) (bool, error) {
-	var e engine
+func (c *Cluster) SaveImage(ctx context.Context, reference, archive string) (bool, error) {
+	e := c.engine
 	switch err := e.hasImage(ctx, reference); {
 	case errors.Is(err, errNoImage):
 		return false, nil

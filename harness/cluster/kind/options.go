@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Options configures a kind cluster.
@@ -13,6 +15,9 @@ type Options struct {
 	Workers int
 	// Image is the node image. If it is empty, [ChooseImage] selects one.
 	Image string
+	// Controllers are the controllers under test, which the control plane does not run. If
+	// it is empty, these are the default controllers.
+	Controllers []kube.Controller
 	// Dir is an existing directory that only this cluster uses. The cluster creates
 	// Dir/cluster for its state and removes it when it stops.
 	Dir string

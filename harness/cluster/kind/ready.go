@@ -212,7 +212,15 @@ func PauseImage(node *corev1.Node) (string, error) { return imageOf(node, pauseI
 
 // ControllerManagerImage returns the name of the image of the cluster's own kube-controller-manager.
 // The image has no entrypoint.
-func ControllerManagerImage(node *corev1.Node) (string, error) {
+func (c *Cluster) ControllerManagerImage(ctx context.Context) (string, error) {
+	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
+	if err != nil {
+		return "", err
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, c.nodes[0], metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading the images of node %s: %w", c.nodes[0], err)
+	}
 	return imageOf(node, controllerManagerImage)
 }
 

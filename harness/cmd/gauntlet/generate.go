@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -32,7 +33,11 @@ func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenar
 	if err != nil {
 		return nil, err
 	}
-	options := generate.Options{Seed: seed, Profile: profile, Duration: f.duration, Provider: provider}
+	on, err := providers.Named(provider)
+	if err != nil {
+		return nil, err
+	}
+	options := generate.Options{Seed: seed, Profile: profile, Duration: f.duration, Provider: on}
 	if f.preferUncovered != "" {
 		if options.PreferUncovered, err = readCoverage(f.preferUncovered); err != nil {
 			return nil, fmt.Errorf("--prefer-uncovered: %w", err)

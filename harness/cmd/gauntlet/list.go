@@ -13,6 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
@@ -64,7 +65,7 @@ func listFaults(out io.Writer) {
 			}
 			fmt.Fprintf(out, "    %s\n%s", param.Name, wrapIndented(2, fmt.Sprintf("%s Values: %s; %s.", param.Description, param.Bounds, value)))
 		}
-		fmt.Fprintf(out, "%s%s\n", wrapIndented(1, "Healing: "+kind.Healing), wrapIndented(1, "On: "+strings.Join(kind.Providers, ", ")))
+		fmt.Fprintf(out, "%s%s\n", wrapIndented(1, "Healing: "+kind.Healing), wrapIndented(1, "On: "+strings.Join(providers.With(kind.Needs...), ", ")))
 	}
 }
 

@@ -83,7 +83,7 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 
 // run runs the mutants and returns the exit code of their outcomes.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
-	f.runs.provider, f.runs.terminal = "embedded", newTerminal(cmd.ErrOrStderr())
+	f.runs.provider, f.runs.terminal = embedded.Name, newTerminal(cmd.ErrOrStderr())
 	parallel, err := f.runs.parallelRuns()
 	if err != nil {
 		return exitPass, err

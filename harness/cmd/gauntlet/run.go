@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -105,13 +107,13 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
-	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the four controllers of an existing cluster; gauntlet calls it with \"off\" before the run and with \"on\" after it")
+	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the controllers under test on an existing cluster; gauntlet calls it with \"off\" before the run and with \"on\" after it")
 }
 
 // Several commands share the following flags, which select the control plane.
 
 func providerFlag(f *pflag.FlagSet, provider *string) {
-	f.StringVar(provider, "provider", "embedded", "the provider of the control plane: "+strings.Join(run.Providers(), ", "))
+	f.StringVar(provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.Names(), ", "))
 }
 
 func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
@@ -142,8 +144,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(run.Providers(), f.provider) {
-		return nil, fmt.Errorf("provider %q: expected %s", f.provider, strings.Join(run.Providers(), " or "))
+	provider, err := providers.Named(f.provider)
+	if err != nil {
+		return nil, err
 	}
 	gauntlet, ours, err := executables()
 	if err != nil {
@@ -155,8 +158,8 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
-	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=existing", "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
-	versions, err := run.Versions(f.provider, f.upstreamDir, f.existing)
+	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + existing.Name, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
+	versions, err := provider.Versions(providers.Options{UpstreamDir: f.upstreamDir, Existing: f.existing})
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}
@@ -235,7 +238,7 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 // loadScenarios returns the scenarios with the given names or file paths. If names is
 // empty, it returns all built-in scenarios that the provider supports.
 func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
-	if len(names) == 0 && slices.Contains(run.Providers(), f.provider) {
+	if len(names) == 0 && slices.Contains(providers.Names(), f.provider) {
 		return f.supportedScenarios(warnings), nil
 	}
 	if len(names) == 0 {
@@ -292,8 +295,10 @@ func (f *runFlags) parallelRuns() (int, error) {
 		return 0, fmt.Errorf("--parallel=%d: expected 1 to %d, or 0 for as many as cores and memory allow", f.parallel, parallelMax)
 	case f.parallel > 0:
 		return f.parallel, nil
-	case f.provider != "embedded":
-		return 1, nil
+	}
+	provider, err := providers.Named(f.provider)
+	if err != nil || !provider.Capabilities.Has(cluster.ParallelRuns) {
+		return 1, err
 	}
 	return min(campaign.DefaultParallel(), parallelMax), nil
 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/shrink"
@@ -57,8 +58,8 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if failed.Provider == faults.Existing {
-		return fmt.Errorf("%s: found a run on an existing cluster; expected a run on an embedded or kind control plane", path)
+	if _, err := providers.NamedWith(failed.Provider, cluster.OwnsControlPlane); err != nil {
+		return fmt.Errorf("%s: the run cannot be repeated automatically: %w", path, err)
 	}
 	original, err := scenario.Load(run.ScenarioFile(path))
 	if err != nil {

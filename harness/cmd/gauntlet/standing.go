@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -22,8 +23,9 @@ const (
 )
 
 func newUp() *cobra.Command {
-	var provider, target string
-	controlPlane, replicas := run.ControlPlane{}, 0
+	var target string
+	var o environment.Options
+	var replicas int
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a control plane that stays up",
@@ -35,32 +37,32 @@ reconciles their objects.
 The command prints only the path of the kubeconfig to standard output.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if controlPlane.Nodes < 1 || controlPlane.Nodes > upNodesMax {
-				return fmt.Errorf("--nodes=%d: expected 1 to %d", controlPlane.Nodes, upNodesMax)
+			if o.ControlPlane.Nodes < 1 || o.ControlPlane.Nodes > upNodesMax {
+				return fmt.Errorf("--nodes=%d: expected 1 to %d", o.ControlPlane.Nodes, upNodesMax)
 			}
 			installed, err := standingSubject(target, replicas)
 			if err != nil {
 				return err
 			}
 			terminal := newTerminal(cmd.ErrOrStderr())
-			terminal.progress(provider, "starting the control plane")
-			c, err := standing.Up(cmd.Context(), provider, controlPlane, installed)
+			terminal.progress(o.Provider, "starting the control plane")
+			c, err := standing.Up(cmd.Context(), o, installed)
 			if err != nil {
 				return &unfinishedError{err}
 			}
-			terminal.progress(provider, c.Name+" is up")
+			terminal.progress(o.Provider, c.Name+" is up")
 			fmt.Fprintf(cmd.ErrOrStderr(), "\n    export KUBECONFIG=%s\n\nTo remove it: gauntlet down %s\n", c.Kubeconfig, c.Name)
 			fmt.Fprintln(cmd.OutOrStdout(), c.Kubeconfig)
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&provider, "provider", "embedded", "the provider of the control plane: embedded, kind")
+	f.StringVar(&o.Provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.With(cluster.StandingClusters), ", "))
 	f.StringVar(&target, "subject", noSubject, "the controllers to run on the control plane: "+noSubject+", or a value of --subject of \"gauntlet run\"")
 	f.IntVar(&replicas, "replicas", 1, "how many replicas of the subject to run; one of them holds the lease")
-	nodeImageFlag(f, &controlPlane.NodeImage)
-	upstreamDirFlag(f, &controlPlane.UpstreamDir)
-	f.IntVar(&controlPlane.Nodes, "nodes", upNodesDefault, "how many schedulable nodes to create; on kind, with more than one, the control-plane node is not schedulable")
+	nodeImageFlag(f, &o.ControlPlane.NodeImage)
+	upstreamDirFlag(f, &o.ControlPlane.UpstreamDir)
+	f.IntVar(&o.ControlPlane.Nodes, "nodes", upNodesDefault, "how many schedulable nodes to create; on kind, with more than one, the control-plane node is not schedulable")
 	return cmd
 }
 
@@ -69,7 +71,7 @@ The command prints only the path of the kubeconfig to standard output.`,
 const noSubject = "none"
 
 // standingSubject returns the subject that --subject names, and nil for noSubject.
-func standingSubject(target string, replicas int) (*run.StandingSubject, error) {
+func standingSubject(target string, replicas int) (*environment.SubjectOptions, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
 	}
@@ -81,7 +83,7 @@ func standingSubject(target string, replicas int) (*run.StandingSubject, error) 
 		return nil, fmt.Errorf("%w, or %s", err, noSubject)
 	}
 	_, ours, err := executables()
-	return &run.StandingSubject{Target: parsed, Replicas: replicas, Ours: ours}, err
+	return &environment.SubjectOptions{Target: parsed, Spec: scenario.Subject{Replicas: replicas}, Ours: ours}, err
 }
 
 func newDown() *cobra.Command {
@@ -170,7 +172,7 @@ command uses, stay. With --provider=existing, remove the objects that a killed r
 on an existing cluster.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if provider != "" && provider != faults.Existing {
+			if provider != "" && provider != existing.Name {
 				return fmt.Errorf("--provider=%s: expected existing, or no --provider for all other leftovers", provider)
 			}
 			if provider != "" {
@@ -215,33 +217,33 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns the hidden command that runs an embedded cluster. "gauntlet
+// newStandingHost returns the hidden command that runs a standing cluster. "gauntlet
 // up" runs it in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{
-		Use:    standing.HostCommand + " DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
-		Short:  "Host a standing embedded control plane",
+		Use:    standing.HostCommand + " PROVIDER DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
+		Short:  "Host a standing control plane",
 		Hidden: true,
-		Args:   cobra.RangeArgs(3, 6),
+		Args:   cobra.RangeArgs(4, 7),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := strconv.Atoi(args[1])
+			nodes, err := strconv.Atoi(args[2])
 			if err != nil {
 				return fmt.Errorf("NODES: %w", err)
 			}
-			var installed *run.StandingSubject
-			if len(args) == 6 {
-				replicas, err := strconv.Atoi(args[4])
+			var installed *environment.SubjectOptions
+			if len(args) == 7 {
+				replicas, err := strconv.Atoi(args[5])
 				if err != nil {
 					return fmt.Errorf("REPLICAS: %w", err)
 				}
-				target, err := subject.ParseTarget(args[3])
+				target, err := subject.ParseTarget(args[4])
 				if err != nil {
 					return err
 				}
-				installed = &run.StandingSubject{Target: target, Replicas: replicas, Ours: args[5]}
+				installed = &environment.SubjectOptions{Target: target, Spec: scenario.Subject{Replicas: replicas}, Ours: args[6]}
 			}
-			controlPlane := run.ControlPlane{Dir: args[0], Nodes: nodes, UpstreamDir: args[2]}
-			return standing.Host(cmd.Context(), controlPlane, installed, cmd.OutOrStdout())
+			o := environment.Options{Provider: args[0], StateDir: args[1], ControlPlane: providers.Options{Nodes: nodes, UpstreamDir: args[3]}}
+			return standing.Host(cmd.Context(), o, installed, cmd.OutOrStdout())
 		},
 	}
 }

@@ -23,7 +23,18 @@ var OperationExamples = map[string]string{
 workload:
   - create: {kind: Deployment, name: web, replicas: 4, version: v1, maxSurge: 50%, maxUnavailable: 0}
   - create: {kind: Service, name: web, selector: {app: web}}
-  - create: {kind: Pod, name: orphan, count: 3, labels: {app: web}}`,
+  - create: {kind: Pod, name: orphan, count: 3, labels: {app: web}}
+  - create:
+      apiVersion: apps/v1
+      kind: StatefulSet
+      name: db
+      manifest:
+        spec:
+          replicas: 3
+          serviceName: db
+          selector: {matchLabels: {app: db}}
+          template: {metadata: {labels: {app: db}}}
+    await: {until: "jsonpath={.status.readyReplicas}=3"}`,
 	"scale": `
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 2}
@@ -70,6 +81,12 @@ workload:
 workload:
   - create: {kind: Deployment, name: web, replicas: 2}
   - configure: {kind: Deployment, name: web, strategy: RollingUpdate, maxSurge: 1, maxUnavailable: 0}`,
+	"patch": `
+workload:
+  - create: {apiVersion: example.com/v1, kind: Widget, name: one, manifest: {spec: {size: 3, color: red}}}
+    await: {until: condition=Ready}
+  - patch: {kind: Widget, name: one, merge: {spec: {size: 5, color: null}}}
+    await: {until: "jsonpath={.status.size}=5", within: 30s}`,
 	"publish": `
 workload:
   - create: {kind: Service, name: web, selector: {app: web}}

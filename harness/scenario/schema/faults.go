@@ -71,6 +71,8 @@ func (d decodedInto) Decode(into any) error {
 
 func (decodedInto) Errorf(string, string, ...any) error { return errRecorded }
 
+func (decodedInto) Resources() []string { return nil }
+
 func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
 func parameterTypes(of faults.Type) map[string]reflect.Type {
@@ -89,6 +91,8 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	match := numbers.FindStringSubmatch(param.Bounds)
 	values, isEnum := strings.CutPrefix(param.Bounds, "one of ")
 	switch {
+	case isEnum && strings.HasPrefix(values, strings.Join(scenario.Resources, ", ")):
+		return anyResource(g.enum(values, of))
 	case isEnum:
 		return g.enum(values, of)
 	case of == durationType:

@@ -76,9 +76,16 @@ func (p *page) await() {
 					of = append(of, string(kind.Kind))
 				}
 			}
+			if condition == string(scenario.Gone) {
+				of = []string{"all kinds"}
+			}
 			p.line("| `%s` | %s | %s |", condition, strings.Join(of, ", "), p.comments["Until="+condition])
 		}
 	}
+	p.line("| `condition=TYPE` | all kinds | The condition of that type in status.conditions has the status True, ignoring case. Its observedGeneration, or that of the status, is current. |")
+	p.line("| `condition=TYPE=STATUS` | all kinds | The condition has that status. |")
+	p.line("| `jsonpath={EXPRESSION}=VALUE` | all kinds | The value at the JSONPath equals VALUE. |")
+	p.line("| `jsonpath={EXPRESSION}` | all kinds | The value at the JSONPath exists and is not empty. |")
 	p.example("workload:\n  - create: {kind: ReplicaSet, name: web, replicas: 3}\n    await: {until: available, within: 30s}\n  - await: {kind: ReplicaSet, name: web, until: ready}")
 }
 
@@ -88,6 +95,24 @@ func (p *page) kinds() {
 	for _, kind := range scenario.Kinds() {
 		p.line("| `%s` | %s |", kind.Kind, code(kind.Create))
 	}
+	p.line("| any other | %s |", code(scenario.GenericCreateFields()))
+	p.line(genericText, code(namedGenericKinds()))
+}
+
+const genericText = `
+An object of any other kind, such as a StatefulSet or a custom resource, is created from a manifest. Later steps refer to it by
+kind and name. All objects of a kind have one apiVersion. The operations create, scale, delete, label, annotate and patch, and await,
+support these objects. A kind of another API group that has a name of the table, such as Service, is not supported.
+
+These kinds need no apiVersion: %s.
+
+A kind that is not in this list is namespaced, unless Kubernetes defines it as cluster-scoped. A CustomResourceDefinition that the workload creates
+defines the scope and the plural name of its kind. A scenario that creates a cluster-scoped object needs a provider
+with a control plane of its own.`
+
+// namedGenericKinds returns the generic kinds whose create needs no apiVersion.
+func namedGenericKinds() []string {
+	return slices.DeleteFunc(namedKinds(), func(name string) bool { return !scenario.Kind(name).IsGeneric() })
 }
 
 func (p *page) operation(op scenario.OperationFormat) {
@@ -180,6 +205,8 @@ func typeName(field scenario.FieldFormat) string {
 		return "number or text"
 	case of == durationType:
 		return "duration"
+	case of == fieldsType:
+		return "mapping"
 	}
 	switch of.Kind() {
 	case reflect.Struct:
@@ -201,8 +228,8 @@ func (p *page) defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	switch {
 	case of == awaitType && (field.Name == "kind" || field.Name == "name"):
 		return "that of the operation"
-	case field.Name == "kind" && len(kindsOf(of)) == 1:
-		return code(kindsOf(of))
+	case field.Name == "kind" && len(operationOf(of).Kinds) == 1:
+		return code(operationOf(of).Kinds)
 	case field.Required && reflect.ValueOf(field.Default).IsZero():
 		return "required"
 	case value == nil && field.Type.Kind() == reflect.String && !reflect.ValueOf(field.Default).IsZero():
@@ -213,23 +240,33 @@ func (p *page) defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	return fmt.Sprintf("`%v`", value)
 }
 
-// kindsOf returns the kinds of objects that an operation of a type supports, or nil.
-func kindsOf(of reflect.Type) []scenario.Kind {
+// operationOf returns the operation of a type; it has no kinds if the type is no operation.
+func operationOf(of reflect.Type) scenario.OperationFormat {
 	for _, op := range scenario.Operations() {
 		if op.Type == of {
-			return op.Kinds
+			return op
 		}
 	}
-	return nil
+	return scenario.OperationFormat{}
 }
 
 // allowed returns the allowed values of a field of a struct.
 func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
-	if kinds := kindsOf(of); field.Name == "kind" && kinds != nil {
-		return code(kinds)
+	if op := operationOf(of); field.Name == "kind" && (op.Kinds != nil || of == awaitType) {
+		if of == awaitType {
+			op.Kinds, op.Generic = contractKinds(), true
+		}
+		if op.Generic {
+			return code(op.Kinds) + ", or the kind of a manifest"
+		}
+		return code(op.Kinds)
 	}
 	bounds := field.Bounds
 	switch {
+	case field.Name == "name" && (operationOf(of).Generic || of == awaitType):
+		return syntaxes["name"] + "; of an object with a manifest, a DNS subdomain"
+	case field.Name == "until":
+		return code(field.Enum) + ", or a condition on fields"
 	case field.Enum != nil:
 		return code(field.Enum)
 	case field.Format == "share":
@@ -240,6 +277,8 @@ func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
 		return syntaxes[field.Format]
 	case field.Type == durationType:
 		return shortDuration(time.Duration(bounds.Min)) + " to " + shortDuration(time.Duration(bounds.Max))
+	case field.Type.Kind() == reflect.Slice && field.Format != "":
+		return syntaxes[field.Format]
 	case field.Type.Kind() == reflect.Slice:
 		return fmt.Sprintf("%d to %d items", bounds.Min, bounds.Max)
 	}
@@ -249,6 +288,10 @@ func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
 // syntaxes maps the values of the tag format to text.
 var syntaxes = map[string]string{
 	"name":        "a DNS label",
+	"controllers": "names of controllers",
+	"apiVersion":  "a group and a version, such as `apps/v1`",
+	"manifest":    "an object without its name and status",
+	"mergePatch":  "a JSON merge patch",
 	"domain":      "a DNS name",
 	"glob":        "a glob",
 	"ownerGlob":   "KIND/NAME, both globs",

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -34,6 +38,7 @@ func JSONSchema(source string) ([]byte, error) {
 	g := &generator{comments: comments, definitions: object{
 		"duration":       object{"type": "string", "pattern": durationPattern(true), "description": durationText},
 		"signedDuration": object{"type": "string", "pattern": durationPattern(false), "description": durationText},
+		"resource":       resource(),
 	}}
 	root := g.structure(reflect.TypeFor[scenario.Scenario]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -62,6 +67,7 @@ var (
 	triggerType  = reflect.TypeFor[scenario.Trigger]()
 	createType   = reflect.TypeFor[scenario.Create]()
 	portType     = reflect.TypeFor[scenario.Port]()
+	fieldsType   = reflect.TypeFor[scenario.Fields]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
@@ -171,6 +177,8 @@ func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
 		return object{"$ref": "#/$defs/duration"}
 	case of == reflect.TypeFor[scenario.IntOrString]():
 		return object{}
+	case of == fieldsType:
+		return object{"type": "object"}
 	}
 	switch of.Kind() {
 	case reflect.Pointer:
@@ -210,6 +218,11 @@ const (
 // formats maps the values of the tag format to constraints.
 var formats = map[string]object{
 	"name":        {"pattern": "^" + domainLabel + "$", "maxLength": 63},
+	"controllers": {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
+	"objectName":  {"pattern": "^" + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
+	"apiVersion":  {"pattern": `^$|^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-z]([-a-z0-9]*[a-z0-9])?$`},
+	"manifest":    fieldsRules(0),
+	"mergePatch":  fieldsRules(1),
 	"domain":      {"pattern": `^` + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
 	"glob":        {"pattern": globPattern},
 	"ownerGlob":   {"pattern": `^[^/]*/[^/]*$`},
@@ -224,6 +237,44 @@ var formats = map[string]object{
 		{"type": "integer", "minimum": 1, "maximum": 65535},
 		{"type": "string", "maxLength": 15, "allOf": []object{{"pattern": "^[a-z0-9](-?[a-z0-9])*$"}, {"pattern": "[a-z]"}}},
 	}},
+}
+
+const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
+
+// fieldsRules returns the constraints of a manifest or of a patch.
+func fieldsRules(minimum int) object {
+	return object{"minProperties": minimum, "properties": object{
+		"apiVersion": false, "kind": false, "status": false,
+		"metadata": object{"type": "object", "properties": object{"name": false, "namespace": false}},
+		"spec":     object{"properties": object{"replicas": object{"minimum": 0, "maximum": 20000}}},
+	}}
+}
+
+// anyResource makes the schema of a resource accept all resources.
+func anyResource(schema object) object {
+	delete(schema, "enum")
+	schema["$ref"] = "#/$defs/resource"
+	return schema
+}
+
+// resource returns the schema of a resource. It accepts also the resources of other kinds,
+// because the schema cannot compare them with the kinds that the scenario creates.
+func resource() object {
+	grouped := object{"pattern": `^[a-z][-a-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`}
+	return object{"type": "string", "anyOf": []object{{"enum": scenario.Resources}, {"enum": coreResources()}, grouped}}
+}
+
+// coreResources returns the resources of the kinds in the core API group.
+func coreResources() []string {
+	var all []string
+	version := schema.GroupVersion{Version: "v1"}
+	for kind := range scheme.Scheme.KnownTypes(version) {
+		if scheme.Scheme.Recognizes(version.WithKind(kind + "List")) {
+			all = append(all, kube.Generic(version.WithKind(kind)).Resource())
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // globPattern matches approximately the patterns that path.Match accepts.
@@ -257,6 +308,10 @@ func (g *generator) step() object {
 		operations = append(operations, requires(op.Name))
 	}
 	await := g.structure(awaitType)
+	anyKind(await, scenario.OperationFormat{Kinds: contractKinds(), Generic: true})
+	until := await["properties"].(object)["until"].(object)
+	until["anyOf"] = []object{{"enum": until["enum"]}, {"pattern": fieldConditionPattern}}
+	delete(until, "enum")
 	for _, field := range []string{"kind", "name"} { // an await beside an operation has both fields or none of them
 		await["required"] = without(await["required"].([]string), field)
 	}
@@ -271,9 +326,49 @@ func (g *generator) step() object {
 func conditionsOfKinds() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
-		rules = append(rules, ifKind(kind.Kind, object{"properties": object{"until": object{"enum": kind.Conditions}}}))
+		rules = append(rules, ifKind(kind.Kind, untilOneOf(kind.Conditions...)))
 	}
-	return rules
+	return append(rules, ifGeneric(untilOneOf(scenario.Gone)), shortNames)
+}
+
+func untilOneOf(conditions ...scenario.Until) object {
+	return object{"properties": object{"until": object{"anyOf": []object{{"enum": conditions}, {"pattern": fieldConditionPattern}}}}}
+}
+
+// fieldConditionPattern matches approximately the conditions on fields.
+const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=([^=]|==)+)?)$`
+
+// contractKinds returns the kinds that are not generic.
+func contractKinds() []scenario.Kind {
+	var all []scenario.Kind
+	for _, kind := range scenario.Kinds() {
+		all = append(all, kind.Kind)
+	}
+	return all
+}
+
+// isGeneric matches an object with a generic kind.
+func isGeneric() object {
+	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
+}
+
+func ifGeneric(then object) object { return object{"if": isGeneric(), "then": then} }
+
+// shortNames requires a DNS label as the name of an object, unless its kind is generic.
+var shortNames = object{"if": isGeneric(), "else": object{"properties": object{"name": formats["name"]}}}
+
+// anyKind makes the schema of an operation accept the kinds that the operation supports.
+func anyKind(schema object, op scenario.OperationFormat) {
+	properties := schema["properties"].(object)
+	kind := properties["kind"].(object)
+	delete(kind, "markdownDescription")
+	delete(kind, "enum")
+	if !op.Generic {
+		kind["enum"] = op.Kinds
+		return
+	}
+	kind["anyOf"] = []object{{"enum": op.Kinds}, {"pattern": kindPattern, "not": object{"enum": contractKinds()}}}
+	maps.Copy(properties["name"].(object), formats["objectName"])
 }
 
 func ifKind(kind scenario.Kind, then object) object {
@@ -289,15 +384,17 @@ func without(words []string, word string) []string {
 // operation returns the schema of an operation with the rules between its fields.
 func (g *generator) operation(op scenario.OperationFormat) object {
 	schema := g.structure(op.Type)
-	kind := schema["properties"].(object)["kind"].(object)
-	kind["enum"] = op.Kinds
-	delete(kind, "markdownDescription")
+	anyKind(schema, op)
 	if len(op.Kinds) == 1 {
-		kind["default"] = op.Kinds[0]
+		schema["properties"].(object)["kind"].(object)["default"] = op.Kinds[0]
 		schema["required"] = without(schema["required"].([]string), "kind")
 	}
 	if rules := operationRules[op.Name]; rules != nil {
 		maps.Copy(schema, rules())
+	}
+	if op.Generic {
+		rules, _ := schema["allOf"].([]object)
+		schema["allOf"] = append(rules, shortNames)
 	}
 	return schema
 }
@@ -350,24 +447,15 @@ var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern
 func createRules() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
-		properties := object{}
-		for _, field := range scenario.FieldsOf(createType) {
-			if field.Name == "kind" || field.Name == "name" || slices.Contains(kind.Create, field.Name) {
-				continue
-			}
-			switch field.Type.Kind() {
-			case reflect.Int, reflect.String, reflect.Bool:
-				properties[field.Name] = object{"const": field.Default}
-			default:
-				properties[field.Name] = false
-			}
-		}
-		then := object{"properties": properties}
+		then := object{"properties": withoutOtherFields(kind.Create)}
 		if kind.HasReplicas {
 			then["required"] = []string{"replicas"}
 		}
 		rules = append(rules, ifKind(kind.Kind, then))
 	}
+	generic := object{"properties": withoutOtherFields(scenario.GenericCreateFields()), "required": []string{"manifest"}}
+	unknown := object{"properties": object{"kind": object{"not": object{"enum": namedKinds()}}}, "required": []string{"kind"}}
+	rules = append(rules, ifGeneric(generic), object{"if": unknown, "then": requires("apiVersion")})
 	recreate := object{"properties": object{"strategy": object{"const": "Recreate"}}, "required": []string{"strategy"}}
 	external := object{"properties": object{"externalName": object{"minLength": 1}}, "required": []string{"externalName"}}
 	noPorts := object{"properties": object{"ports": object{"maxItems": 0}}, "required": []string{"ports"}}
@@ -377,6 +465,33 @@ func createRules() []object {
 		object{"if": external, "then": object{"properties": object{"headless": object{"const": false}}}},
 		object{"if": noPorts, "then": object{"anyOf": []object{headless, external}}},
 	)
+}
+
+// withoutOtherFields returns the properties of a create that has only the given fields,
+// besides kind and name.
+func withoutOtherFields(fields []string) object {
+	properties := object{}
+	for _, field := range scenario.FieldsOf(createType) {
+		if field.Name == "kind" || field.Name == "name" || slices.Contains(fields, field.Name) {
+			continue
+		}
+		switch field.Type.Kind() {
+		case reflect.Int, reflect.String, reflect.Bool:
+			properties[field.Name] = object{"const": field.Default}
+		default:
+			properties[field.Name] = false
+		}
+	}
+	return properties
+}
+
+// namedKinds returns the names of the kinds whose create needs no apiVersion.
+func namedKinds() []string {
+	names := make([]string, 0, len(kube.Kinds))
+	for _, kind := range kube.Kinds {
+		names = append(names, kind.Name)
+	}
+	return slices.Compact(names) // sorted by name
 }
 
 func configureRules() []object {
@@ -418,6 +533,9 @@ func (g *generator) trigger() object {
 	}
 	schema["oneOf"] = one
 
+	for _, name := range []string{"RequestTrigger", "EventTrigger", "StateTrigger"} {
+		anyResource(g.definitions[name].(object)["properties"].(object)["resource"].(object))
+	}
 	var rules []object
 	state := g.definitions["StateTrigger"].(object)
 	for _, resource := range scenario.StateResources() {
@@ -426,6 +544,10 @@ func (g *generator) trigger() object {
 			"then": object{"properties": object{"is": object{"enum": scenario.StatesOf(resource)}}},
 		})
 	}
+	rules = append(rules, object{
+		"if":   object{"properties": object{"resource": object{"not": object{"enum": scenario.StateResources()}}}, "required": []string{"resource"}},
+		"then": object{"properties": object{"is": object{"enum": scenario.StatesOf("")}}},
+	})
 	state["allOf"] = append(rules, object{
 		"if":   object{"properties": object{"atLeast": object{"const": 0}}, "required": []string{"atLeast"}},
 		"then": requires("atMost"),

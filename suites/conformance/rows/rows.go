@@ -9,6 +9,8 @@ package rows
 import (
 	"fmt"
 	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Row is a behavior that the suite must test.
@@ -35,10 +37,10 @@ type Controller string
 // The controllers, in the order of the contract. Restart is not a controller: its rows
 // concern the restart of every controller.
 const (
-	ReplicaSet            Controller = "ReplicaSet"
-	ReplicationController Controller = "ReplicationController"
-	Deployment            Controller = "Deployment"
-	Endpoints             Controller = "Endpoints"
+	ReplicaSet            Controller = kube.ReplicaSet
+	ReplicationController Controller = kube.ReplicationController
+	Deployment            Controller = kube.Deployment
+	Endpoints             Controller = kube.Endpoints
 	Restart               Controller = "Restart"
 )
 

@@ -18,25 +18,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
 // Options configures an Env.
 type Options struct {
-	Provider string // one of run.Providers()
+	Provider string // one of providers.Names()
 	Target   subject.Target
 	// Ours is the path of the workload-controller-manager binary.
 	Ours string
@@ -58,70 +53,47 @@ type Options struct {
 // Env is a control plane with a subject.
 type Env struct {
 	options Options
-	cluster cluster.Cluster
+	env     *environment.Environment
 	admin   kubernetes.Interface
-	subject *subject.Subject // nil if it runs in pods
-	proxy   *proxy.Proxy     // nil on kind
 	// simulatedNodes is true if KWOK simulates the nodes, so that no containers run.
 	simulatedNodes bool
 	recorder       *subjectRecorder
-	// stops contains the functions that stop the components, in the order of the start of
-	// the components.
-	stops run.Teardowns
 }
 
 // nodeCount is the number of nodes for pods.
 const nodeCount = 2
 
-// stopTimeout limits how long Stop may take.
-const stopTimeout = 30 * time.Second
-
 // Start starts a control plane and a subject, and waits until the subject holds its
 // lease. It stops everything before it returns an error.
 func Start(ctx context.Context, o Options) (*Env, error) {
-	e := &Env{options: o, recorder: newSubjectRecorder()}
+	started, err := environment.Start(ctx, environment.Options{
+		Provider: o.Provider,
+		ControlPlane: providers.Options{
+			Nodes: nodeCount, UpstreamDir: o.UpstreamDir, NodeImage: o.NodeImage, Existing: o.Existing,
+		},
+		LogDir: o.LogDir,
+		Seed:   o.Seed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{options: o, env: started, admin: started.Admin, recorder: newSubjectRecorder()}
 	if err := e.start(ctx); err != nil {
 		return nil, errors.Join(err, e.Stop(ctx))
 	}
 	return e, nil
 }
 
-func (e *Env) start(ctx context.Context) error {
-	dir, err := e.makeDirectories()
-	if err != nil {
-		return err
-	}
-	controlPlane := run.ControlPlane{
-		Nodes: nodeCount, Dir: dir, LogDir: e.options.LogDir, UpstreamDir: e.options.UpstreamDir, NodeImage: e.options.NodeImage,
-		Existing: e.options.Existing,
-	}
-	if e.cluster, err = run.StartControlPlane(ctx, e.options.Provider, controlPlane); err != nil {
-		return err
-	}
-	e.stops = append(e.stops, e.cluster.Stop)
-	if e.admin, err = kubernetes.NewForConfig(e.cluster.Config(cluster.Admin)); err != nil {
-		return err
-	}
+func (e *Env) start(ctx context.Context) (err error) {
 	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
 		return err
 	}
-	if e.options.Provider != faults.Kubelets { // on real kubelets, the subject runs in pods, without a proxy
-		if e.proxy, err = run.StartProxy(ctx, e.cluster, e.recorder, clock.RealClock{}); err != nil {
+	if !e.env.Capabilities().Has(cluster.SubjectInPods) { // in pods, the subject runs without a proxy
+		if err := e.env.StartProxy(ctx, e.recorder); err != nil {
 			return err
 		}
-		e.stops = append(e.stops, e.proxy.Stop)
 	}
-	if e.options.Provider == faults.Existing {
-		e.stops = append(e.stops, func(ctx context.Context) error { return subject.Revoke(ctx, e.admin) })
-	}
-	standing := run.StandingSubject{Target: e.options.Target, Replicas: 1, Ours: e.options.Ours, Route: e.proxy.Route}
-	if e.subject, err = standing.Install(ctx, e.cluster, controlPlane); err != nil {
-		return err
-	}
-	if e.subject != nil {
-		e.stops = append(e.stops, e.subject.Stop)
-	}
-	return nil
+	return e.env.StartSubject(ctx, environment.SubjectOptions{Target: e.options.Target, Ours: e.options.Ours})
 }
 
 // hasSimulatedNodes reports whether a cluster has KWOK nodes. The provider is not
@@ -134,41 +106,17 @@ func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, e
 	return len(nodes.Items) > 0, nil
 }
 
-// makeDirectories creates the log directory and a state directory. Stop removes the
-// state directory.
-func (e *Env) makeDirectories() (string, error) {
-	dir, err := os.MkdirTemp("", "gauntlet-conformance-")
-	if err != nil {
-		return "", err
-	}
-	remove, err := run.GuardDirectory(dir)
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	e.stops = append(e.stops, remove)
-	if e.options.LogDir, err = filepath.Abs(e.options.LogDir); err != nil {
-		return "", err
-	}
-	return dir, os.MkdirAll(e.options.LogDir, 0o755)
-}
-
 // Stop stops all components, last started first, and removes their state.
-func (e *Env) Stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	stops := e.stops
-	e.stops = nil
-	return stops.Run(ctx)
-}
+func (e *Env) Stop(ctx context.Context) error { return e.env.Stop(ctx) }
 
 // componentErr returns an error if a part of the control plane or the subject has
 // exited.
 func (e *Env) componentErr() error {
-	if err := e.cluster.Err(); err != nil {
+	if err := e.env.Cluster.Err(); err != nil {
 		return err
 	}
-	if e.subject != nil {
-		return e.subject.Err()
+	if e.env.Subject != nil {
+		return e.env.Subject.Err()
 	}
 	return nil
 }
@@ -176,15 +124,15 @@ func (e *Env) componentErr() error {
 // subjectFailed returns a channel that closes when the subject exits, or nil if the
 // subject runs in pods.
 func (e *Env) subjectFailed() <-chan struct{} {
-	if e.subject == nil {
+	if e.env.Subject == nil {
 		return nil
 	}
-	return e.subject.Failed()
+	return e.env.Subject.Failed()
 }
 
 // proxyMissing returns an error if there is no fault proxy.
 func (e *Env) proxyMissing() error {
-	if e.proxy == nil {
+	if e.env.Proxy == nil {
 		return fmt.Errorf("provider %s has no fault proxy", e.options.Provider)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -39,7 +40,7 @@ func (c fakeCluster) Err() error {
 
 // unwatchedNamespace returns a namespace without watches. Tests add objects with feed.
 func unwatchedNamespace() *Namespace {
-	e := &Env{cluster: fakeCluster{failed: make(chan struct{})}, recorder: newSubjectRecorder()}
+	e := &Env{env: &environment.Environment{Cluster: fakeCluster{failed: make(chan struct{})}}, recorder: newSubjectRecorder()}
 	return &Namespace{Name: "spec", env: e, store: newStore()}
 }
 
@@ -101,7 +102,7 @@ func TestAwaitTimeout(t *testing.T) {
 // TestAwaitFailedControlPlane checks that a failed control plane ends a wait at once.
 func TestAwaitFailedControlPlane(t *testing.T) {
 	n := unwatchedNamespace()
-	close(n.env.cluster.(fakeCluster).failed)
+	close(n.env.env.Cluster.(fakeCluster).failed)
 	_, err := n.await(t.Context(), GetPods(), Satisfy(func(Pods) bool { return false }, "an impossible list"))
 	if err == nil || err.Error() != "etcd has exited" {
 		t.Errorf("await: %v", err)
@@ -273,7 +274,7 @@ func TestProfiles(t *testing.T) {
 			t.Errorf("FindProfile(%s) = %v, %v", p.Name, found, err)
 		}
 		for _, spec := range p.Faults {
-			if _, err := newFault(spec); err != nil {
+			if _, err := (environment.Injection{Fault: spec.Kind, Params: spec.Params}).New(); err != nil {
 				t.Errorf("%s: %v", p.Name, err)
 			}
 		}

@@ -3,15 +3,8 @@ package testenv
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
-	"time"
 
-	"k8s.io/utils/clock"
-
-	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/catalog"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
 // Profile is a set of faults that are active while specs run.
@@ -72,42 +65,8 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// healTimeout limits how long the healing of a fault may take.
-const healTimeout = 30 * time.Second
-
 // inject injects a fault. The index of the fault in its spec is part of its random
 // seed, so that two equal faults act differently.
 func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
-	fault, err := newFault(spec)
-	if err != nil {
-		return nil, err
-	}
-	seed := fnv.New64a()
-	fmt.Fprintf(seed, "%s %d", namespace, index)
-	env := &faults.Env{
-		Rand:  rand.New(rand.NewPCG(e.options.Seed, seed.Sum64())),
-		Proxy: e.proxy, Subject: e.subject, Admin: e.admin,
-		Provider: e.options.Provider, Namespace: namespace, Clock: clock.RealClock{},
-		Report: faults.NewReporter(e.recorder, index, spec.Kind),
-	}
-	if err := faults.Inject(ctx, fault, env); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTimeout)
-		defer cancel()
-		return faults.Heal(ctx, fault, env)
-	}, nil
-}
-
-func newFault(spec FaultSpec) (faults.Fault, error) {
-	kind, err := catalog.Find(spec.Kind)
-	if err != nil {
-		return nil, err
-	}
-	params, err := scenario.ParseParams("spec", spec.Kind, []byte(spec.Params))
-	if err != nil {
-		return nil, err
-	}
-	return kind.New(params)
+	return e.env.Inject(ctx, environment.Injection{Fault: spec.Kind, Params: spec.Params, Namespace: namespace, Index: index})
 }

@@ -5,14 +5,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Object is an API object.
@@ -30,18 +29,18 @@ func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
 // The kinds that specs use.
 const (
-	PodKind                   = string(scenario.Pod)
-	ReplicaSetKind            = string(scenario.ReplicaSet)
-	ReplicationControllerKind = string(scenario.ReplicationController)
-	DeploymentKind            = string(scenario.Deployment)
-	ServiceKind               = string(scenario.Service)
-	EndpointsKind             = string(scenario.Endpoints)
+	PodKind                   = kube.Pod
+	ReplicaSetKind            = kube.ReplicaSet
+	ReplicationControllerKind = kube.ReplicationController
+	DeploymentKind            = kube.Deployment
+	ServiceKind               = kube.Service
+	EndpointsKind             = kube.Endpoints
 	eventKind                 = "Event"
 	serviceAccountKind        = "ServiceAccount"
 	resourceQuotaKind         = "ResourceQuota"
 )
 
-// kind describes the API resource of one kind of object.
+// kind describes the API resource of one kind of object, as the registry of kinds does.
 type kind struct {
 	name, resource string
 	// qualified is the resource with its API group, as in histories: "replicasets.apps".
@@ -53,8 +52,8 @@ type kind struct {
 var kinds = kindsOf(&corev1.Pod{}, &appsv1.ReplicaSet{}, &corev1.ReplicationController{}, &appsv1.Deployment{},
 	&corev1.Service{}, &rawEndpoints{}, &corev1.Event{}, &corev1.ServiceAccount{}, &corev1.ResourceQuota{})
 
-// kindsOf returns the kinds of the example objects. It takes the names of the kinds
-// from the scheme of client-go.
+// kindsOf returns the kinds of the example objects. It takes the names of the kinds from
+// the scheme of client-go, and their resources from the registry of kinds.
 func kindsOf(examples ...Object) []kind {
 	var found []kind
 	for _, example := range examples {
@@ -62,8 +61,8 @@ func kindsOf(examples ...Object) []kind {
 		if err != nil {
 			panic(err) // kinds has a type that is not an API object
 		}
-		resource, _ := meta.UnsafeGuessKindToResource(registered[0])
-		found = append(found, kind{registered[0].Kind, resource.Resource, resource.GroupResource().String(), example})
+		k := kube.Generic(registered[0])
+		found = append(found, kind{k.Name, k.GVR.Resource, k.Resource(), example})
 	}
 	return found
 }

@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 
 // Namespace is the namespace of one spec. Its methods send requests as an
@@ -35,7 +35,7 @@ type Namespace struct {
 	env   *Env
 	store *store
 	// heals contains the functions that heal the active faults, in the order of injection.
-	heals        run.Teardowns
+	heals        environment.Teardowns
 	injected     int // number of injected faults
 	barrierCount int
 	// stop ends the watches. Cleanup waits for group.
@@ -368,7 +368,7 @@ func (n *Namespace) DeleteNamespace(ctx context.Context) {
 // runs in pods.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	subject := n.env.subject
+	subject := n.env.env.Subject
 	if subject == nil {
 		ginkgo.Skip(fmt.Sprintf("on %s the subject runs in pods, which gauntlet cannot restart", n.env.options.Provider))
 	}

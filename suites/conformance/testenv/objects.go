@@ -253,8 +253,8 @@ func (d *Deployment) String() string {
 		return "none"
 	}
 	s := d.Status
-	text := fmt.Sprintf("Deployment/%s: spec.replicas %d; status: %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
-		d.Name, ptr.Deref(d.Spec.Replicas, 1), s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
+	text := fmt.Sprintf("%s: spec.replicas %d; status: %d replicas, %d updated, %d ready, %d available, %d unavailable; observed generation %d of %d",
+		RefOf(d.Deployment), ptr.Deref(d.Spec.Replicas, 1), s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
 		s.ObservedGeneration, d.Generation)
 	if s.CollisionCount != nil {
 		text += fmt.Sprintf("; %d collisions", *s.CollisionCount)
@@ -305,7 +305,7 @@ func (e *Endpoints) String() string {
 		}
 		subsets = append(subsets, fmt.Sprintf("{ports %v, ready %s, not ready %s}", ports, abbreviate(ready), abbreviate(not)))
 	}
-	return fmt.Sprintf("Endpoints/%s: %s; labels %v; annotations %v", e.Name, strings.Join(subsets, " "), e.Labels, e.Annotations)
+	return fmt.Sprintf("%s: %s; labels %v; annotations %v", RefOf(e.rawEndpoints), strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
 // abbreviate returns the first elements of a long list as text.

@@ -101,7 +101,7 @@ func (r *subjectRecorder) recentTraffic(namespace string) []string {
 				responses[record.Response.ID] = "response lost"
 			}
 		case record.Request != nil:
-			if q := record.Request; q.Namespace == namespace && q.Resource != "events" && writeVerbs[q.Verb] {
+			if q := record.Request; q.Namespace == namespace && q.Resource != ResourceOf(eventKind) && writeVerbs[q.Verb] {
 				lines = append(lines, fmt.Sprintf("write  %s: %s", describeWrite(q), cmp.Or(responses[q.ID], "no response yet")))
 			}
 		case record.Delivery != nil:

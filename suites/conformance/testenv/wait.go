@@ -88,10 +88,10 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 		case <-changed:
 		case <-ctx.Done():
 			return nil, n.timeoutError(context.Cause(ctx), q, matcher.FailureMessage(answer), &seen)
-		case <-n.env.cluster.Failed():
-			return nil, n.env.cluster.Err()
+		case <-n.env.env.Cluster.Failed():
+			return nil, n.env.env.Cluster.Err()
 		case <-n.env.subjectFailed():
-			return nil, n.env.subject.Err()
+			return nil, n.env.env.Subject.Err()
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package run
+package environment
 
 import (
 	"path/filepath"
@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-func newTestDispatcher(t *testing.T) *triggerDispatcher {
+func newTestDispatcher(t *testing.T) *Dispatcher {
 	t.Helper()
 	recorder, err := history.Create(filepath.Join(t.TempDir(), "history.jsonl"), history.Start{}, clock.RealClock{})
 	if err != nil {
@@ -22,12 +22,12 @@ func newTestDispatcher(t *testing.T) *triggerDispatcher {
 			t.Error(err)
 		}
 	})
-	return newTriggerDispatcher(recorder, clock.RealClock{})
+	return NewDispatcher(recorder, clock.RealClock{})
 }
 
 // append appends a record, and returns a channel that is closed when Append has
 // returned.
-func (d *triggerDispatcher) append(r history.Record) <-chan struct{} {
+func (d *Dispatcher) append(r history.Record) <-chan struct{} {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
@@ -52,7 +52,7 @@ func TestDispatcherHoldsRequests(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newTestDispatcher(t)
-			sub := d.subscribe(&test.trigger, nil, false)
+			sub := d.Subscribe(&test.trigger, nil, false)
 			returned := d.append(test.record)
 			match := <-sub.matched
 			if match.Description != test.trigger.String() {
@@ -64,11 +64,11 @@ func TestDispatcherHoldsRequests(t *testing.T) {
 					t.Error("the record was not held")
 				case <-time.After(50 * time.Millisecond):
 				}
-				d.unsubscribe(sub)
+				d.Unsubscribe(sub)
 			}
 			<-returned
-			d.unsubscribe(sub)
-			d.unsubscribe(sub)
+			d.Unsubscribe(sub)
+			d.Unsubscribe(sub)
 		})
 	}
 }
@@ -77,11 +77,11 @@ func TestDispatcherHoldsRequests(t *testing.T) {
 // subscription without a trigger.
 func TestUnsubscribe(t *testing.T) {
 	d := newTestDispatcher(t)
-	sub := d.subscribe(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)
-	d.unsubscribe(sub)
-	never := d.subscribe(nil, nil, false)
+	sub := d.Subscribe(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)
+	d.Unsubscribe(sub)
+	never := d.Subscribe(nil, nil, false)
 	<-d.append(history.Record{Step: &history.Step{Index: 0, Event: history.StepBegun}})
-	for _, sub := range []*subscription{sub, never} {
+	for _, sub := range []*Subscription{sub, never} {
 		select {
 		case match := <-sub.matched:
 			t.Errorf("matched by %+v", match)

@@ -1,4 +1,4 @@
-package run
+package environment
 
 import (
 	"slices"
@@ -12,39 +12,40 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// triggerDispatcher appends records to the history and notifies faults whose trigger
+// Dispatcher appends records to the history and notifies faults whose trigger
 // matches. It holds a matching record of the subject or the workload until the fault
 // has been injected or has ended. A fault can thus act between a write and its
 // response.
-type triggerDispatcher struct {
+type Dispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
 
 	mu            sync.Mutex
 	objects       *trigger.Objects
-	subscriptions []*subscription
+	subscriptions []*Subscription
 }
 
 // recordHoldMax bounds the time for which the dispatcher holds a record. The subject or the
 // workload then continues, even if the fault is not injected yet.
 const recordHoldMax = 5 * time.Second
 
-// subscription waits for one trigger to match.
-type subscription struct {
+// Subscription waits for one trigger to match.
+type Subscription struct {
 	matcher     *trigger.Matcher
-	matched     chan trigger.Match // receives the match; capacity 1
+	matched     chan trigger.Match // capacity 1
 	released    chan struct{}      // closed when held records may continue
 	releaseOnce sync.Once
 }
 
-func newTriggerDispatcher(recorder *history.Recorder, clock clock.WithTicker) *triggerDispatcher {
-	return &triggerDispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
+// NewDispatcher returns a Dispatcher that appends records to a history.
+func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatcher {
+	return &Dispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
 // Append appends a record to the history and notifies the faults whose trigger matches it.
 // If the subject or the workload can wait (see canWait), Append returns only after these
 // faults have been injected or have ended.
-func (d *triggerDispatcher) Append(record history.Record) {
+func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {
 		if canWait(&record) {
@@ -55,12 +56,12 @@ func (d *triggerDispatcher) Append(record history.Record) {
 
 // matching returns the subscriptions whose trigger matches with the record, and removes
 // them.
-func (d *triggerDispatcher) matching(record *history.Record) []*subscription {
+func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.objects.Observe(record)
-	var matched []*subscription
-	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(sub *subscription) bool {
+	var matched []*Subscription
+	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(sub *Subscription) bool {
 		match, ok := sub.matcher.Observe(record, d.objects)
 		if ok {
 			sub.matched <- match
@@ -77,7 +78,7 @@ func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-func (d *triggerDispatcher) waitReleased(sub *subscription) {
+func (d *Dispatcher) waitReleased(sub *Subscription) {
 	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
 	select {
@@ -86,11 +87,11 @@ func (d *triggerDispatcher) waitReleased(sub *subscription) {
 	}
 }
 
-// subscribe returns a subscription for a trigger; the subscription of a nil trigger never
+// Subscribe returns a subscription for a trigger; the subscription of a nil trigger never
 // matches. With requireChange, a state trigger matches only after its condition has been
 // false.
-func (d *triggerDispatcher) subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *subscription {
-	sub := &subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
+func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *Subscription {
+	sub := &Subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {
 		return sub
 	}
@@ -101,11 +102,14 @@ func (d *triggerDispatcher) subscribe(when *scenario.Trigger, ownerOf trigger.Ow
 	return sub
 }
 
-// unsubscribe ends a subscription and releases its held record. Further calls do
+// Unsubscribe ends a subscription and releases its held record. Further calls do
 // nothing.
-func (d *triggerDispatcher) unsubscribe(sub *subscription) {
+func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	sub.releaseOnce.Do(func() { close(sub.released) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(other *subscription) bool { return other == sub })
+	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(other *Subscription) bool { return other == sub })
 }
+
+// Matched returns a channel that receives the match of the trigger.
+func (s *Subscription) Matched() <-chan trigger.Match { return s.matched }

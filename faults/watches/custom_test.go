@@ -1,0 +1,132 @@
+package watches
+
+import (
+	"context"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
+)
+
+// TestCustomResource checks that faults of lists and watches select a custom resource, and
+// leave requests for another resource unchanged.
+func TestCustomResource(t *testing.T) {
+	const list = `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"90"},"items":[]}`
+	const events = `{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"8"}}}` + "\n" +
+		`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"9"}}}` + "\n"
+	queries := map[string]string{} // of the last list, by resource
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "true" {
+			w.(http.Flusher).Flush() // the response of a watch has no Content-Length
+			_, _ = io.WriteString(w, events)
+			return
+		}
+		queries[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]] = r.URL.RawQuery
+		_, _ = io.WriteString(w, list)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	var recording historytest.Recording
+	p, config := startProxy(t, server, &recording)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.CloseIdleConnections()
+	get := func(resource string, query url.Values) string {
+		t.Helper()
+		response, err := client.Get(config.Host + "/apis/example.com/v1/namespaces/ns/" + resource + "?" + query.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&recording, 0, "fault"), Clock: clock.RealClock{}}
+
+	old := &stale{resource: "widgets.example.com", version: 42, env: env}
+	old.remove = p.OnRequest(old.match)
+	for _, resource := range []string{"widgets", "gadgets"} {
+		get(resource, url.Values{"resourceVersion": {"0"}})
+	}
+	if err := faults.Heal(t.Context(), old, env); err != nil {
+		t.Fatal(err)
+	}
+	if queries["widgets"] != "resourceVersion=42&resourceVersionMatch=Exact" || queries["gadgets"] != "resourceVersion=0" {
+		t.Errorf("the API server received the queries %v", queries)
+	}
+
+	const delay = 200 * time.Millisecond
+	tests := []struct {
+		fault             faults.Fault
+		bookmarks         int
+		delayed           bool
+		summary, resource string
+	}{
+		{newHolding("widgets.example.com", delay, "holds events"), 1, true, "held 2 events on 1 watches", "widgets"},
+		{newHolding("widgets.example.com", delay, "holds events"), 1, false, "held 0 events on 0 watches", "gadgets"},
+		{&bookmarks{resource: "widgets.example.com"}, 0, false, "dropped 1 bookmarks", "widgets"},
+		{&bookmarks{resource: "widgets.example.com"}, 1, false, "dropped 0 bookmarks", "gadgets"},
+	}
+	for _, test := range tests {
+		if err := faults.Inject(t.Context(), test.fault, env); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		received := get(test.resource, url.Values{"watch": {"true"}})
+		if n := strings.Count(received, "BOOKMARK"); n != test.bookmarks || strings.Count(received, "ADDED") != 1 {
+			t.Errorf("%T, %s: received %s", test.fault, test.resource, received)
+		}
+		if lasted := time.Since(begin); test.delayed && lasted < delay {
+			t.Errorf("%T, %s: the events arrived after %v", test.fault, test.resource, lasted)
+		}
+		if err := faults.Heal(t.Context(), test.fault, env); err != nil {
+			t.Fatal(err)
+		}
+		if got := test.fault.Summary(); got != test.summary {
+			t.Errorf("%s: %q, want %q", test.resource, got, test.summary)
+		}
+	}
+}
+
+// startProxy starts a proxy in front of a server. It returns the configuration of its
+// clients.
+func startProxy(t *testing.T, server *httptest.Server, recording *historytest.Recording) (*proxy.Proxy, *rest.Config) {
+	t.Helper()
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := proxy.Start(t.Context(), proxy.Options{
+		Target:   target,
+		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Recorder: recording,
+		Clock:    clock.RealClock{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(context.WithoutCancel(t.Context())) })
+	endpoint, err := p.Listen("subject-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
+}

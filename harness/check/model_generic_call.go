@@ -1,0 +1,65 @@
+package check
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// classifyGeneric sets the fields of a write that may come from a generic controller. The
+// model has no other state for such a call.
+func (p *process) classifyGeneric(c *call, r *history.Request) {
+	name := r.Name
+	if r.Verb == "create" {
+		name = ""
+		c.key += r.ObjectName()
+	}
+	call := &genericCall{
+		unnamed: r.Verb == "create" && (r.Object == nil || r.Object.Name == ""),
+		deletes: r.Verb == "delete" && r.Subresource == "",
+	}
+	if name != "" {
+		call.object = p.view.metadata.find(objectName{r.Resource, r.Namespace, name}, r.PreconditionUID)
+	}
+	var uid types.UID
+	call.kind, uid = p.reconciledObject(call.object, r)
+	if uid != "" {
+		c.queueKey = workQueueKey{process: p, uid: uid}
+	}
+	c.generic = call
+}
+
+// reconciledObject returns the kind and the UID of the object for which a generic
+// controller sent a write. This is the written object itself, or its controller.
+// Both results are empty if this is unknown. The UID alone may be unknown, too.
+func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (kind string, uid types.UID) {
+	if own := p.tested.genericKindOf(r.Resource); own != "" && r.Verb != "create" {
+		switch {
+		case cached != nil:
+			return own, cached.UID
+		case r.Object != nil:
+			return own, r.Object.UID
+		}
+		return own, r.PreconditionUID
+	}
+	var controller history.Owner
+	if cached != nil {
+		controller = cached.controller
+	}
+	if controller.UID == "" && r.Object != nil {
+		if ref := r.Object.ControllerRef(); ref != nil {
+			controller = *ref
+		}
+	}
+	if p.tested.genericKind(controller.Kind) {
+		return controller.Kind, controller.UID
+	}
+	return "", ""
+}
+
+// mayBeGeneric reports whether an owner of pods may be an object that a generic controller
+// under test reconciles.
+func (p *process) mayBeGeneric(owner types.UID) bool {
+	return p.tested.genericWrites(kube.Pod) && p.view.owners[owner] == nil
+}

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Scope says to which controllers a check applies. The zero value is the scope of a general
+// check, which applies to every controller.
+type Scope struct {
+	// Traits lists the traits to which the check of a contract applies. It applies to a
+	// controller that has one of them.
+	Traits []kube.Trait
+}
+
+// general is the scope of the checks that apply to every controller.
+var general = Scope{}
+
+// contractOf returns the scope of a check of the contract of controllers with one of the
+// traits.
+func contractOf(traits ...kube.Trait) Scope { return Scope{Traits: traits} }
+
+// General reports whether the check applies to every controller.
+func (s Scope) General() bool { return len(s.Traits) == 0 }
+
+// AppliesTo reports whether the check applies to one of the controllers.
+func (s Scope) AppliesTo(controllers []kube.Controller) bool {
+	return s.General() || slices.ContainsFunc(controllers, func(c kube.Controller) bool {
+		return slices.ContainsFunc(s.Traits, c.Has)
+	})
+}
+
+// String returns "General", or for example "Contract (trait slow-start)".
+func (s Scope) String() string {
+	if s.General() {
+		return "General"
+	}
+	return "Contract (trait " + s.traits() + ")"
+}
+
+// traits returns the names of the traits, separated by "or".
+func (s Scope) traits() string {
+	names := make([]string, 0, len(s.Traits))
+	for _, t := range s.Traits {
+		names = append(names, string(t))
+	}
+	return strings.Join(names, " or ")
+}

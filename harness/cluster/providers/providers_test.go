@@ -1,0 +1,90 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+func TestNamed(t *testing.T) {
+	for _, name := range []string{"embedded", "kind", "existing"} {
+		if p, err := Named(name); err != nil || p.Name != name {
+			t.Errorf("Named(%q) = %q, error %v", name, p.Name, err)
+		}
+	}
+	const want = `provider "cloud": expected embedded or kind or existing`
+	if _, err := Named("cloud"); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	const wantStanding = `provider "existing": expected embedded or kind`
+	if _, err := NamedWith("existing", cluster.StandingClusters); err == nil || err.Error() != wantStanding {
+		t.Errorf("error %v, want %s", err, wantStanding)
+	}
+	if p, err := NamedWith("kind", cluster.StandingClusters, cluster.RealKubelets); err != nil || p.Name != "kind" {
+		t.Errorf("NamedWith(kind) = %q, error %v", p.Name, err)
+	}
+}
+
+// TestWith checks which providers have the capabilities on which users depend.
+func TestWith(t *testing.T) {
+	for _, test := range []struct {
+		needed []cluster.Capability
+		want   []string
+	}{
+		{nil, []string{"embedded", "kind", "existing"}},
+		{[]cluster.Capability{cluster.OwnsControlPlane}, []string{"embedded", "kind"}},
+		{[]cluster.Capability{cluster.ControlsContainers}, []string{"embedded", "kind"}},
+		{[]cluster.Capability{cluster.SimulatedKubelets}, []string{"embedded"}},
+		{[]cluster.Capability{cluster.StopsMachines}, []string{"kind"}},
+		{[]cluster.Capability{cluster.OwnsControlPlane, cluster.SubjectAsProcess}, []string{"embedded"}},
+		{[]cluster.Capability{cluster.PausesSubject}, []string{"embedded", "kind", "existing"}},
+		{[]cluster.Capability{cluster.VirtualTime}, nil},
+	} {
+		if got := With(test.needed...); !slices.Equal(got, test.want) {
+			t.Errorf("With(%q) = %q, want %q", test.needed, got, test.want)
+		}
+	}
+}
+
+func TestAlternatives(t *testing.T) {
+	err := fmt.Errorf("fault 1: %w", cluster.Capabilities{}.Require("action unready", cluster.ControlsContainers))
+	if got, want := Alternatives(err), "; expected --provider=embedded or kind"; got != want {
+		t.Errorf("Alternatives(%v) = %q, want %q", err, got, want)
+	}
+	if got := Alternatives(errors.New("other")); got != "" {
+		t.Errorf("Alternatives() of another error = %q, want none", got)
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	for nodes, want := range map[int]int{1: 0, 2: 2, 5: 5} {
+		if got := workers(nodes); got != want {
+			t.Errorf("%d nodes: %d workers, want %d", nodes, got, want)
+		}
+	}
+}
+
+// TestPreflightOfExisting checks that options that cannot work are rejected without a
+// request.
+func TestPreflightOfExisting(t *testing.T) {
+	p, err := Named(existing.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]Options{
+		"loading the kubeconfig": {Existing: existing.Options{Kubeconfig: "no-such-file"}},
+		"cannot find out whether the cluster runs cronjob-controller: expected controllers under test among replicationcontroller-controller,": {
+			Controllers: []kube.Controller{{Name: "cronjob-controller"}},
+		},
+	} {
+		if err := p.Preflight(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Preflight(): error %v, want one that contains %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/image"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
+	"github.com/kube-gauntlet/gauntlet/harness/workload"
+)
+
+// nodes returns the nodes of a cluster with the capability LoadsImages.
+func (e *Environment) nodes() (cluster.NodeAccess, error) {
+	nodes, ok := e.Cluster.(cluster.NodeAccess)
+	if !ok {
+		return nil, fmt.Errorf("provider %s: expected a cluster whose nodes load images, found %T", e.Provider, e.Cluster)
+	}
+	return nodes, nil
+}
+
+// LoadPodImage loads the image of the stand-in on the nodes, if the workload's pods run it.
+// gauntlet is the path of the gauntlet executable; the program `standin` must be in the same
+// directory.
+func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
+	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
+		return nil
+	}
+	return e.setUp(ctx, "pod image", func(ctx context.Context) error {
+		nodes, err := e.nodes()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
+		defer cancel()
+		e.Pods.Image, err = loadBinary(ctx, e.StateDir, image.Spec{
+			Reference: workload.StandInImage, Binary: filepath.Join(filepath.Dir(gauntlet), "standin"),
+		}, nodes.Workers()...)
+		return err
+	})
+}
+
+// loadSubject loads the images of the subject and of the relay on the control-plane node, and
+// returns that node.
+func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node cluster.Node, target, relay pods.Image, err error) {
+	nodes, err := e.nodes()
+	if err != nil {
+		return nil, target, relay, err
+	}
+	loads, ctx := errgroup.WithContext(ctx)
+	loads.Go(func() (err error) {
+		target, err = e.loadTarget(ctx, nodes, o)
+		return err
+	})
+	loads.Go(func() (err error) {
+		relay.Reference, err = loadBinary(ctx, e.StateDir, image.Spec{
+			Reference: "localhost/gauntlet/relay:run", Binary: o.Gauntlet, Args: []string{"relay"},
+		}, nodes.ControlPlane())
+		return err
+	})
+	return nodes.ControlPlane(), target, relay, loads.Wait()
+}
+
+// loadTarget loads the image of the subject on the control-plane node, if it is not there
+// yet.
+func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
+	if o.Target == subject.Upstream {
+		reference, err := nodes.ControllerManagerImage(ctx)
+		return pods.Image{Reference: reference, Command: []string{"kube-controller-manager"}}, err
+	}
+	if reference, ok := o.Target.Image(); ok {
+		archive := filepath.Join(e.StateDir, "image.tar")
+		defer os.Remove(archive)
+		has, err := nodes.SaveImage(ctx, reference, archive)
+		if err == nil && has { // otherwise the node may have the image; if not, the pod's start fails
+			err = nodes.ControlPlane().LoadImage(ctx, archive)
+		}
+		return pods.Image{Reference: reference}, err
+	}
+	binary, err := o.Target.Executable(o.Ours, "")
+	if err != nil {
+		return pods.Image{}, err
+	}
+	reference, err := loadBinary(ctx, e.StateDir, image.Spec{Reference: "localhost/gauntlet/subject:run", Binary: binary}, nodes.ControlPlane())
+	return pods.Image{Reference: reference}, err
+}
+
+// loadBinary builds an image with a binary, loads it on nodes, and returns its
+// reference.
+func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...cluster.Node) (string, error) {
+	archive, err := os.CreateTemp(dir, "image-*.tar")
+	if err != nil {
+		return "", fmt.Errorf("building the image %s: %w", spec.Reference, err)
+	}
+	defer os.Remove(archive.Name())
+	if err := errors.Join(image.Write(archive, spec), archive.Close()); err != nil {
+		return "", err
+	}
+	loads, ctx := errgroup.WithContext(ctx)
+	for _, node := range nodes {
+		loads.Go(func() error { return node.LoadImage(ctx, archive.Name()) })
+	}
+	return spec.Reference, loads.Wait()
+}

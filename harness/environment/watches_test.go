@@ -1,0 +1,84 @@
+package environment
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+func defaultControllers(t *testing.T) []kube.Controller {
+	t.Helper()
+	controllers, err := kube.ControllersNamed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return controllers
+}
+
+// TestWaitForWatches verifies that wait waits for all required watches
+// and names the missing ones.
+func TestWaitForWatches(t *testing.T) {
+	m := newSubjectWatches()
+	m.require(kube.Watched(defaultControllers(t)))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := m.wait(ctx); err == nil || !strings.Contains(err.Error(), "does not watch deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services") {
+		t.Errorf("error %v, want one that names what is not watched", err)
+	}
+	for i, resource := range m.required {
+		id := uint64(i + 1)
+		m.observe(&history.Record{Request: &history.Request{ID: id, Verb: "watch", Resource: resource}})
+		m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+	}
+	if err := m.wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEndedReplicasAreForgotten verifies that the watches forget the watches and the
+// identity of a replica that has ended.
+func TestEndedReplicasAreForgotten(t *testing.T) {
+	m := newSubjectWatches()
+	m.require(kube.Watched(defaultControllers(t)))
+	begin := func(replica, identity string, ids uint64) {
+		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStarted}})
+		m.observe(&history.Record{Request: &history.Request{
+			ID: ids, Subject: replica, Verb: "update", Resource: leaseResource,
+			Object: &history.Object{Body: []byte(`{"spec":{"holderIdentity":"` + identity + `"}}`)},
+		}})
+		for i, resource := range m.required {
+			id := ids + uint64(i) + 1
+			m.observe(&history.Record{Request: &history.Request{ID: id, Subject: replica, Verb: "watch", Resource: resource}})
+			m.observe(&history.Record{Response: &history.Response{ID: id, Code: 200}})
+		}
+	}
+	end := func(replica string) {
+		m.observe(&history.Record{Process: &history.Process{Name: replica, Event: history.ProcessStopped}})
+	}
+	expect := func(when string, wantLeader bool, holders ...string) {
+		t.Helper()
+		if got := len(m.missing()) == 0; got != wantLeader {
+			t.Errorf("%s: a leader watches all resources: %t; want %t", when, got, wantLeader)
+		}
+		for i, identity := range []string{"a", "b"} {
+			if got := m.holder(identity); got != holders[i] {
+				t.Errorf("%s: %s is %q; want %q", when, identity, got, holders[i])
+			}
+		}
+	}
+	expect("before the start", false, "", "")
+	begin("subject-0", "a", 100)
+	expect("with a leader", true, "subject-0", "")
+	end("subject-0")
+	expect("after its end", false, "", "")
+	begin("subject-1", "b", 200)
+	m.observe(&history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}})
+	expect("with another leader", true, "", "subject-1")
+	m.required = nil
+	end("subject-1")
+	expect("without recorded requests", true, "", "")
+}

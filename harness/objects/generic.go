@@ -1,0 +1,132 @@
+package objects
+
+import (
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Generic contains the fields that objects of many kinds have, for one version of an object.
+// It is immutable. A field whose type differs from the usual type counts as absent. An
+// absent number is nil.
+type Generic struct {
+	history.Ref
+	Controller         history.Owner // UID is empty if there is no controllerRef
+	Labels             labels.Set
+	Generation         int64
+	Created            time.Time
+	Terminating        bool
+	Replicas           *int   // spec.replicas
+	ObservedGeneration *int64 // status.observedGeneration
+	Phase              string // status.phase
+	Conditions         []Condition
+	Status             GenericStatus
+}
+
+// GenericStatus contains the counts in the status of a generic object.
+type GenericStatus struct {
+	Replicas          *int
+	UpdatedReplicas   *int
+	ReadyReplicas     *int
+	AvailableReplicas *int
+}
+
+// Generic decodes the fields that objects of many kinds have. It accepts objects of every
+// kind. It returns an error if the body of the object is not a JSON object.
+func (d *Decoder) Generic(o *history.Object) (*Generic, error) {
+	return decodeOnce(&d.generic, o, decodeGeneric)
+}
+
+func decodeGeneric(o *history.Object) (*Generic, error) {
+	var body struct{ Spec, Status json.RawMessage }
+	if err := Unmarshal(o.Body, &body); err != nil {
+		return nil, err
+	}
+	g := &Generic{
+		Ref:         o.Ref,
+		Labels:      o.Labels,
+		Generation:  o.Generation,
+		Created:     o.Created,
+		Terminating: o.Terminating(),
+	}
+	if ref := o.ControllerRef(); ref != nil {
+		g.Controller = *ref
+	}
+	spec, status := fields(body.Spec), fields(body.Status)
+	readField(spec, "replicas", &g.Replicas)
+	readField(status, "observedGeneration", &g.ObservedGeneration)
+	readField(status, "phase", &g.Phase)
+	readField(status, "conditions", &g.Conditions)
+	readField(status, "replicas", &g.Status.Replicas)
+	readField(status, "updatedReplicas", &g.Status.UpdatedReplicas)
+	readField(status, "readyReplicas", &g.Status.ReadyReplicas)
+	readField(status, "availableReplicas", &g.Status.AvailableReplicas)
+	return g, nil
+}
+
+// fields returns the fields of a JSON object. It returns nil if raw is not a JSON object.
+func fields(raw json.RawMessage) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// readField decodes the field with a name. If the field is absent or has another type, the
+// target remains unchanged.
+func readField[T any](from map[string]json.RawMessage, name string, into *T) {
+	var value T
+	if raw, ok := from[name]; ok && Unmarshal(raw, &value) == nil {
+		*into = value
+	}
+}
+
+// String returns the object as evidence names it: kind namespace/name. If the kind has no
+// row in package kube, the resource replaces the kind.
+func (g *Generic) String() string {
+	named := g.Ref
+	if kind, ok := kube.ByResource(g.Resource); ok {
+		named.Resource = kind.Name
+	}
+	return named.String()
+}
+
+// Condition returns the condition of the given type, or a zero value.
+func (g *Generic) Condition(name string) Condition {
+	for _, c := range g.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return Condition{}
+}
+
+// Observed reports whether the controller has observed the latest spec. It is true if the
+// object has no status.observedGeneration.
+func (g *Generic) Observed() bool {
+	return g.ObservedGeneration == nil || *g.ObservedGeneration >= g.Generation
+}
+
+// Scaling reports whether status.replicas differs from spec.replicas. An absent
+// status.replicas counts as 0. Without spec.replicas the object does not scale.
+func (g *Generic) Scaling() bool {
+	return g.Replicas != nil && *g.Replicas != valueOrZero(g.Status.Replicas)
+}
+
+// Complete reports whether the status agrees with the spec. The controller has observed the
+// latest spec, and the numbers of replicas and of ready replicas are spec.replicas.
+func (g *Generic) Complete() bool {
+	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
+}
+
+func valueOrZero(count *int) int {
+	if count == nil {
+		return 0
+	}
+	return *count
+}

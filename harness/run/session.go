@@ -1,0 +1,189 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Session is a run in progress. [Run] goes through all its phases. A Go program that has its
+// own workload, such as a test suite, uses a Session directly:
+//
+//	Start         set up the control plane, the history, the fault proxy and the subject
+//	Begin         begin the chaos phase
+//	Environment   its method Inject injects faults; its field Admin is a client
+//	Settle        wait until the subject has converged and is quiet
+//	End           tear everything down, run the checks and write the reports
+//
+// The methods are not safe for concurrent use.
+type Session struct {
+	*Options
+	// Environment is what the run stands on.
+	Environment *environment.Environment
+
+	dir     directory
+	monitor *monitor
+	ready   bool         // everything is set up
+	outages atomic.Int32 // number of active faults that make the control plane unavailable
+	// catchUp is the method of Environment with this name.
+	catchUp func(ctx context.Context) error
+}
+
+// Start sets up a run with the options' scenario, but runs neither its workload nor its
+// faults. The caller must call End. If Start returns an error, nothing is left running.
+func Start(ctx context.Context, o Options) (*Session, error) {
+	s, err := newSession(&o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setUp(ctx); err != nil {
+		_, err := s.End(ctx, err)
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSession creates the run directory.
+func newSession(o *Options) (*Session, error) {
+	o.Provider = cmp.Or(o.Provider, providers.Default())
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	dir, err := createRunDirectory(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
+}
+
+// Directory returns the path of the run directory.
+func (s *Session) Directory() string { return string(s.dir) }
+
+// setUp sets up the environment of the run, with the namespace, the history, the fault
+// proxy and the subject.
+func (s *Session) setUp(ctx context.Context) (err error) {
+	s.Environment, err = environment.Start(ctx, environment.Options{
+		Provider:     s.Provider,
+		ControlPlane: s.controlPlane(),
+		StateDir:     s.dir.state(),
+		LogDir:       s.dir.logs(),
+		Seed:         s.Scenario.Seed,
+		Clock:        s.Clock,
+		Progress:     s.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	s.catchUp, s.monitor.ready = s.Environment.CatchUp, s.Environment.SubjectWatches
+	err = s.Environment.Record(ctx, environment.RecordOptions{
+		File: s.dir.history(),
+		Start: history.Start{
+			Scenario:    s.Scenario.Name,
+			Seed:        s.Scenario.Seed,
+			Subject:     s.Target.String(),
+			Controllers: s.Scenario.Subject.Controllers,
+		},
+		Kinds:    s.Scenario.ObservedKinds(),
+		OnRecord: s.monitor.observe,
+	})
+	if err != nil {
+		return err
+	}
+	if !s.Direct {
+		if err := s.Environment.StartProxy(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if err := s.Environment.StartSubject(ctx, s.subject()); err != nil {
+		return err
+	}
+	if err := s.Environment.LoadPodImage(ctx, s.Gauntlet); err != nil {
+		return err
+	}
+	s.ready = true
+	return nil
+}
+
+// Begin begins the chaos phase. Checks that need a beginning of the run, such as
+// process-alive, apply from here on. The error says that the control plane is not healthy.
+func (s *Session) Begin(ctx context.Context) error {
+	if err := s.Environment.Cluster.Health(ctx); err != nil {
+		return fmt.Errorf("health check before the workload: %w", err)
+	}
+	s.beginPhase(history.PhaseChaos)
+	return nil
+}
+
+// beginPhase records the beginning of a phase.
+func (s *Session) beginPhase(phase history.PhaseName) {
+	s.Environment.Recorder.Append(history.Record{Phase: &history.Phase{Name: phase}})
+}
+
+// End stops everything, checks the history and writes the reports. The argument runErr is
+// nil, or the error that aborted the run; End returns it together with its own errors. It
+// returns no result if there is no history.
+func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
+	var diagnostics *snapshot
+	if s.ready {
+		diagnostics = s.takeSnapshot(ctx, runErr)
+	}
+	runErr = errors.Join(runErr, s.tearDown(ctx, runErr))
+	if s.Environment == nil || s.Environment.Recorder == nil {
+		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, s.dir.logs())
+	}
+	s.progress("checking the history")
+	result, draft, err := checkDirectory(string(s.dir))
+	if err != nil {
+		return nil, errors.Join(runErr, fmt.Errorf("checking %s: %w", s.dir, err))
+	}
+	if diagnostics.neededFor(result) {
+		if err := diagnostics.write(s.dir.diagnostics()); err != nil {
+			s.progress("writing the diagnostics: %v", err)
+		}
+	}
+	return result, errors.Join(runErr, reports.WriteRun(*result, draft))
+}
+
+// tearDown stops everything that setUp started, in reverse order. If the run was
+// aborted, it records a gap with the reason.
+func (s *Session) tearDown(ctx context.Context, runErr error) error {
+	if s.Environment == nil {
+		return nil
+	}
+	if runErr != nil && !errors.Is(runErr, errInterrupted) {
+		s.exportLogs(context.WithoutCancel(ctx))
+	}
+	if runErr != nil && s.Environment.Recorder != nil {
+		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
+	}
+	return s.Environment.Stop(ctx)
+}
+
+// exportLogsTimeout bounds the export of logs, which are only diagnostics.
+const exportLogsTimeout = 20 * time.Second
+
+// exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
+// that has failed exports its logs by itself.
+func (s *Session) exportLogs(ctx context.Context) {
+	exporter, ok := s.Environment.Cluster.(cluster.LogExporter)
+	if !ok || s.Environment.Cluster.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, exportLogsTimeout, fmt.Errorf("timed out after %s", exportLogsTimeout))
+	defer cancel()
+	if err := exporter.ExportLogs(ctx, filepath.Join(s.dir.logs(), s.Provider)); err != nil {
+		s.progress("%v", err)
+	}
+}

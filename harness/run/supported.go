@@ -1,0 +1,58 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// Supported returns an error if a scenario cannot run on a provider. The provider must have
+// room for all pods of the scenario and support all its faults. The error contains the
+// position in the scenario.
+func Supported(s *scenario.Scenario, provider string) error {
+	p, err := providers.Named(provider)
+	if err != nil {
+		return err
+	}
+	if pods, room := s.PodsMax(), p.PodsPerNode*s.Cluster.Nodes; p.PodsPerNode > 0 && pods > room {
+		return s.Errorf("cluster.nodes", "the workload needs %d pods at the same time, but %d nodes of provider %s hold %d; add nodes or remove pods",
+			pods, s.Cluster.Nodes, provider, room)
+	}
+	if err := s.NeedsOwnControlPlane(); err != nil && !p.Capabilities.Has(cluster.OwnsControlPlane) {
+		return err
+	}
+	for _, spec := range s.Faults {
+		if err := supportedFault(spec, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// supportedFault returns an error if a provider does not support a fault of a scenario.
+func supportedFault(spec scenario.Fault, p providers.Provider) error {
+	faultType, err := catalog.Find(spec.Name)
+	if err != nil {
+		return spec.Errorf("%w", err)
+	}
+	if !p.Capabilities.Has(faultType.Needs...) {
+		return spec.Errorf("not supported by provider %s; %s", p.Name, expectedProviders(faultType.Needs...))
+	}
+	fault, err := faultType.New(spec.Params)
+	if err != nil {
+		return err
+	}
+	if err := faultType.Supported(fault, p.Capabilities); err != nil {
+		return spec.Errorf("not supported by provider %s: %w%s", p.Name, err, providers.Alternatives(err))
+	}
+	return nil
+}
+
+// expectedProviders says with which flag the needed capabilities are available.
+func expectedProviders(needed ...cluster.Capability) string {
+	return fmt.Sprintf("expected --provider=%s", strings.Join(providers.With(needed...), " or "))
+}

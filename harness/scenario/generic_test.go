@@ -1,0 +1,333 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// statefulSet is a scenario with a generic kind that has a row in the registry.
+const statefulSet = `name: statefulset
+description: Create, scale and delete a StatefulSet.
+seed: 1
+workload:
+  - create:
+      apiVersion: apps/v1
+      kind: StatefulSet
+      name: web
+      manifest:
+        spec:
+          replicas: 3
+          serviceName: web
+          selector: {matchLabels: {app: web}}
+          template: {metadata: {labels: {app: web}}}
+    await: {until: "jsonpath={.status.readyReplicas}=3"}
+  - scale: {kind: StatefulSet, name: web, replicas: 5}
+    await: {until: jsonpath=.status.readyReplicas=5}
+  - patch: {kind: StatefulSet, name: web, merge: {spec: {replicas: 2, minReadySeconds: null}}}
+  - delete: {kind: StatefulSet, name: web}
+    await: {until: gone}
+`
+
+// customResource is a scenario with a CustomResourceDefinition and a resource of its kind.
+const customResource = `name: custom
+description: Create a custom resource.
+workload:
+  - create:
+      apiVersion: apiextensions.k8s.io/v1
+      kind: CustomResourceDefinition
+      name: widgetry.example.com
+      manifest: {spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgetry}}}
+    await: {until: condition=Established}
+  - create: {apiVersion: example.com/v1, kind: Widget, name: one, manifest: {spec: {size: 3}}}
+  - create: {kind: Widget, name: two, manifest: {}}
+  - create: {kind: ConfigMap, name: settings, manifest: {data: {a: b}}}
+`
+
+func parse(t *testing.T, text string) *Scenario {
+	t.Helper()
+	s, err := Parse("x.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParseGeneric(t *testing.T) {
+	web := Target{"StatefulSet", "web"}
+	s := parse(t, statefulSet)
+	want := []Operation{
+		&Create{Target: web, APIVersion: "apps/v1", Count: 1, Controller: NoController, Manifest: Fields{"spec": map[string]any{
+			"replicas": int64(3), "serviceName": "web",
+			"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}},
+			"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}},
+		}}},
+		s.Workload[1].Operation,
+		&Patch{Target: web, Merge: Fields{"spec": map[string]any{"replicas": int64(2), "minReadySeconds": nil}}},
+		&Delete{Target: web, Propagation: Background},
+	}
+	for i, step := range s.Workload {
+		if diff := cmp.Diff(want[i], step.Operation); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if got := s.Workload[0].Await; got.Target != web || got.Until != "jsonpath={.status.readyReplicas}=3" {
+		t.Errorf("await %v; want the condition of %s", got, web)
+	}
+	if got, want := s.Workload[2].String(), "patch StatefulSet web with {spec: {minReadySeconds: null, replicas: 2}}"; got != want {
+		t.Errorf("step %q; want %q", got, want)
+	}
+	if got := s.PodsMax(); got != 5 {
+		t.Errorf("%d pods; want 5", got)
+	}
+	if got := s.ExistingObjects(); len(got) != 0 {
+		t.Errorf("objects %v exist; want none", got)
+	}
+	if err := s.NeedsOwnControlPlane(); err != nil {
+		t.Errorf("a StatefulSet needs an own control plane: %v", err)
+	}
+}
+
+// TestAPIVersionDefaults checks that a create may omit the apiVersion if the registry or
+// another create has it.
+func TestAPIVersionDefaults(t *testing.T) {
+	var got []string
+	for _, create := range parse(t, customResource).creates() {
+		got = append(got, create.APIVersion)
+	}
+	want := []string{"apiextensions.k8s.io/v1", "example.com/v1", "example.com/v1", "v1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func resources(kinds []kube.Kind) []string {
+	var all []string
+	for _, kind := range kinds {
+		all = append(all, kind.Resource())
+	}
+	return all
+}
+
+func TestObservedKinds(t *testing.T) {
+	always := []string{"deployments.apps", "endpoints", "pods", "replicasets.apps", "replicationcontrollers", "services"}
+	for _, test := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"default", minimal, always},
+		{"one controller", minimal + "subject: {controllers: [endpoints-controller]}\n", always},
+		{"a kind of the registry", statefulSet, append(slices.Clone(always), "statefulsets.apps")},
+		{"custom resources", customResource, slices.Concat([]string{"configmaps"}, always, []string{"customresourcedefinitions.apiextensions.k8s.io", "widgetry.example.com"})},
+	} {
+		s := parse(t, test.text)
+		if diff := cmp.Diff(test.want, resources(s.ObservedKinds())); diff != "" {
+			t.Errorf("%s: observed (-want +got):\n%s", test.name, diff)
+		}
+		for _, resource := range slices.Concat(test.want, kube.Resources()) {
+			if !slices.Contains(s.Resources(), resource) {
+				t.Errorf("%s: faults may not name %s", test.name, resource)
+			}
+		}
+	}
+}
+
+// TestControllers checks the controllers under test.
+func TestControllers(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": kube.DefaultControllers(),
+		"subject: {controllers: [endpoints-controller, replicaset-controller]}\n": {"replicaset-controller", "endpoints-controller"},
+	} {
+		var got []string
+		for _, controller := range parse(t, minimal+text).Controllers() {
+			got = append(got, controller.Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: (-want +got):\n%s", text, diff)
+		}
+	}
+	s := parse(t, minimal)
+	s.Subject.Controllers = []string{"no-controller"}
+	if got := s.Controllers(); got != nil {
+		t.Errorf("unknown controllers: %v; want none", got)
+	}
+}
+
+func TestNeedsOwnControlPlane(t *testing.T) {
+	const want = "x.yaml:6:13: workload[0].create.kind: found CustomResourceDefinition, which is cluster-scoped; " +
+		"expected a namespaced kind, or a provider with a control plane of its own"
+	if err := parse(t, customResource).NeedsOwnControlPlane(); err == nil || err.Error() != want {
+		t.Errorf("error\n got %v\nwant %s", err, want)
+	}
+	scoped := strings.Replace(customResource, "Namespaced", "Cluster", 1)
+	for _, kind := range parse(t, scoped).GenericKinds() {
+		if want := kind.Name != "ConfigMap"; kind.ClusterScoped != want {
+			t.Errorf("%s: cluster-scoped %t; want %t", kind.Name, kind.ClusterScoped, want)
+		}
+	}
+}
+
+// TestGenericErrors has one invalid input for each case, with the complete error message.
+func TestGenericErrors(t *testing.T) {
+	const widget = minimal + "  - create: {apiVersion: example.com/v1, kind: Widget, name: w, manifest: {}}\n"
+	create := func(fields string) string { return minimal + "  - create: {" + fields + "}\n" }
+	for _, test := range []struct {
+		name, input, want string
+	}{
+		{"no apiVersion", create("kind: Widget, name: w, manifest: {}"),
+			`x.yaml:5:13: workload[1].create.apiVersion: found nothing for kind "Widget"; expected an apiVersion such as example.com/v1, or one of the kinds ReplicaSet, ReplicationController, Deployment, Pod, Service and Endpoints`},
+		{"bad apiVersion", create("apiVersion: Example/v1, kind: Widget, name: w, manifest: {}"),
+			`x.yaml:5:26: workload[1].create.apiVersion: found "Example/v1"; expected a group and a version such as apps/v1, or v1`},
+		{"apiVersion of a kind with fields", create("apiVersion: v1, kind: Pod, name: w"),
+			`x.yaml:5:26: workload[1].create.apiVersion: found "v1"; expected none, because kind Pod has an apiVersion of its own`},
+		{"two apiVersions", widget + "  - create: {apiVersion: example.com/v2, kind: Widget, name: x, manifest: {}}\n",
+			"x.yaml:6:26: workload[2].create.apiVersion: found example.com/v2 for kind Widget; expected example.com/v1, as in an earlier create"},
+		{"kind that is no name", create("apiVersion: example.com/v1, kind: widget, name: w, manifest: {}"),
+			`x.yaml:5:48: workload[1].create.kind: found "widget"; expected the name of a kind, such as StatefulSet`},
+		{"misspelled kind", create("apiVersion: apps/v1, kind: Statefulset, name: w, manifest: {}"),
+			`x.yaml:5:41: workload[1].create.kind: found "Statefulset"; expected a kind that apps/v1 has`},
+		{"bad name", create("kind: ConfigMap, name: A_b, manifest: {}"),
+			`x.yaml:5:37: workload[1].create.name: found "A_b"; expected a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part`},
+		{"no name", create("kind: ConfigMap, manifest: {}"), "x.yaml:5:13: workload[1].create.name: found nothing; expected a name"},
+		{"no manifest", create("kind: ConfigMap, name: w"), "x.yaml:5:13: workload[1].create.manifest: found nothing; expected the fields of the ConfigMap, such as spec"},
+		{"manifest as text", create("kind: ConfigMap, name: w, manifest: x"), `x.yaml:5:50: workload[1].create.manifest: found "x"; expected a mapping`},
+		{"manifest of a pod", create("kind: Pod, name: w, manifest: {}"), "x.yaml:5:44: workload[1].create.manifest: kind Pod has no manifest; expected kind, name, count, labels or controller"},
+		{"replicas beside a manifest", create("kind: StatefulSet, name: w, replicas: 3, manifest: {}"), "x.yaml:5:52: workload[1].create.replicas: kind StatefulSet has no replicas; expected kind, name, apiVersion or manifest"},
+		{"manifest with a kind", create("kind: ConfigMap, name: w, manifest: {kind: ConfigMap}"), "x.yaml:5:57: workload[1].create.manifest.kind: found the field kind; expected neither apiVersion, kind nor status"},
+		{"manifest with a status", create("kind: ConfigMap, name: w, manifest: {status: {}}"), "x.yaml:5:59: workload[1].create.manifest.status: found the field status; expected neither apiVersion, kind nor status"},
+		{"manifest with a name", create("kind: ConfigMap, name: w, manifest: {metadata: {name: w}}"), "x.yaml:5:68: workload[1].create.manifest.metadata.name: found the field name; expected neither name nor namespace"},
+		{"metadata as text", create("kind: ConfigMap, name: w, manifest: {metadata: x}"), "x.yaml:5:61: workload[1].create.manifest.metadata: found no mapping; expected fields such as labels and annotations"},
+		{"huge number", create("kind: ConfigMap, name: w, manifest: {a: [18446744073709551615]}"), "x.yaml:5:55: workload[1].create.manifest.a[0]: found 18446744073709551615; expected at most 9223372036854775807"},
+		{"too many replicas", create("kind: StatefulSet, name: w, manifest: {spec: {replicas: 20001}}"), "x.yaml:5:70: workload[1].create.manifest.spec.replicas: found 20001; expected 0 to 20000"},
+		{"not created", widget + "  - delete: {kind: Gadget, name: w}\n",
+			`x.yaml:6:20: workload[2].delete.kind: found "Gadget"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service, Endpoints or Widget`},
+		{"not created by that name", widget + "  - delete: {kind: Widget, name: x}\n", "x.yaml:6:34: workload[2].delete.name: no step before this one creates Widget x"},
+		{"created twice", widget + "  - create: {apiVersion: example.com/v1, kind: Widget, name: w, manifest: {}}\n",
+			"x.yaml:6:62: workload[2].create.name: Widget w exists already; expected a name that workload[1] has not used"},
+		{"rollout", widget + "  - rollout: {kind: Widget, name: w, version: v2}\n", `x.yaml:6:21: workload[2].rollout.kind: found "Widget"; expected Deployment`},
+		{"empty patch", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {}}\n", "x.yaml:5:49: workload[1].patch.merge: found nothing; expected the fields to change, such as spec"},
+		{"patch without merge", minimal + "  - patch: {kind: ReplicaSet, name: web}\n", "x.yaml:5:12: workload[1].patch.merge: found nothing; expected the fields to change, such as spec"},
+		{"patch of a status", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {status: {}}}\n", "x.yaml:5:58: workload[1].patch.merge.status: found the field status; expected neither apiVersion, kind nor status"},
+		{"patch of too many replicas", minimal + "  - patch: {kind: ReplicaSet, name: web, merge: {spec: {replicas: -1}}}\n", "x.yaml:5:67: workload[1].patch.merge.spec.replicas: found -1; expected 0 to 20000"},
+		{"condition of another kind", widget + "    await: {until: ready}\n", `x.yaml:6:20: workload[1].await.until: found "ready"; expected gone, condition=… or jsonpath=…`},
+		{"condition without a type", widget + "    await: {until: condition=}\n", `x.yaml:6:20: workload[1].await.until: found "condition="; expected condition=TYPE or condition=TYPE=STATUS`},
+		{"JSONPath without an end", widget + "    await: {until: 'jsonpath={.status'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status": expected one expression such as {.status.phase}`},
+		{"JSONPath that is none", widget + "    await: {until: 'jsonpath={.status[}'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status[}": unterminated array`},
+		{"JSONPath without its value", widget + "    await: {until: 'jsonpath={.status}='}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}="; expected a value after the equal sign`},
+		{"JSONPath with two values", widget + "    await: {until: 'jsonpath={.status}=a=b'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}=a=b"; expected jsonpath={EXPRESSION} or jsonpath={EXPRESSION}=VALUE`},
+		{"unknown controller", minimal + "subject: {controllers: [replicaset]}\n", `x.yaml:5:25: subject.controllers[0]: found "replicaset"; expected ` + controllerNames},
+		{"no controllers", minimal + "subject: {controllers: []}\n", "x.yaml:5:24: subject.controllers: found none; expected at least one, or no field for the default ones"},
+		{"a controller twice", minimal + "subject: {controllers: [endpoints-controller, endpoints-controller]}\n", `x.yaml:5:47: subject.controllers[1]: found "endpoints-controller" twice; expected it once`},
+		{"state of a kind that is not observed", widget + "faults:\n  - pod-churn: {}\n    when: {state: {resource: gadgets.example.com}}\n",
+			`x.yaml:8:30: faults[0].when.state.resource: found "gadgets.example.com"; expected deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services or widgets.example.com`},
+		{"state that only pods have", widget + "faults:\n  - pod-churn: {}\n    when: {state: {resource: widgets.example.com, is: ready}}\n",
+			`x.yaml:8:55: faults[0].when.state.is: found "ready"; expected present or terminating`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Parse("x.yaml", []byte(test.input))
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error\n got %v\nwant %s\n%s", err, test.want, test.input)
+			}
+		})
+	}
+}
+
+var controllerNames = list(kube.ControllerNames(), "or")
+
+// TestTriggersOfGenericKinds checks that triggers may name the resources of the workload.
+func TestTriggersOfGenericKinds(t *testing.T) {
+	for _, trigger := range []string{
+		"request: {verb: create, resource: widgetry.example.com}",
+		"event: {resource: widgetry.example.com, type: ADDED}",
+		"state: {resource: widgetry.example.com, is: terminating}",
+		"state: {resource: configmaps, is: present, atLeast: 2}",
+	} {
+		parse(t, customResource+"faults:\n  - pod-churn: {}\n    when: {"+trigger+"}\n")
+	}
+}
+
+// TestParamsOfGenericKinds checks which resources and kinds the parameters of a fault may
+// name.
+func TestParamsOfGenericKinds(t *testing.T) {
+	s := parse(t, customResource+`faults:
+  - user-edit:
+      steps:
+        - create: {kind: Widget, name: three, manifest: {}}
+        - delete: {kind: Widget, name: one}
+  - user-edit: {steps: [{create: {kind: StatefulSet, name: x, manifest: {}}}]}
+`)
+	if got := s.Faults[0].Params.Resources(); !slices.Contains(got, "widgetry.example.com") || !slices.Contains(got, "pods") {
+		t.Errorf("resources %v; want that of the custom resource too", got)
+	}
+	if got := (Params{}).Resources(); !slices.Equal(got, Resources) {
+		t.Errorf("resources without a scenario %v; want those of the registry", got)
+	}
+	var edit struct {
+		Steps []Step `yaml:"steps"`
+	}
+	params := s.Faults[0].Params
+	if err := params.Decode(&edit); err != nil {
+		t.Fatal(err)
+	}
+	if err := params.CheckSteps("steps", edit.Steps); err != nil {
+		t.Error(err)
+	}
+	if got := edit.Steps[0].Operation.(*Create).APIVersion; got != "example.com/v1" {
+		t.Errorf("apiVersion %q; want that of the workload", got)
+	}
+	params = s.Faults[1].Params
+	if err := params.Decode(&edit); err != nil {
+		t.Fatal(err)
+	}
+	const want = `x.yaml:18:41: user-edit.steps[0].create.kind: found "StatefulSet"; expected ReplicaSet, ReplicationController, Deployment, Pod, Service, Endpoints, CustomResourceDefinition, Widget or ConfigMap`
+	if err := params.CheckSteps("steps", edit.Steps); err == nil || err.Error() != want {
+		t.Errorf("error\n got %v\nwant %s", err, want)
+	}
+}
+
+// TestFaultOfDroppedKind checks that no fault may name a kind that the workload no longer
+// creates.
+func TestFaultOfDroppedKind(t *testing.T) {
+	s := parse(t, customResource+"faults:\n  - watch-stall: {resource: widgetry.example.com}\n").Clone()
+	s.Workload = s.Workload[:1]
+	_, err := s.Marshal()
+	if err == nil || !strings.HasSuffix(err.Error(), "faults[0].watch-stall.resource: found widgetry.example.com; expected a resource of a kind that the workload creates") {
+		t.Errorf("error %v; want one about the resource", err)
+	}
+}
+
+func TestFieldCondition(t *testing.T) {
+	for until, want := range map[Until]FieldCondition{
+		"condition=Established":                    {Type: "Established", Status: "True"},
+		"condition=Ready=false":                    {Type: "Ready", Status: "false"},
+		"jsonpath={.status.phase}=Running":         {JSONPath: "{.status.phase}", Value: "Running"},
+		"jsonpath={status.phase}":                  {JSONPath: "{.status.phase}"},
+		"jsonpath=.status.replicas=3":              {JSONPath: "{.status.replicas}", Value: "3"},
+		`jsonpath={.items[?(@.a=="b")].c}="d e"`:   {JSONPath: `{.items[?(@.a=="b")].c}`, Value: "d e"},
+		`jsonpath={.metadata.labels.app\.kube/x}=`: {},
+		"ready": {},
+	} {
+		got, err := until.FieldCondition()
+		if got != want || (err == nil) != (want != FieldCondition{}) {
+			t.Errorf("%s: %+v, error %v; want %+v", until, got, err, want)
+		}
+	}
+}
+
+// TestFieldsCopy checks that a copy has the types of an unstructured object.
+func TestFieldsCopy(t *testing.T) {
+	got := Fields{"spec": Fields{"replicas": 3, "ratio": float32(0.5), "ports": []any{int32(1)}, "labels": map[string]string{"a": "b"}}}.Copy()
+	want := map[string]any{"spec": map[string]any{"replicas": int64(3), "ratio": 0.5, "ports": []any{int64(1)}, "labels": map[string]any{"a": "b"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s := parse(t, statefulSet)
+	s.creates()[0].Manifest["spec"] = func() {}
+	if _, err := s.Marshal(); err == nil || !strings.Contains(err.Error(), "expected fields that JSON can represent") {
+		t.Errorf("error %v of a function in a manifest", err)
+	}
+}

@@ -1,0 +1,199 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Fields are the fields of an API object or of a patch: a JSON object. Numbers are int64 or
+// float64, lists are []any, and nested objects are map[string]any.
+type Fields map[string]any
+
+// Copy returns a deep copy in which all numbers are int64 or float64, as in unstructured
+// objects of client-go.
+func (f Fields) Copy() map[string]any {
+	fields := make(map[string]any, len(f))
+	for name, value := range f {
+		fields[name] = copyValue(value)
+	}
+	return fields
+}
+
+func copyValue(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return Fields(v).Copy()
+	case Fields:
+		return v.Copy()
+	case []any:
+		items := make([]any, 0, len(v))
+		for _, item := range v {
+			items = append(items, copyValue(item))
+		}
+		return items
+	case nil, string, bool, int64, float64:
+		return v
+	}
+	var plain any // the value is an int, or a struct of a Go program
+	if data, err := json.Marshal(value); err != nil || utiljson.Unmarshal(data, &plain) != nil {
+		return nil // [validator.fieldsOf] rejects such a value
+	}
+	return plain
+}
+
+func (f *Fields) decodeNode(d decoder, from *node, path string) error {
+	if _, ok := from.value.(mapping); !ok {
+		return d.mismatch(from, path, "a mapping")
+	}
+	value, err := d.decodeJSON(from, path)
+	if err == nil {
+		*f = value.(map[string]any)
+	}
+	return err
+}
+
+// decodeJSON returns the JSON value of a YAML node.
+func (d decoder) decodeJSON(from *node, path string) (any, error) {
+	switch v := from.value.(type) {
+	case mapping:
+		fields := make(map[string]any, len(v))
+		for _, field := range v {
+			value, err := d.decodeJSON(field.value, join(path, field.name))
+			if err != nil {
+				return nil, err
+			}
+			fields[field.name] = value
+		}
+		return fields, nil
+	case sequence:
+		items := make([]any, 0, len(v))
+		for i, item := range v {
+			value, err := d.decodeJSON(item, fmt.Sprintf("%s[%d]", path, i))
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, value)
+		}
+		return items, nil
+	case uint64:
+		if v > math.MaxInt64 {
+			return nil, d.mismatch(from, path, fmt.Sprintf("at most %d", math.MaxInt64))
+		}
+		return int64(v), nil
+	}
+	return from.value, nil
+}
+
+func (f Fields) encodeNode() *node { return encodeJSON(f.Copy()) }
+
+func encodeJSON(value any) *node {
+	switch v := value.(type) {
+	case map[string]any:
+		fields := mapping{}
+		for _, name := range sortedKeys(v) {
+			fields = append(fields, entry{name: name, value: encodeJSON(v[name])})
+		}
+		return &node{value: fields}
+	case []any:
+		items := sequence{}
+		for _, item := range v {
+			items = append(items, encodeJSON(item))
+		}
+		return &node{value: items}
+	}
+	return &node{value: value}
+}
+
+// replicas returns spec.replicas. It returns false if the field is not a whole number.
+func (f Fields) replicas() (int, bool) {
+	spec, _ := f.Copy()["spec"].(map[string]any)
+	replicas, ok := spec["replicas"].(int64)
+	return int(replicas), ok
+}
+
+// fieldsOf checks the fields of a manifest or of a patch. They must not identify the
+// object, because kind and name do, and they must not contain its status.
+func (v *validator) fieldsOf(path string, found Fields) {
+	_, err := json.Marshal(found)
+	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
+	found = found.Copy()
+	for _, name := range []string{"apiVersion", "kind", "status"} {
+		_, has := found[name]
+		v.check(!has, join(path, name), "found the field %s; expected neither apiVersion, kind nor status", name)
+	}
+	if metadata, has := found["metadata"]; has {
+		fields, ok := metadata.(map[string]any)
+		v.check(ok, path+".metadata", "found no mapping; expected fields such as labels and annotations")
+		for _, name := range []string{"name", "namespace"} {
+			_, has := fields[name]
+			v.check(!has, path+".metadata."+name, "found the field %s; expected neither name nor namespace", name)
+		}
+	}
+	if replicas, ok := found.replicas(); ok {
+		v.number(path+".spec.replicas", replicas, 0, replicasMax)
+	}
+}
+
+// genericCreate checks a create of a generic kind.
+func (v *validator) genericCreate(path string, c *Create) {
+	kind := c.describe()
+	v.apiVersion(path+".apiVersion", c)
+	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind",
+		"found %q; expected a kind that %s has", string(c.Kind), kind.APIVersion())
+	for _, known := range v.kinds {
+		if known.Name == string(c.Kind) {
+			v.check(known.APIVersion() == kind.APIVersion(), path+".apiVersion",
+				"found %s for kind %s; expected %s, as in an earlier create", kind.APIVersion(), c.Kind, known.APIVersion())
+		}
+	}
+	v.check(c.Manifest != nil, path+".manifest", "found nothing; expected the fields of the %s, such as spec", c.Kind)
+	v.fieldsOf(path+".manifest", c.Manifest)
+}
+
+// apiVersion requires a valid apiVersion. It may be missing if the registry has the kind.
+func (v *validator) apiVersion(path string, c *Create) {
+	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
+		return
+	}
+	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s",
+		string(c.Kind), list(allKinds, "and"))
+	group, version, grouped := strings.Cut(c.APIVersion, "/")
+	if !grouped {
+		group, version = "", c.APIVersion
+	}
+	ok := len(validation.IsDNS1035Label(version)) == 0 && (!grouped || len(validation.IsDNS1123Subdomain(group)) == 0)
+	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", c.APIVersion)
+}
+
+// kindPattern matches the names of kinds.
+var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
+// genericTarget checks the kind and the name of a generic object.
+func (v *validator) genericTarget(path string, row operation, target *Target) {
+	v.check(kindPattern.MatchString(string(target.Kind)), path+".kind",
+		"found %.60q; expected the name of a kind, such as StatefulSet", string(target.Kind))
+	if row.effect != creates || v.kindsFixed {
+		v.check(v.anyKind || hasKind(v.kinds, target.Kind), path+".kind", "found %q; expected %s",
+			string(target.Kind), list(v.expectedKinds(row), "or"))
+	}
+	v.check(target.Name != "", path+".name", "found nothing; expected a name")
+	v.check(len(validation.IsDNS1123Subdomain(target.Name)) == 0, path+".name",
+		"found %.80q; expected a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part", target.Name)
+}
+
+// expectedKinds returns the kinds of the objects that an operation of the scenario may have.
+func (v *validator) expectedKinds(row operation) []Kind {
+	expected := append([]Kind{}, row.kinds...)
+	for _, kind := range v.kinds {
+		expected = append(expected, Kind(kind.Name))
+	}
+	return expected
+}

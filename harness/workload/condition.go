@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// meets reports whether an object meets a condition on its fields. It also describes the
+// part of the object that the condition tests. The semantics are those of kubectl wait. A
+// nil object means that the object does not exist.
+func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, error) {
+	if o == nil {
+		return false, noSuchObject, nil
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return false, "", err
+	}
+	if condition.JSONPath != "" {
+		return meetsJSONPath(fields, condition.JSONPath, condition.Value)
+	}
+	met, state := hasCondition(fields, condition.Type, condition.Status)
+	return met, state, nil
+}
+
+// hasCondition looks for a condition in status.conditions. A condition of an earlier
+// generation of the object does not count.
+func hasCondition(object map[string]any, of, status string) (bool, string) {
+	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
+	for _, each := range conditions {
+		condition, _ := each.(map[string]any)
+		name, _, _ := unstructured.NestedString(condition, "type")
+		if !strings.EqualFold(name, of) {
+			continue
+		}
+		found, _, _ := unstructured.NestedString(condition, "status")
+		state := fmt.Sprintf("condition %s=%s", name, found)
+		generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
+		observed, has, _ := unstructured.NestedInt64(condition, "observedGeneration")
+		if !has {
+			observed, has, _ = unstructured.NestedInt64(object, "status", "observedGeneration")
+		}
+		if has && observed < generation {
+			return false, fmt.Sprintf("%s, observedGeneration %d of %d", state, observed, generation)
+		}
+		return strings.EqualFold(found, status), state
+	}
+	return false, "no condition " + of
+}
+
+// meetsJSONPath compares the value at a JSONPath with the given one. Without a value, it
+// requires that the value at the path is not empty.
+func meetsJSONPath(object map[string]any, path, value string) (bool, string, error) {
+	expression := jsonpath.New("until").AllowMissingKeys(true)
+	if err := expression.Parse(path); err != nil {
+		return false, "", err
+	}
+	lists, err := expression.FindResults(object)
+	if err != nil {
+		return false, "", err
+	}
+	var results []reflect.Value
+	for _, list := range lists {
+		results = append(results, list...)
+	}
+	if len(results) > 1 {
+		return false, "", fmt.Errorf("found %d values at %s; expected one", len(results), path)
+	}
+	missing := "nothing at " + path
+	if len(results) == 0 {
+		return false, missing, nil
+	}
+	found := results[0].Interface()
+	if value == "" {
+		if isEmpty(found) {
+			return false, missing, nil
+		}
+		return true, fmt.Sprintf("a value at %s", path), nil
+	}
+	switch found.(type) {
+	case nil:
+		return false, missing, nil
+	case map[string]any, []any:
+		return false, "", fmt.Errorf("found an object or a list at %s; expected a value that can equal %q", path, value)
+	}
+	text := strings.TrimSpace(fmt.Sprint(found))
+	return text == value, fmt.Sprintf("%q at %s", text, path), nil
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
