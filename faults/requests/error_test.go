@@ -1,12 +1,8 @@
 package requests
 
 import (
-	"context"
-	"encoding/pem"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -19,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy/proxytest"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
@@ -129,34 +125,13 @@ func TestSeed(t *testing.T) {
 // TestRefusesSecondCreate refuses the second of three creates.
 func TestRefusesSecondCreate(t *testing.T) {
 	reached := 0
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
 		reached++
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1"}}`))
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
 	}
 	var r historytest.Recording
-	p, err := proxy.Start(t.Context(), proxy.Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: &r,
-		Clock:    clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = p.Stop(context.WithoutCancel(t.Context())) }()
-	endpoint, err := p.Listen("subject-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
+	p, config := proxytest.Start(t, handler, &r, clock.RealClock{})
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +176,7 @@ func TestRefusesSecondCreate(t *testing.T) {
 // TestRefusesCustomResource refuses deletes of the custom resources of one owner. The
 // request for a delete does not name the owner.
 func TestRefusesCustomResource(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodDelete {
 			_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success"}`))
@@ -210,30 +185,10 @@ func TestRefusesCustomResource(t *testing.T) {
 		_, _ = w.Write([]byte(`{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"7"},"items":[` +
 			`{"metadata":{"name":"owned","namespace":"ns","ownerReferences":[{"apiVersion":"example.com/v1","kind":"Gadget","name":"g","uid":"v","controller":true}]}},` +
 			`{"metadata":{"name":"orphan","namespace":"ns"}}]}`))
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
 	}
 	var r historytest.Recording
-	p, err := proxy.Start(t.Context(), proxy.Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: &r,
-		Clock:    clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = p.Stop(context.WithoutCancel(t.Context())) }()
-	endpoint, err := p.Listen("subject-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(&rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}})
+	p, config := proxytest.Start(t, handler, &r, clock.RealClock{})
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,8 @@
 package watches
 
 import (
-	"context"
-	"encoding/pem"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -15,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy/proxytest"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
@@ -26,7 +23,7 @@ func TestCustomResource(t *testing.T) {
 	const events = `{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"8"}}}` + "\n" +
 		`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"9"}}}` + "\n"
 	queries := map[string]string{} // of the last list, by resource
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "true" {
 			w.(http.Flusher).Flush() // the response of a watch has no Content-Length
@@ -35,12 +32,9 @@ func TestCustomResource(t *testing.T) {
 		}
 		queries[r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]] = r.URL.RawQuery
 		_, _ = io.WriteString(w, list)
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
+	}
 	var recording historytest.Recording
-	p, config := startProxy(t, server, &recording)
+	p, config := proxytest.Start(t, handler, &recording, clock.RealClock{})
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)
@@ -104,29 +98,4 @@ func TestCustomResource(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.resource, got, test.summary)
 		}
 	}
-}
-
-// startProxy starts a proxy in front of a server. It returns the configuration of its
-// clients.
-func startProxy(t *testing.T, server *httptest.Server, recording *historytest.Recording) (*proxy.Proxy, *rest.Config) {
-	t.Helper()
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := proxy.Start(t.Context(), proxy.Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: recording,
-		Clock:    clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Stop(context.WithoutCancel(t.Context())) })
-	endpoint, err := p.Listen("subject-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
 }

@@ -1,13 +1,9 @@
 package watches
 
 import (
-	"context"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +12,11 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy/proxytest"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
@@ -45,36 +40,16 @@ func TestDelayParams(t *testing.T) {
 // TestHealReleasesHeldEvents checks that Heal delivers two delayed events of a watch of
 // pods, with one record of a firing. A watch of services is not delayed.
 func TestHealReleasesHeldEvents(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for version := 1; version <= 2; version++ {
 			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"%d"}}}`, version)
 		}
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
 	}
 	var r historytest.Recording
 	clock := testingclock.NewFakeClock(time.Now())
-	p, err := proxy.Start(t.Context(), proxy.Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: &r,
-		Clock:    clock,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = p.Stop(context.WithoutCancel(t.Context())) }()
-	endpoint, err := p.Listen("subject-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}})
+	p, config := proxytest.Start(t, handler, &r, clock)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -345,7 +345,11 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 			all.add(version.step, Sizes, name, fmt.Sprint(decoded.Replicas))
 		}
 	default:
-		for _, c := range genericConditions(version.Object) {
+		generic, err := o.decoder.Generic(version.Object)
+		if err != nil {
+			break // a body that is no JSON object has no conditions
+		}
+		for _, c := range generic.Conditions {
 			add(c)
 		}
 	}
@@ -353,18 +357,6 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 		all.add(version.step, Revisions, name, revision)
 	}
 	return nil
-}
-
-// genericConditions returns the conditions in the status of an object. It returns none if
-// status.conditions is no list of conditions, because a custom resource may use the name for
-// something else.
-func genericConditions(o *history.Object) []objects.Condition {
-	var body struct{ Status json.RawMessage }
-	var status struct{ Conditions []objects.Condition }
-	if objects.Unmarshal(o.Body, &body) != nil || objects.Unmarshal(body.Status, &status) != nil {
-		return nil
-	}
-	return status.Conditions
 }
 
 // normalize reduces the values of a milestone to those that must be equal in two runs.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -35,11 +34,11 @@ const injectedHealTimeout = 30 * time.Second
 // call that function before Stop; it works even if its context is canceled. A fault needs
 // StartProxy if it acts on requests or watches, and StartSubject if it acts on processes.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
-	fault, err := i.New()
+	faultType, fault, err := i.create()
 	if err != nil {
 		return nil, err
 	}
-	if err := i.supported(fault, e.Capabilities()); err != nil {
+	if err := faultType.Supported(fault, e.Capabilities()); err != nil {
 		return nil, fmt.Errorf("%s: not supported by provider %s: %w", i.Fault, e.Provider, err)
 	}
 	if i.Namespace == "" {
@@ -61,25 +60,22 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 
 // New returns the fault of the injection, or an error that says what is wrong with it.
 func (i Injection) New() (faults.Fault, error) {
-	faultType, err := catalog.Find(i.Fault)
+	_, fault, err := i.create()
+	return fault, err
+}
+
+// create returns the fault of the injection with its type.
+func (i Injection) create() (faultType faults.Type, fault faults.Fault, err error) {
+	faultType, err = catalog.Find(i.Fault)
 	if err != nil {
-		return nil, err
+		return faultType, nil, err
 	}
 	params, err := scenario.ParseParams("parameters", i.Fault, []byte(i.Params))
 	if err != nil {
-		return nil, err
+		return faultType, nil, err
 	}
-	return faultType.New(params)
-}
-
-// supported returns an error if a provider with the given capabilities does not support the
-// fault.
-func (i Injection) supported(fault faults.Fault, c cluster.Capabilities) error {
-	faultType, err := catalog.Find(i.Fault)
-	if err != nil {
-		return err
-	}
-	return faultType.Supported(fault, c)
+	fault, err = faultType.New(params)
+	return faultType, fault, err
 }
 
 // FaultEnv returns what a fault may use in this environment. The fault draws from random and

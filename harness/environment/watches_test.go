@@ -27,7 +27,7 @@ func TestWaitForWatches(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := m.wait(ctx); err == nil || !strings.Contains(err.Error(), "does not watch deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services") {
-		t.Errorf("error %v, want one that names what is not watched", err)
+		t.Errorf("error %v, want the names of the missing watches", err)
 	}
 	for i, resource := range m.required {
 		id := uint64(i + 1)

@@ -2,10 +2,7 @@ package observe
 
 import (
 	"context"
-	"encoding/pem"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -16,10 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/proxy/proxytest"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
@@ -45,15 +41,13 @@ func TestSameAsProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	handler := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"resourceVersion":"7",` + metadata + `},` + body + `}]}`))
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
+	}
 	var recording historytest.Recording
-	client, err := dynamic.NewForConfig(proxied(t, server, &recording))
+	_, config := proxytest.Start(t, handler, &recording, clock.RealClock{})
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,31 +62,6 @@ func TestSameAsProxy(t *testing.T) {
 	if string(fromEtcd.Body) != want || fromEtcd.ControllerRef() == nil || fromEtcd.Version != 7 {
 		t.Errorf("body %s, owners %v, version %d; want body %s", fromEtcd.Body, fromEtcd.Owners, fromEtcd.Version, want)
 	}
-}
-
-// proxied starts a fault proxy in front of a server. It returns the configuration of its
-// clients.
-func proxied(t *testing.T, server *httptest.Server, recorder *historytest.Recording) *rest.Config {
-	t.Helper()
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := proxy.Start(t.Context(), proxy.Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: recorder,
-		Clock:    clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Stop(context.WithoutCancel(t.Context())) })
-	endpoint, err := p.Listen("subject-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
 }
 
 // TestSecret verifies that the record of a Secret contains neither data nor annotations.

@@ -1,9 +1,6 @@
 package run
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -39,8 +36,8 @@ func supportedFault(spec scenario.Fault, p providers.Provider) error {
 	if err != nil {
 		return spec.Errorf("%w", err)
 	}
-	if !p.Capabilities.Has(faultType.Needs...) {
-		return spec.Errorf("not supported by provider %s; %s", p.Name, expectedProviders(faultType.Needs...))
+	if err := p.Capabilities.Require(faultType.Name, faultType.Needs...); err != nil {
+		return spec.Errorf("not supported by provider %s%s", p.Name, providers.Alternatives(err))
 	}
 	fault, err := faultType.New(spec.Params)
 	if err != nil {
@@ -50,9 +47,4 @@ func supportedFault(spec scenario.Fault, p providers.Provider) error {
 		return spec.Errorf("not supported by provider %s: %w%s", p.Name, err, providers.Alternatives(err))
 	}
 	return nil
-}
-
-// expectedProviders says with which flag the needed capabilities are available.
-func expectedProviders(needed ...cluster.Capability) string {
-	return fmt.Sprintf("expected --provider=%s", strings.Join(providers.With(needed...), " or "))
 }

@@ -66,7 +66,7 @@ func (b *builder) stateOf(o *history.Object) (state, error) {
 	case *objects.Service:
 		s.selector = decoded.Spec.Selector
 	default:
-		s.decodeGeneric(o)
+		s.readGeneric(b.decoder, o)
 	}
 	return s, err
 }

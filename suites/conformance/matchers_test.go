@@ -182,8 +182,7 @@ func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.Gome
 	}, terminatingText, replicas, want)
 }
 
-// deploymentTerminatingCount is the same matcher as terminatingCount, but for a
-// Deployment.
+// deploymentTerminatingCount matches a Deployment by the rules of terminatingCount.
 func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(d testenv.WithPods[*testenv.Deployment]) bool {
 		return d.Object != nil && d.Object.Status.Replicas == replicas && countsTerminating(n, d.Object.Status.TerminatingReplicas, d.Pods, want)

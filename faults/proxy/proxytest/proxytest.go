@@ -1,0 +1,45 @@
+// Package proxytest starts fault proxies in front of fake API servers, for tests.
+package proxytest
+
+import (
+	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+)
+
+// Start starts a proxy in front of a server with the given handler. It returns the
+// configuration of the clients of replica subject-0. Both stop at the end of the test.
+func Start(t *testing.T, handler http.HandlerFunc, recorder proxy.Recorder, clock clock.WithTicker) (*proxy.Proxy, *rest.Config) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := proxy.Start(t.Context(), proxy.Options{
+		Target:   target,
+		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Recorder: recorder,
+		Clock:    clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(context.WithoutCancel(t.Context())) })
+	endpoint, err := p.Listen("subject-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
+}
