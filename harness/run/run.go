@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -56,7 +55,7 @@ type Options struct {
 	// default image.
 	NodeImage string
 	// Existing selects an existing cluster and says how to use it.
-	Existing existing.Options
+	Existing cluster.Existing
 	// Direct omits the fault proxy, to measure its overhead. Scenarios with faults are
 	// then not allowed.
 	Direct bool
@@ -66,9 +65,11 @@ type Options struct {
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
-	Clock    clock.WithTicker  // nil means the real clock
-	Revision string            // revision of gauntlet
-	Versions map[string]string // versions of the control plane's components
+	Clock    clock.WithTicker // nil means the real clock
+	Revision string           // revision of gauntlet
+	// Versions are the versions of the control plane's components. Nil means those that the
+	// provider states.
+	Versions map[string]string
 }
 
 // Workload creates, changes and deletes objects in the namespace environment.Namespace, with

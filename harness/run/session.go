@@ -64,11 +64,29 @@ func newSession(o *Options) (*Session, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if err := Validate(o.Scenario); err != nil {
+		return nil, err
+	}
+	if err := o.completeVersions(); err != nil {
+		return nil, err
+	}
 	dir, err := createRunDirectory(o)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
+}
+
+// completeVersions sets the versions that the provider states.
+func (o *Options) completeVersions() error {
+	if o.Versions != nil {
+		return nil
+	}
+	provider, err := providers.Named(o.Provider)
+	if err == nil {
+		o.Versions, err = provider.Versions(o.controlPlane())
+	}
+	return err
 }
 
 // Directory returns the path of the run directory.

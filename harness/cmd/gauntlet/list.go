@@ -12,7 +12,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
@@ -96,7 +95,7 @@ func newVersion() *cobra.Command {
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprintf(cmd.OutOrStdout(), "gauntlet %s\n", revision)
-			versions := embedded.Versions("")
+			versions := providers.UpstreamVersions("")
 			for _, project := range slices.Sorted(maps.Keys(versions)) {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", project, versions[project])
 			}
