@@ -45,7 +45,7 @@ func TestMaxUnavailable(t *testing.T) {
 		{name: "scales down twice in a sync, and observes the first before its answer (writes-from-one-snapshot)", want: Pass, build: func(h *historyBuilder) {
 			startRollout(h, 8, 8, 2, 2)
 			first := h.resize(h.find("web-v1"), 7)
-			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this sync
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // delivered after the sync began
 			h.deliver(first.apply())
 			first.answered(200)
 			h.resize(first.made, 6).applyAndAnswer()

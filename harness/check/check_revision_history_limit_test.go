@@ -26,7 +26,7 @@ func TestRevisionHistoryLimit(t *testing.T) {
 			h.deleteReplicaSet("web-v1").answered(200)
 			h.deleteReplicaSet("web-v2").answered(200)
 		}},
-		{name: "deletes one more than the limit allows", want: Fail, evidence: "deleted ReplicaSet ns/web-v3: 2 of 3 old ReplicaSets have a lower revision, revisionHistoryLimit is 1", build: func(h *historyBuilder) {
+		{name: "deletes one more than the limit allows", want: Fail, evidence: "deleted ReplicaSet ns/web-v3: 2 of 3 old ReplicaSets have a lower revision, and revisionHistoryLimit is 1", build: func(h *historyBuilder) {
 			threeOld(h, fields{})
 			h.deleteReplicaSet("web-v3").answered(200)
 		}},

@@ -10,7 +10,7 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	// A ReplicaSet with three replicas and three pods, all in the cache before the latest
+	// A ReplicaSet with three replicas and three pods. The pods were in the cache before the latest
 	// version of the ReplicaSet.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
@@ -174,7 +174,7 @@ func TestStatusGeneration(t *testing.T) {
 }
 
 func TestStatusAvailability(t *testing.T) {
-	// A pod that became ready at second 10, of a ReplicaSet with minReadySeconds 5.
+	// A ReplicaSet with minReadySeconds 5 has a pod that became ready at second 10.
 	fresh := func(h *historyBuilder) *history.Object {
 		h.replicaSet("web", 1)
 		rs := h.revise("web", "spec", fields{"minReadySeconds": 5})
