@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFenceposts requires that percentages round as documented, and that a rollout can
-// always proceed.
+// TestFenceposts requires that percentages are rounded as documented: up for maxSurge, and
+// down for maxUnavailable. A rollout must always be able to proceed.
 func TestFenceposts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(0, 1000).Draw(t, "replicas")

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The functions below build the records of the test cases.
+// The following functions build the records of the test cases.
 
 func sent(id uint64, verb, resource, name string) history.Record {
 	return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: verb, Resource: resource, Namespace: "ns", Name: name}}
@@ -52,8 +52,8 @@ func requestTrigger(verb, resource string, phase scenario.Phase, nth int) scenar
 	return scenario.Trigger{Request: &scenario.RequestTrigger{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
 }
 
-// TestTriggers verifies which record of a history matches each trigger. Records count
-// from 0; -1 means that none matches.
+// TestTriggers requires that each trigger matches at the expected record of a history. The
+// first record has the index 0. The index -1 means that no record matches.
 func TestTriggers(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -135,8 +135,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestRequireChange verifies requireChange: the condition of a state trigger must become
-// false before the trigger matches.
+// TestRequireChange requires that, if requireChange is true, the condition of a state
+// trigger becomes false before the trigger matches.
 func TestRequireChange(t *testing.T) {
 	objects := NewObjects()
 	added, deleted := committed(history.Added, "pods", "a", readyBody), committed(history.Deleted, "pods", "a", "")
@@ -150,7 +150,7 @@ func TestRequireChange(t *testing.T) {
 	}
 }
 
-// TestMatch verifies that a match contains the request and the object.
+// TestMatch requires that a Match contains the request and the object of the record.
 func TestMatch(t *testing.T) {
 	m := New(requestTrigger("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
 	request := sent(7, "create", "pods", "web-1")
