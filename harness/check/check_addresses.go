@@ -75,8 +75,8 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 // requires. It returns what is wrong with the Endpoints and what was expected, or "" for
 // both.
 //
-// The Endpoints are right if they match, for each pod, some version of the pod. This
-// version must have been in the cache at the time since or later.
+// The Endpoints are right if they match, for each pod, some version of the pod. The cache
+// must have contained this version at or after the time in the parameter since.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
@@ -142,13 +142,13 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether some version of a pod requires exactly the addresses
-// that the Endpoints list for this pod.
+// someVersionLists reports whether some version of a pod requires exactly the addresses in
+// listed.
 //
-// The parameter listed contains these listed addresses. If part is true, it is enough that
-// the version requires every listed address. If no version matches, want contains the
-// addresses that the latest version requires. A version with a body that cannot be decoded
-// matches any addresses.
+// The parameter listed contains the addresses that the Endpoints of the Service list for
+// this pod. If part is true, it is enough that a version requires every address in listed.
+// If no version matches, want contains the addresses that the latest version requires. A
+// version with a body that cannot be decoded matches any addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}

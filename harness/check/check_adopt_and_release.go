@@ -14,9 +14,10 @@ import (
 
 // adoptAndReleaseCheck examines each status write of a ReplicaSet or ReplicationController.
 //
-// It skips the write if this owner is terminating, or if its selector has changed since the
-// process started. It also skips a write that is based on a live read, or on a version that
-// is not the latest in the cache.
+// It skips the write if the object is terminating, or if its selector has changed since the
+// process started. It also skips a write that is not based on the latest cached version of
+// the object. After a read from the API server, for example, a write is based on another
+// version.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -27,15 +28,15 @@ var adoptAndReleaseCheck = Check{
 	New:              newAdoptAndReleaseChecker,
 }
 
-// adoptAndReleaseChecker reports a status write if the controller did not first try to
-// adopt and release pods as it must.
+// adoptAndReleaseChecker reports a status write if the controller did not first try each
+// adoption or release that was due.
 //
 // A sync adopts and releases pods before it writes the status. An attempt is a patch or
 // update of the pod, even if the API server rejects it.
 //
 // A pod may have changed just before the sync. The checker therefore ignores an adoption or
-// release that has been due only for a short time. It must have been due for the time lag
-// when the process received the owner version on which the status write is based.
+// release that has been due only for a short time. It must have been due for the constant
+// lag (1 s) when the process received the owner version on which the status write is based.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
@@ -96,9 +97,9 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 // notAttempted returns a pod that the process had to adopt or release before a status
 // write, but did not.
 //
-// The adoption or release must have been due at the time since. A failed attempt is enough.
-// If there are several such pods, notAttempted returns the first one by name. If there is
-// none, it returns nil.
+// The adoption or release must have been due at the time in the parameter since. An attempt
+// that the API server rejected is enough. If there are several such pods, notAttempted
+// returns the first one by name. If there is none, it returns nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
@@ -121,8 +122,8 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns the time since which the owner has had to adopt or
-// release a cached pod, without interruption.
+// adoptableOrReleasableSince returns when the owner first had to adopt or release a cached
+// pod. In all versions that the cache has contained since then, the owner has to do so.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

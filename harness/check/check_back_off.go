@@ -33,22 +33,21 @@ const (
 	// for two reasons: one attempt may send a status update twice, and the back-off may
 	// restart at 5 ms during the second.
 	failuresMax = 30
-	// failuresPerObjectEvent is the number of additional failures that an event of the
-	// object itself allows. A sync of the new version may succeed at first and then fail
-	// again. An event of a dependent object, such as a pod of a ReplicaSet, allows one
-	// additional failure.
+	// failuresPerObjectEvent is the number of additional failures that each event of the
+	// reconciled object allows within a second. A sync of the new version may succeed at
+	// first and then fail again. An event of a dependent object, such as a pod of a
+	// ReplicaSet, allows one additional failure.
 	failuresPerObjectEvent = 10
-	// backOffSpan is the length of the time over which the checker counts failures and
-	// events.
+	// backOffSpan is the time within which the checker adds up failures and events.
 	backOffSpan = time.Second
 
-	// genericFailuresMax replaces failuresMax for the calls of a generic controller. In
-	// each of the 8 attempts of the first second, RetryOnConflict of client-go may send a
-	// call 5 times. The back-off may also restart during that second.
+	// genericFailuresMax replaces failuresMax for the calls of a generic controller.
+	// RetryOnConflict of client-go may send a call 5 times in each of the 8 attempts of the
+	// first second. The back-off may also restart during that second.
 	genericFailuresMax = 100
 	// failuresPerDelivery is the number of additional failures that each delivered list or
-	// watch event allows to a generic controller. A delivered object of any kind may
-	// enqueue any key of such a controller.
+	// watch event allows. It applies only to generic controllers, because a delivered
+	// object may enqueue any key of such a controller.
 	failuresPerDelivery = 5
 )
 
@@ -70,14 +69,13 @@ type backOffChecker struct {
 type keyFailures struct {
 	events  slidingSum                // the number of additional failures that recent events allow
 	streaks map[string]*failureStreak // by call.key, which is the same for each retry of a request
-	// created counts the successful creates of pods, and lastCreated is the time of the
-	// last one.
-	//
+	// created counts the successful creates of pods for the key.
+	created int
+	// lastCreated is the time of the last successful create, by the clock of the process.
+	lastCreated time.Duration
 	// batchAllowance is the number of failed creates that the checker still ignores. They
 	// may belong to the same batch as the last successful create. After n successes, slow
 	// start sends batches of at most n + 1 creates.
-	created        int
-	lastCreated    time.Duration
 	batchAllowance int
 }
 

@@ -39,7 +39,9 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		allowed += state.excessObserved // the process may have taken these pods for its own creates, and no longer wait for as many creates
+		// The process may have counted these pods as its own creates. It then no longer
+		// waits for the same number of creates.
+		allowed += state.excessObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"
 		wanted = state.podCounts.controlledOrAdoptable() - state.deleteBound.recent.bounds(m.processTime).low

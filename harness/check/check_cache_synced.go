@@ -29,7 +29,7 @@ var cacheSyncedCheck = Check{
 // this object has not synced.
 type cacheSyncedChecker struct {
 	findings
-	// exercisedFor contains, for each process, the resources for which it has sent a write
+	// exercisedFor contains, for each process, the resources of which it has written an object
 	// after the required caches had synced.
 	exercisedFor map[*process]map[string]bool
 }

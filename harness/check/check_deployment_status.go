@@ -52,7 +52,8 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	write := &statusWrite{
 		rollout: c.rollout, from: from, written: written,
 		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
-		earliestDecision: m.start.Time.Add(cached.since), // the actual decision may be later, for example after a pause of the process
+		// The actual decision may be later, for example after a pause of the process.
+		earliestDecision: m.start.Time.Add(cached.since),
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
 	for _, wrong := range write.check() {
@@ -214,9 +215,9 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 // ReplicaSets.
 //
 // The sync must have changed the condition Progressing to a reason that follows from the
-// progress. The new lastUpdateTime must be at least lag after the oldest ReplicaSet state
-// that the model has. The client may have delayed the write (allowed behavior
-// client-rate-limit), and the model then lacks the states on which the sync acted.
+// progress. The new lastUpdateTime must be at least the constant lag later than the oldest
+// ReplicaSet state in the model. Otherwise the sync may have acted on an older state,
+// because the client may have delayed the write (allowed behavior client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -322,12 +323,12 @@ func hasExcessAvailable(set *objects.Owner) bool {
 	return set.Replicas > 0 && set.Status.AvailableReplicas > set.Replicas
 }
 
-// deadlineReportMax is the maximum time between the progress deadline and the status write
-// that reports that it has passed.
+// deadlineReportMax is the maximum time from the progress deadline to the status write that
+// reports ProgressDeadlineExceeded.
 const deadlineReportMax = 3 * lag
 
-// checkOverdue checks that a status write reports the progress deadline if it has passed
-// deadlineReportMax ago.
+// checkOverdue reports a status without ProgressDeadlineExceeded if the progress deadline
+// passed more than deadlineReportMax ago.
 //
 // It applies only if the process cached this version of the Deployment before the deadline,
 // and has not written the status since then. It skips a terminating Deployment, for which

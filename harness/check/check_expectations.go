@@ -10,8 +10,8 @@ import (
 
 // expectationsCheck examines each create and delete of a pod.
 //
-// It skips calls for an owner that was never in the cache. It does not wait for calls that
-// the process has not observed within the expectations timeout (5 minutes).
+// It skips calls for an owner that was never in the cache. After the expectations timeout
+// (5 minutes), it ignores earlier calls that the process has not observed.
 var expectationsCheck = Check{
 	ID:               "expectations",
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
@@ -41,10 +41,10 @@ type expectationsChecker struct {
 type permittedCalls struct {
 	creates int
 	deletes int
-	// active and controlledOrAdoptable track numbers of cached pods in the recent window.
-	// The checker records them only when the process may decide on new calls. active is the
-	// number of pods that the owner certainly controls. controlledOrAdoptable also includes
-	// orphans that the owner may adopt.
+	// active and controlledOrAdoptable contain the lowest and the highest number of cached
+	// pods in the recent window. The checker records a number only when the process may
+	// decide on new calls. active counts the pods that the owner certainly controls.
+	// controlledOrAdoptable also counts orphans that the owner may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -86,8 +86,9 @@ func (state *ownerState) countDiffers() bool {
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
-// decide raises the numbers of permitted calls to what the cache justifies now. It does
-// nothing while the process has calls that it has not observed, other than the call except.
+// decide permits as many calls as the cache justifies now. It does nothing while the
+// process has unobserved calls. The call in the parameter except does not count as
+// unobserved.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return

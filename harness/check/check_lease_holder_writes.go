@@ -34,8 +34,10 @@ var leaseHolderWritesCheck = Check{
 // that the lease has expired.
 type leaseHolderWritesChecker struct {
 	findings
-	lastSent      map[*process]time.Duration // when each process sent its latest call
-	resumingUntil time.Duration              // end of the time after a stall in which all calls are allowed, on the clock of the run
+	lastSent map[*process]time.Duration // when each process sent its latest call
+	// resumingUntil is the end of the time after a stall in which all calls are allowed, by
+	// the clock of the run.
+	resumingUntil time.Duration
 }
 
 // resumeMax is the maximum time after a stall in which all calls are allowed. The process
@@ -62,8 +64,8 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	}
 	checker.exercised++
 	lease := &c.process.lease
-	// For the time lag after the lease has expired, the client may still send calls
-	// that were waiting in it.
+	// Within the constant lag (1 s) after the lease has expired, the client may still send calls
+	// that its rate limit had delayed.
 	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
 	if lease.seq != 0 && (previouslySent <= lease.expiresAt()+lag || resuming) {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxUnavailableCheck examines each scale-down of a ReplicaSet by a rolling update that
-// removes available pods.
+// maxUnavailableCheck examines each scale-down in which a rolling update removes available
+// pods of a ReplicaSet.
 //
 // It skips a Deployment that may be paused or being scaled, because proportional scaling
 // does not obey maxUnavailable.

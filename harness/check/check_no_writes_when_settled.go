@@ -25,10 +25,10 @@ var noWritesWhenSettledCheck = Check{
 // noWritesWhenSettledChecker reports writes of the subject after the run has reported
 // convergence.
 //
-// The subject may finish its work in progress for the time lag, or half of Settings.Quiet
-// if that is shorter. If another client changes an object later, the checker ignores the
-// writes that follow. It also ignores updates of truncated Endpoints, because upstream
-// updates them in each sync (allowed behavior truncated-endpoints).
+// The subject may finish its work in progress for the constant lag (1 s), or for half of
+// Settings.Quiet if that is shorter. If another client changes an object later, the checker
+// ignores the writes that follow. It also ignores updates of truncated Endpoints, because
+// upstream updates them in each sync (allowed behavior truncated-endpoints).
 type noWritesWhenSettledChecker struct {
 	findings
 	quietTime time.Duration // how long the run must be observed after convergence
@@ -48,7 +48,9 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		checker.quiet, checker.since = true, m.now
-		checker.changed, checker.reacted = nil, false // the run reports convergence again, so the earlier report no longer counts
+		// The run may report convergence a second time. The earlier report then no longer
+		// counts.
+		checker.changed, checker.reacted = nil, false
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if checker.quiet && m.now-checker.since >= checker.quietTime-tolerance {
 			checker.exercised++

@@ -108,7 +108,9 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	}
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
-		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace // for example the namespace of the Service kubernetes
+		// The events include objects outside of the run, such as the Service kubernetes in the
+		// namespace default.
+		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace
 		if state != nil && !otherNamespace && state.mayBeForeign() {
 			checker.exercised++
 		}
@@ -165,8 +167,8 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 	checker.exercised++
 }
 
-// report reports a write of Endpoints. The parameter problem completes a sentence that
-// names the Endpoints.
+// report reports a wrong write of Endpoints. The parameter problem says what is wrong, such
+// as "which have no Service".
 func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, expected string) {
 	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }

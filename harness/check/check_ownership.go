@@ -79,8 +79,8 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	}
 }
 
-// deletesItsOwn reports the delete of a pod unless, in some cached version, a ReplicaSet or
-// ReplicationController under test controlled it.
+// deletesItsOwn reports the delete of a pod that no ReplicaSet or ReplicationController
+// under test controlled in any cached version.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
@@ -152,8 +152,8 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 	})
 }
 
-// deletesNoForeign reports a generic controller that deletes an object which, according to
-// its cache, belongs to another controller.
+// deletesNoForeign reports a generic controller that deletes an object of another
+// controller. The cache of the process decides to which controller the object belongs.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

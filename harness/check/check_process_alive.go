@@ -23,7 +23,7 @@ var processAliveCheck = Check{
 }
 
 // leaseGrace is the maximum time between a failed renewal of the lease and the exit of the
-// leader. It counts on the clock of the process.
+// leader. The clock of the process measures this time.
 const leaseGrace = 30 * time.Second
 
 // subjectPrefix is the prefix of the names of the subject's processes. Other processes of a

@@ -264,7 +264,7 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 // sharesConflict reports whether some ReplicaSets have to scale up and others down. The
 // parameter missing is the new total minus the current total.
 //
-// This happens if some ReplicaSets were last scaled for a higher total than the new one,
+// Shares conflict if some ReplicaSets were last scaled for a higher total than the new one,
 // and others for a lower total.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {

@@ -101,7 +101,8 @@ func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// recordAnswer records the response to a create or a status write for the owner.
+// recordAnswer records the time of the response to a create or a status write. It also
+// records the pod that a create returned.
 func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
 	ownerScaleDowns.lastAnswered = at
 	if answered.verb != callCreatePod || !answered.response.OK() || answered.response.Object == nil {
@@ -267,9 +268,9 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 // order of one criterion.
 type extremes struct{ victim, left *candidate }
 
-// include replaces one of the two pods if the candidate is a later deleted pod, or an
-// earlier remaining pod. For each pod, it uses the cached version that favors the subject
-// most.
+// include compares a candidate with the extremes. A deleted pod that comes later replaces
+// victim, and a remaining pod that comes earlier replaces left. For each pod, include uses
+// the cached version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -279,8 +280,8 @@ func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	}
 }
 
-// leastValued returns the cached version of the pod that scale-down deletes first, by
-// class.
+// leastValued returns the cached version of the pod that has the lowest class. Scale-down
+// deletes pods of a lower class first.
 func (c *candidate) leastValued() *objects.Pod {
 	return slices.MinFunc(c.states, byClass).value
 }
@@ -288,7 +289,8 @@ func (c *candidate) leastValued() *objects.Pod {
 // byClass orders two cached versions by the class of the pod.
 func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value, b.value) }
 
-// mostValued returns the cached version of the pod that scale-down deletes last, by class.
+// mostValued returns the cached version of the pod that has the highest class. Scale-down
+// deletes pods of a higher class last.
 func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
 // latest returns the latest cached version of the pod.
@@ -418,14 +420,15 @@ func classBefore(p, other *objects.Pod, order int) string {
 	return fmt.Sprintf("has pod-deletion-cost %d, the deleted pod %d", p.DeletionCost, other.DeletionCost)
 }
 
-// ageRatio is the ratio of two ages from which on the two pods are certainly in different
-// age classes. An age class ends at a power of two, so a ratio of 2 would be enough. The
-// value is higher because clocks differ a little.
+// ageRatio is the ratio of two ages above which two pods are certainly in different age
+// classes. The limits of age classes are powers of two, so a ratio of 2 would be enough.
+// The value is higher because clocks differ a little.
 const ageRatio = 2.5
 
-// younger returns the reason why time a is in a younger age class than time b. The
-// parameter verb says what happened since then. It returns "" if a younger class is not
-// certain.
+// younger returns the reason why timestamp a is in a younger age class than timestamp b.
+//
+// The parameter verb describes the state of the pod since the timestamp, such as "has been
+// ready". If a younger class is not certain, the result is "".
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""

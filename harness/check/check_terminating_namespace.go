@@ -97,10 +97,9 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of returns the rejections of a work queue key, and creates an entry if there is none.
-//
-// An entry ends after the expectations timeout. When it creates an entry, it removes all
-// those that have ended.
+// of returns the rejections of a work queue key. It creates an entry if there is none, or
+// if the entry is older than the expectations timeout. It then also removes all other old
+// entries.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s

@@ -126,7 +126,7 @@ func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	return kept
 }
 
-// trimContainer returns the fields of a container that checks and ports need.
+// trimContainer returns the fields of a container that checks read.
 func trimContainer(c *corev1.Container) corev1.Container {
 	return corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
 }

@@ -93,8 +93,8 @@ const (
 	// limit for convergence counts from here.
 	PhaseSettle PhaseName = "settle"
 	// PhaseQuiet begins when the observed objects have converged. The subject must not
-	// write any more. If it does write, the run waits for convergence again, and the
-	// history contains a further PhaseQuiet record.
+	// write any more. If it does write, the run waits for convergence again, and then
+	// appends a further PhaseQuiet record.
 	PhaseQuiet PhaseName = "quiet"
 	// PhaseEnd marks the end of the observation. After it, the run stops its processes.
 	PhaseEnd PhaseName = "end"
@@ -197,7 +197,7 @@ func (r *Response) OK() bool { return r.Code >= 200 && r.Code < 300 }
 // List is the content of a list response. The fault proxy records it after the Response
 // record, and before it sends the response to the subject.
 type List struct {
-	ID       uint64   `json:"id"`
+	ID       uint64   `json:"id"` // ID of the list request
 	Subject  string   `json:"subject"`
 	Resource string   `json:"resource"`
 	Version  Version  `json:"version"`
@@ -232,7 +232,7 @@ type WatchClosed struct {
 	ID       uint64 `json:"id"`
 	Subject  string `json:"subject"`
 	Resource string `json:"resource"`
-	Reason   string `json:"reason"`
+	Reason   string `json:"reason"` // why the stream ended
 }
 
 // Fault says that a fault was injected, fired, was healed or failed.
@@ -320,7 +320,7 @@ const (
 // no longer proves that nothing happened.
 type Gap struct {
 	Source string `json:"source"` // such as "commits of pods" or "subject-0's view of pods"
-	Detail string `json:"detail"`
+	Detail string `json:"detail"` // what is missing, and why
 }
 
 // Stall says that the gauntlet process got no CPU time for a while before this record. The

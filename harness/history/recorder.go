@@ -19,7 +19,9 @@ type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	mu            sync.Mutex // guards the fields until lastHeartbeat, so that records enter the queue in the order of Seq and At
+	// mu guards the following fields up to lastHeartbeat. Append holds it, so that records enter
+	// the queue in the order of Seq and At.
+	mu            sync.Mutex
 	seq           int64
 	closed        bool
 	queue         chan queueItem
@@ -80,20 +82,20 @@ func (r *Recorder) Append(record Record) {
 	r.enqueue(record, at)
 }
 
-// enqueue gives a record its Seq and the time at, and puts it into the queue. The caller
-// holds r.mu.
+// enqueue gives a record the next Seq and the given time, and puts it into the queue. The
+// caller holds r.mu.
 func (r *Recorder) enqueue(record Record, at time.Duration) {
 	r.seq++
 	record.Seq, record.At = r.seq, at
 	r.queue <- queueItem{record: &record}
 }
 
-// A recorder that detects stalls has a heartbeat every heartbeatInterval. If a heartbeat is
-// late by stallMin or more, this process was stalled. A shorter delay does not count,
-// because heartbeats on a busy machine are often late by tens of milliseconds.
 const (
+	// heartbeatInterval is the time between two heartbeats of a recorder that detects stalls.
 	heartbeatInterval = 50 * time.Millisecond
-	stallMin          = 200 * time.Millisecond
+	// stallMin is the minimum delay of a heartbeat that counts as a stall of this process. On
+	// a busy machine, heartbeats are often late by tens of milliseconds, which is no stall.
+	stallMin = 200 * time.Millisecond
 )
 
 // RecordStalls makes the recorder detect stalls of this process until the caller calls
@@ -128,8 +130,9 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat records that this process has CPU time at the time at. If the previous
-// heartbeat was too long ago, it appends a Stall record. The caller holds r.mu.
+// heartbeat records that this process has CPU time now. The parameter at is the current
+// time. If the previous heartbeat was too long ago, it appends a Stall record. The caller
+// holds r.mu.
 func (r *Recorder) heartbeat(at time.Duration) {
 	late := at - r.lastHeartbeat - heartbeatInterval
 	r.lastHeartbeat = at

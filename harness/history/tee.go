@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Tee yields the records to the loop of the caller, and also passes them to the function
-// with. Both receive each record after it was decoded only once.
+// Tee yields the records to the loop of the caller, and passes the same records to a second
+// consumer. The parameter with is this second consumer. Each record is decoded only once.
 //
-// The function with runs on another goroutine and receives all records, even if the
-// caller's loop stops early. Tee returns when the loop and the function have ended. Neither
-// of them may change a record.
+// The second consumer runs on another goroutine and receives all records, even if the
+// caller's loop stops early. The loop ends when both consumers have ended. Neither of them
+// may change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)

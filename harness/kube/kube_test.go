@@ -99,7 +99,8 @@ func TestCustomResource(t *testing.T) {
 // TestClusterScopedKindsExist finds misspelled API groups in the list of cluster-scoped
 // kinds.
 func TestClusterScopedKindsExist(t *testing.T) {
-	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"} // groups that the scheme of client-go does not contain
+	// The scheme of client-go does not contain these groups.
+	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"}
 	for _, name := range clusterScoped {
 		gk := schema.ParseGroupKind(name)
 		if !slices.Contains(aggregated, gk.Group) && len(scheme.Scheme.VersionsForGroupKind(gk)) == 0 {

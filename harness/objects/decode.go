@@ -45,8 +45,8 @@ type VersionKey struct {
 	Skewed  bool // a fault skewed the timestamps in this version
 }
 
-// decodedMax is the maximum number of cached versions. A run creates no more versions than
-// that within a few seconds.
+// decodedMax is the maximum number of cached versions. It is enough for the versions that a
+// run creates in a few seconds.
 const decodedMax = 1 << 14
 
 // NewDecoder returns a Decoder with an empty cache.
@@ -89,7 +89,7 @@ func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, 
 }
 
 // Decode decodes a pod, ReplicaSet, ReplicationController, Deployment, Service or Endpoints
-// object. It returns nil for other kinds, for which [Decoder.Generic] exists.
+// object. It returns nil for other kinds. Use [Decoder.Generic] for these.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	if kind := OwnerKindByResource(o.Resource); kind != nil {
 		return d.Owner(kind, o)
@@ -107,22 +107,22 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 	return nil, nil
 }
 
-// Pod returns the decoded pod. It is cached.
+// Pod decodes a pod, or returns it from the cache.
 func (d *Decoder) Pod(o *history.Object) (*Pod, error) {
 	return decodeOnce(&d.versionCache, o, decodePod)
 }
 
-// Deployment returns the decoded Deployment. It is cached.
+// Deployment decodes a Deployment, or returns it from the cache.
 func (d *Decoder) Deployment(o *history.Object) (*Deployment, error) {
 	return decodeOnce(&d.versionCache, o, d.DecodeDeployment)
 }
 
-// Service returns the decoded Service. It is cached.
+// Service decodes a Service, or returns it from the cache.
 func (d *Decoder) Service(o *history.Object) (*Service, error) {
 	return decodeOnce(&d.versionCache, o, decodeService)
 }
 
-// Owner returns the decoded ReplicaSet or ReplicationController. It is cached.
+// Owner decodes a ReplicaSet or ReplicationController, or returns it from the cache.
 func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	return decodeOnce(&d.versionCache, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
 }
@@ -134,7 +134,8 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 	}
 	key := VersionKey{UID: o.UID, Version: o.Version, Skewed: o.Skewed}
 	cached, again := c.decoded[key]
-	if version, ok := cached.(*T); ok && !o.Skewed { // a skewed version may be delivered with different timestamps each time
+	// A skewed version may have different timestamps in each delivery, so it is decoded again.
+	if version, ok := cached.(*T); ok && !o.Skewed {
 		return version, nil
 	}
 	decoded, err := decodeVersion(o, decode)

@@ -34,6 +34,8 @@ type Container struct{ Name, Image string }
 // Same reports whether two templates are equal, except for PodTemplateHashLabel.
 func (t *Template) Same(other *Template) bool { return t == other || t.Text == other.Text }
 
+// decodeTemplate decodes a pod template. It omits PodTemplateHashLabel and
+// creationTimestamp from Text.
 func decodeTemplate(raw json.RawMessage) (*Template, error) {
 	var typed struct {
 		Metadata struct {

@@ -201,7 +201,9 @@ func (f *Follower) resync(ctx context.Context) error {
 // etcd key, and the revision.
 func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
-	revision := int64(0) // the first read uses 0, which means the current revision; further reads use the revision of the first
+	// The first read uses revision 0, which means the current revision. All other reads use the
+	// revision of the first read.
+	revision := int64(0)
 	for _, kind := range f.keys.kinds {
 		response, err := f.Etcd.Get(ctx, f.keys.prefix(kind), clientv3.WithPrefix(), clientv3.WithRev(revision))
 		if err != nil {

@@ -82,6 +82,8 @@ type unstructuredSource struct {
 	inNamespace, inCluster dynamic.ResourceInterface
 }
 
+// newUnstructuredSource returns a source that sends its requests with the dynamic client of
+// client-go.
 func newUnstructuredSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

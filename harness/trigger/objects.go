@@ -17,8 +17,8 @@ func NewObjects() *Objects {
 	return &Objects{objects: map[string]map[history.Ref]*history.Object{}, decoder: objects.NewDecoder()}
 }
 
-// Observe applies the next record of the history. Only commit records change the committed
-// state.
+// Observe updates the committed state with the next record of the history. It ignores all
+// records other than commits.
 func (o *Objects) Observe(r *history.Record) {
 	if r.Commit == nil {
 		return
@@ -81,7 +81,7 @@ func isRollout(state scenario.ObjectState, complete bool) bool {
 	return false
 }
 
-// isPod reports whether a pod is pending, failed or ready, whichever the state says.
+// isPod reports whether a pod is in the given state: pending, failed or ready.
 func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	switch state {
 	case scenario.PodPending:

@@ -28,9 +28,11 @@ type OwnerLookup func(*history.Request) *history.Owner
 // Matcher compares records with one trigger until the trigger matches for the first time.
 // It is not safe for concurrent use.
 type Matcher struct {
-	trigger   scenario.Trigger
-	ownerOf   OwnerLookup
-	after     *Matcher                    // matcher of the trigger in the field After, which must match first; nil once it has matched
+	trigger scenario.Trigger
+	ownerOf OwnerLookup
+	// after is the Matcher of the trigger in the field After, which must match first. It is
+	// nil once that trigger has matched.
+	after     *Matcher
 	count     int                         // number of records so far that met the conditions of the trigger
 	pending   map[uint64]*history.Request // requests that the trigger selects and that have no response yet, by ID
 	evaluated bool                        // the state trigger has been evaluated before
@@ -81,7 +83,7 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 }
 
 // countReaches counts one more record that meets the conditions of the trigger. It reports
-// whether this record is the nth one: the trigger matches at that record.
+// whether the trigger matches at this record, because the record is the nth one.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
