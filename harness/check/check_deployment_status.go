@@ -66,13 +66,15 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 // statusWrite is a write of the status of a Deployment, with the cached state against which
 // it is checked.
 type statusWrite struct {
-	rollout          *rolloutState
-	from             *objects.Deployment // the version on which the write is based
-	written          *objects.Deployment
-	start            time.Time // the start of the history
-	now              time.Time // when the write was sent
-	processNow       time.Time // when the write was sent, by the clock of the process
-	earliestDecision time.Time // when the cache got the version from: the process decided on the write at this time or later
+	rollout    *rolloutState
+	from       *objects.Deployment // the version on which the write is based
+	written    *objects.Deployment
+	start      time.Time // the start of the history
+	now        time.Time // when the write was sent
+	processNow time.Time // when the write was sent, by the clock of the process
+	// earliestDecision is when the version in the field from arrived in the cache. The
+	// process decided on the write at this time or later.
+	earliestDecision time.Time
 	// allStatesKnown is true if the model has every state of the ReplicaSets that was in
 	// the cache at earliestDecision or later.
 	allStatesKnown bool

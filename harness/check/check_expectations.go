@@ -57,7 +57,7 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 			permitted := checker.states.of(state)
 			if state.creates.outstandingExcept(m.sent)+state.deletes.outstandingExcept(m.sent) == 0 {
 				permitted.creates, permitted.deletes = 0, 0
-			} // otherwise a stall of the machine may have interrupted a batch
+			} // otherwise the machine may have stalled in the middle of a batch
 			permitted.decide(state, m.sent, m.processTime)
 		}
 	}

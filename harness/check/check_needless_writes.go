@@ -51,7 +51,7 @@ type needlessWritesChecker struct {
 
 // needlessWrites counts the updates of one object by one process that changed nothing.
 type needlessWrites struct {
-	failed  bool // the latest update of the object, or the latest call for a Deployment, failed
+	failed  bool // the latest update failed or, for a Deployment, another call has failed since then
 	count   int
 	records []int64 // sequence numbers of the latest 5 requests that were counted
 }

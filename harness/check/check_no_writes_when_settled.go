@@ -60,7 +60,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref
-	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // truncated-endpoints
+	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // allowed behavior truncated-endpoints
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
 	case r.Request != nil && r.Request.IsWrite():

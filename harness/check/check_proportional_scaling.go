@@ -252,7 +252,7 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 // parameter most is the new total of all ReplicaSets.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
-	if before <= 0 { // without the max-replicas annotation
+	if before <= 0 { // the ReplicaSet has no max-replicas annotation
 		before = d.Status.Replicas
 	}
 	if before <= 0 {

@@ -101,7 +101,7 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 		}
 	}
 	if asked == nil {
-		return "" // the states of its ReplicaSets are unknown
+		return "" // the model has no cached state of the ReplicaSets
 	}
 	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.Revision)
 }

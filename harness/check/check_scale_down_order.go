@@ -135,9 +135,9 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 
 // newScaleDown returns a scale-down that begins with the given delete.
 //
-// The controller may have decided on it as early as the last response to a create or status
-// write for the owner. It cannot have decided earlier than batchTime ago, because the
-// client-side rate limit delays calls no longer than that.
+// Two times limit how old the controller's decision can be. One is lag before the last
+// response to a create or status write for the owner. The other is batchTime before the
+// delete, because the client-side rate limit delays calls no longer than that.
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,

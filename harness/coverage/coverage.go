@@ -28,8 +28,9 @@ type Cell struct {
 	// fault acted on no request, Resource is the resource of the object. It is empty if
 	// there is no object.
 	Resource string `json:"resource,omitempty"`
-	// Outcome describes the response to the request. If the fault acted on a watch, or on
-	// no request, Outcome is the type of the fault.
+	// Outcome describes the response to the request on which the fault acted. It is the
+	// type of the fault if the fault acted on a watch or on no request, or if another fault
+	// determined the response.
 	Outcome string `json:"outcome"`
 	Phase   Phase  `json:"phase"`
 }

@@ -32,7 +32,8 @@ type Controller struct {
 	Contract bool
 }
 
-// Trait is a way of working of a controller on which some checks depend.
+// Trait says how a controller works. Some checks apply only to controllers with a certain
+// trait.
 type Trait string
 
 // The traits of controllers.
@@ -181,7 +182,7 @@ func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }
 
-// kindsIn returns the kinds in the table whose name the function of returns for one of the
+// kindsIn returns the kinds in the table that the function of lists for at least one of the
 // controllers.
 func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
 	var kinds []Kind

@@ -73,8 +73,8 @@ func (k Kind) APIVersion() string { return k.GVR.GroupVersion().String() }
 // Histories, faults and triggers identify kinds by this name.
 func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
 
-// Builtin reports whether the kind is part of Kubernetes. The Go type of its objects is
-// then in client-go. Objects of other kinds are unstructured.
+// Builtin reports whether the kind is built into Kubernetes, so that client-go contains its
+// Go type. Objects of other kinds are unstructured.
 func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 
 // Named returns the row of the kind with the given name, such as "ReplicaSet". It returns
@@ -129,8 +129,8 @@ func CustomResource(gvk schema.GroupVersionKind, plural string, clusterScoped bo
 	return generic(gvk, plural, clusterScoped)
 }
 
-// generic returns the description of a kind without a row. Kinds of Kubernetes have no API
-// group in their etcd prefix.
+// generic returns the description of a kind without a row. The etcd prefix of a built-in
+// kind does not contain the API group.
 func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	k := Kind{Name: gvk.Kind, GVR: gvk.GroupVersion().WithResource(plural), ClusterScoped: clusterScoped, Role: Other}
 	k.EtcdPrefix = "/registry/" + plural + "/"

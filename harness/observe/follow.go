@@ -123,8 +123,8 @@ func (f *Follower) run(ctx context.Context) {
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The watch includes all keys, so that every commit advances seenUpTo. A watch
-	// on fewer keys could fall behind etcd's compaction.
+	// The watch includes all keys, so that every commit advances seenUpTo. With fewer keys,
+	// etcd could compact the revision seenUpTo + 1 before the watch reaches it.
 	watch := f.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(f.seenUpTo+1))
 	for response := range watch {
 		if err := response.Err(); err != nil {

@@ -2,8 +2,9 @@
 // observed if its kind is observed and it is in the namespace of the run, or in no
 // namespace.
 //
-// If etcd is reachable, the package follows etcd (see [Follow]). Otherwise it watches the
-// API server, on a connection without the fault proxy (see [Start]).
+// If etcd is reachable, the caller uses [Follow], which reads the changes from etcd.
+// Otherwise the caller uses [Start], which watches the API server on a connection without
+// the fault proxy.
 //
 // The package only records. If it may have missed a version, it records a gap. Checks that
 // need the missing versions then return unknown.

@@ -77,8 +77,9 @@ func (s *typedSource) watch(ctx context.Context, options metav1.ListOptions) (wa
 // unstructuredSource is the source of a kind that client-go does not contain, such as a
 // custom resource. It uses JSON.
 type unstructuredSource struct {
-	// The source needs both, because the scope of the kind is unknown. The API server answers requests for a cluster-scoped
-	// resource in a namespace with 404, as if the resource were not defined.
+	// The source needs both interfaces, because the scope of the kind is unknown. The API
+	// server answers a request for a cluster-scoped resource in a namespace with 404, as if
+	// the resource were not defined.
 	inNamespace, inCluster dynamic.ResourceInterface
 }
 
