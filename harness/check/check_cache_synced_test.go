@@ -8,7 +8,7 @@ import (
 )
 
 func TestCacheSynced(t *testing.T) {
-	// starts starts a process that has listed every resource except one. It returns the
+	// starts begins a process that has listed every resource except one. It returns the
 	// list request for the excepted resource, which has no response yet.
 	starts := func(h *historyBuilder, missing string) *requestStep {
 		h.begin("subject-1")

@@ -89,14 +89,15 @@ func sums(replicas, updated, ready, unavailable int) fields {
 }
 
 func TestDeploymentStatus(t *testing.T) {
-	// A rollout of ten replicas: v1 has six available pods, v2 has six pods, four of
-	// them available.
+	// renewed delivers a new version of the Deployment, and returns it.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		d := h.revise("web", "status", nil)
 		h.deliver(d)
 		return d
 	}
+	// halfway delivers a rollout of ten replicas: v1 has six available pods, and v2 has six
+	// pods, of which four are available.
 	halfway := func(h *historyBuilder) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)

@@ -6,7 +6,9 @@ import (
 )
 
 func TestMaxUnavailable(t *testing.T) {
-	// Ten replicas with maxUnavailable 2 and maxSurge 0.
+	// startRollout delivers a Deployment with ten replicas, maxUnavailable 2 and maxSurge
+	// 0, which is in a rollout from v1 to v2. The parameters are spec.replicas and the
+	// available pods of both ReplicaSets.
 	startRollout := func(h *historyBuilder, v1, available, v2, ready int) {
 		h.deployment("web", 10, rollingUpdate(0, "25%"))
 		h.replicaSetOf("web", "v1", v1, available)

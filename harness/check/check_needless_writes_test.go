@@ -17,8 +17,8 @@ func TestNeedlessWrites(t *testing.T) {
 		step.made = now
 		step.answered(code)
 	}
-	// republishes updates Endpoints n times, each time with a new last-change-trigger-time and the given change.
-	// The parameter pods is the number of pods of the Service.
+	// republishes updates Endpoints n times, each time with a new last-change-trigger-time
+	// and the given change. The parameter pods is the number of pods of the Service.
 	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
 		service := h.service("web", nil)
 		var addresses []any

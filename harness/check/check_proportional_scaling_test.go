@@ -11,8 +11,9 @@ import (
 )
 
 func TestProportionalScaling(t *testing.T) {
-	// A Deployment with ten replicas: six of v1 and four of the new v2. The ReplicaSets were last scaled for
-	// ten replicas and have the max-replicas annotation 12.
+	// halfway delivers a Deployment with ten replicas: six of v1 and four of the new v2.
+	// The ReplicaSets were last scaled for ten replicas and have the max-replicas
+	// annotation 12.
 	halfway := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
@@ -115,8 +116,9 @@ func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most
 }
 
 func TestProportionalShares(t *testing.T) {
-	// Two ReplicaSets with the max-replicas annotation 12. The Deployment has had another
-	// number of replicas for a long time, and maxSurge 2.
+	// resized delivers two ReplicaSets with the max-replicas annotation 12, and then
+	// another number of replicas of the Deployment. It waits until the change is no longer
+	// recent.
 	resized := func(h *historyBuilder, older, replicas int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", older, 1, 12)
@@ -125,7 +127,8 @@ func TestProportionalShares(t *testing.T) {
 		h.deliver(h.revise("web", "spec", fields{"replicas": replicas}))
 		h.wait(3 * time.Second)
 	}
-	// Three ReplicaSets of equal size. The parameter is the second in which v2 was created.
+	// thirds delivers three ReplicaSets of equal size. The parameter is the second in which
+	// v2 was created.
 	thirds := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", 4, 1, 12)
@@ -208,7 +211,8 @@ func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Obj
 }
 
 func TestOldestReplicaSetFirst(t *testing.T) {
-	// A rollout of ten replicas: four pods of v1, three of v2 and five of the new v3.
+	// between delivers a rollout of ten replicas: four pods of v1, three of v2 and five of
+	// the new v3. The parameter is the second in which v2 was created.
 	between := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", 4, 1, 12)

@@ -6,7 +6,8 @@ import (
 )
 
 func TestRevisionHistoryLimit(t *testing.T) {
-	// A Deployment with revisionHistoryLimit 1 and three old ReplicaSets.
+	// threeOld delivers a Deployment with revisionHistoryLimit 1 and three old ReplicaSets,
+	// and then a change of its spec.
 	threeOld := func(h *historyBuilder, spec fields) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for _, version := range []string{"v1", "v2", "v3"} {

@@ -98,7 +98,7 @@ func TestAdd(t *testing.T) {
 		{"api-error", "create", "pods", 1}, {"api-error", "delete", "pods", 0}, {"freeze", "", "", 0},
 	} {
 		if got := table.Seen(test.fault, test.verb, test.resource); got != test.want {
-			t.Errorf("%+v: seen %d times", test, got)
+			t.Errorf("Seen returned %d for %+v", got, test)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
 	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "found coverage format 2; expected 1") {
-		t.Errorf("error %v of a later format", err)
+		t.Errorf("a table of a later format: error %v", err)
 	}
 	if err := read.Add(records(nil, fired("restart", 0))); err != nil || read.Seen("restart", "", "") != 2 || read.Sum() == table.Sum() {
 		t.Errorf("seen %d times after more, sum %s, error %v", read.Seen("restart", "", ""), read.Sum(), err)

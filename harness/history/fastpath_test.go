@@ -63,7 +63,7 @@ func checkDecodeFast(t *testing.T, line []byte) bool {
 		t.Fatalf("decodeFast accepts an invalid line: %+v; Unmarshal: %v", got, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("decodeFast and Unmarshal differ (-Unmarshal +decodeFast):\n%s", diff)
 	}
 	return true
 }
@@ -147,7 +147,7 @@ func TestStringsAreCopied(t *testing.T) {
 		t.Fatal("decodeFast rejects the line")
 	}
 	if got := first.Delivery.Subject + second.Delivery.Subject + string(first.Delivery.Object.Body); got != `aa{"b":1}` {
-		t.Errorf("read %q", got)
+		t.Errorf("read %q, want %q", got, `aa{"b":1}`)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestUnmarshal(t *testing.T) {
 				t.Fatalf("got error %v, want %v", gotErr, wantErr)
 			}
 			if diff := cmp.Diff(want, got); wantErr == nil && diff != "" {
-				t.Error(diff)
+				t.Errorf("Unmarshal and encoding/json differ (-encoding/json +Unmarshal):\n%s", diff)
 			}
 		})
 	}

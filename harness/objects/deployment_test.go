@@ -27,13 +27,13 @@ func TestFenceposts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := float64(surge); s < exactSurge-1e-9 || s >= exactSurge+1 {
-			t.Errorf("surge %d of %v", surge, exactSurge)
+			t.Errorf("maxSurge is %d, want %v rounded up", surge, exactSurge)
 		}
 		if u := float64(unavailable); u > max(exactUnavailable+1e-9, 1) || unavailable > replicas {
-			t.Errorf("unavailable %d of %v", unavailable, exactUnavailable)
+			t.Errorf("maxUnavailable is %d, want %v rounded down", unavailable, exactUnavailable)
 		}
 		if replicas > 0 && surge+unavailable == 0 {
-			t.Error("no rollout could proceed")
+			t.Error("maxSurge and maxUnavailable are 0, so no rollout could proceed")
 		}
 	})
 }

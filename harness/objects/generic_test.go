@@ -95,7 +95,7 @@ func TestGeneric(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("decoded object (-want +got):\n%s", diff)
 			}
 			if got.String() != test.text || *got.ObjectRef() != test.object.Ref {
 				t.Errorf("described as %q, ref %v; want %q", got, got.ObjectRef(), test.text)

@@ -56,7 +56,7 @@ func TestSameAsProxy(t *testing.T) {
 	}
 	list := recording.Await(t, "the list", func(r history.Record) bool { return r.List != nil }).List
 	if diff := cmp.Diff([]history.Object{fromEtcd}, list.Items); diff != "" {
-		t.Errorf("(-etcd +proxy):\n%s", diff)
+		t.Errorf("recorded objects (-etcd +proxy):\n%s", diff)
 	}
 	want := `{"spec":{"name":"\u003ca\u0026b\u003e","ratio":0.5,"size":3},"status":{"conditions":[{"status":"True","type":"Ready"}]}}`
 	if string(fromEtcd.Body) != want || fromEtcd.ControllerRef() == nil || fromEtcd.Version != 7 {

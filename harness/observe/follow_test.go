@@ -180,7 +180,7 @@ func TestSameAsAPIServer(t *testing.T) {
 	for _, r := range f.records {
 		if r.Commit != nil && r.Commit.Object.Version == want.Version {
 			if diff := cmp.Diff(want, r.Commit.Object); diff != "" {
-				t.Errorf("(-API server +etcd):\n%s", diff)
+				t.Errorf("recorded object (-API server +etcd):\n%s", diff)
 			}
 			return
 		}

@@ -25,8 +25,8 @@ type Match struct {
 // object has no controller or is unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
-// Matcher compares records with one trigger until the trigger matches for the first time.
-// It is not safe for concurrent use.
+// Matcher compares records with one trigger. The caller must not use a Matcher again after
+// its trigger has matched. A Matcher is not safe for concurrent use.
 type Matcher struct {
 	trigger scenario.Trigger
 	ownerOf OwnerLookup

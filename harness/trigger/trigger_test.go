@@ -145,7 +145,7 @@ func TestRequireChange(t *testing.T) {
 	for i, r := range []history.Record{step(0, history.StepDone), deleted, added} {
 		objects.Observe(&r)
 		if _, matched := m.Observe(&r, objects); matched != (i == 2) {
-			t.Errorf("record %d: matched %t", i, matched)
+			t.Errorf("record %d: matched is %t, want %t", i, matched, i == 2)
 		}
 	}
 }
@@ -160,6 +160,6 @@ func TestMatch(t *testing.T) {
 	want := Match{Description: "create 1 of pods is committed", Request: 7, Replica: "subject-0",
 		Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1"}}
 	if diff := cmp.Diff(want, match); diff != "" || !matched {
-		t.Errorf("matched %t (-want +got):\n%s", matched, diff)
+		t.Errorf("matched is %t, want true; match (-want +got):\n%s", matched, diff)
 	}
 }
