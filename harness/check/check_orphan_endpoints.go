@@ -135,8 +135,8 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 // inUse reports whether a process deletes the Endpoints of an existing Service that was
 // never in its cache.
 //
-// The result is true only if the Service has existed for longer than batchTime. A live read
-// of the Service before the delete would then have found it.
+// The result is true only if the Service has existed for longer than batchTime. A read of
+// the Service from the API server, before the delete, would then have found it.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
@@ -189,7 +189,7 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 //
 // It returns the result for the writes if one of them is a violation, or if no Endpoints
 // had to be deleted at the end. Otherwise it returns the result of the convergence check.
-// In both cases, the allowed writes count as exercised.
+// In both cases, Result.Exercised includes the allowed writes.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

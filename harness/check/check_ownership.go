@@ -14,10 +14,10 @@ import (
 // and release of a pod by a controller of ReplicaSets or ReplicationControllers. It skips a
 // pod that was never in the cache of the process.
 //
-// A controller without a contract must not delete an object that cannot belong to it. The
-// chain of controllers of such an object ends with a kind that no controller under test
-// watches. The check skips a kind if no controller under test has ever controlled an object
-// of it.
+// A controller without a contract must not delete an object of another controller. An
+// object is of another controller if its chain of controllers ends with a kind that no
+// controller under test watches. The check examines only kinds of which a controller under
+// test has controlled an object.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
@@ -153,7 +153,7 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 }
 
 // deletesNoForeign reports a generic controller that deletes an object of another
-// controller. The cache of the process decides to which controller the object belongs.
+// controller. The cache of the process shows whose object it is.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

@@ -30,12 +30,12 @@ var statusCheck = Check{
 // longer exists is not a ReplicaFailure.
 //
 // The API server rejects a status write that is not based on the latest version, so the
-// checker skips such a write. It also skips a write that is based on a live read, because
-// this write repeats an older status after a conflict.
+// checker skips it. After a conflict, a controller reads the owner from the API server and
+// writes the same status again. The checker skips this second write too.
 //
-// After a live read, a process may write a status to an owner that was never in its cache.
-// This status describes another owner with the same name (known upstream issue
-// namesake-status).
+// After a read from the API server, a process may write a status to an owner that was never
+// in its cache. This status describes another owner with the same name (known upstream
+// issue namesake-status).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -90,7 +90,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 
 // writesOtherOwner reports whether a status write changes an owner with the same name, but
 // another UID, than the cached owner. The process can have received that other owner only
-// by a live read.
+// by a read from the API server.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
