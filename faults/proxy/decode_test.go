@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestRequestRecords checks the record of each type of request.
+// TestRequestRecords checks the request record of each verb, in JSON and protobuf.
 func TestRequestRecords(t *testing.T) {
 	tests := []struct {
 		name string
@@ -157,8 +157,8 @@ func TestRequestRecords(t *testing.T) {
 	}
 }
 
-// TestTokenRequest checks that a token reaches the subject but not the history. The
-// check of the history is in start.
+// TestTokenRequest checks that the subject receives a requested service account token. That
+// no record contains the token is checked by start.
 func TestTokenRequest(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{
@@ -175,8 +175,8 @@ func TestTokenRequest(t *testing.T) {
 	}
 }
 
-// TestUnreadableBodies checks that the proxy forwards what it cannot decode and records a
-// gap.
+// TestUnreadableBodies checks that the proxy forwards a body that it cannot decode, and
+// records a gap.
 func TestUnreadableBodies(t *testing.T) {
 	tests := []struct {
 		name, method, path, body, answer string

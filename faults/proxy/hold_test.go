@@ -17,17 +17,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// holding is a proxy that holds pod events, on a fake clock.
+// holding is a proxy on a fake clock, with a fault that holds watch events of pods.
 type holding struct {
 	*fixture
 	clock  *testingclock.FakeClock
-	server *watchServer // of pods
-	other  *watchServer // of other resources
+	server *watchServer // serves the watch of pods
+	other  *watchServer // serves the watches of other resources
 	stream watch.Interface
 	remove func()
 }
 
-// startHolding starts a proxy that holds pod events, and opens a watch of pods.
+// startHolding starts a proxy with a fault that holds pod events for the given time. It
+// also opens a watch of pods.
 func startHolding(t *testing.T, hold time.Duration) *holding {
 	t.Helper()
 	h := &holding{clock: testingclock.NewFakeClock(time.Now()), server: newWatchServer(), other: newWatchServer()}
@@ -53,7 +54,7 @@ func startHolding(t *testing.T, hold time.Duration) *holding {
 	return h
 }
 
-// awaitHeld waits until the proxy holds an event.
+// awaitHeld waits until the proxy waits on the fake clock, because it holds an event.
 func (h *holding) awaitHeld(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -77,7 +78,7 @@ func (h *holding) deliveries() []string {
 	return lines
 }
 
-// TestHold checks that a hold starts when the event arrives.
+// TestHold checks that the hold time of an event starts when the event arrives.
 func TestHold(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -96,7 +97,7 @@ func TestHold(t *testing.T) {
 }
 
 // TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end
-// of the stream must wait behind both.
+// of the stream must wait behind both events.
 func TestHoldKeepsOrder(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -113,7 +114,8 @@ func TestHoldKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestHoldAffectsOneResource checks that streams of other resources are not delayed.
+// TestHoldAffectsOneResource checks that a hold of pod events does not delay watches of
+// other resources.
 func TestHoldAffectsOneResource(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -134,8 +136,8 @@ func TestHoldAffectsOneResource(t *testing.T) {
 	}
 }
 
-// TestRemoveReleasesHeldEvents checks that removing a fault delivers its held events
-// immediately and in order.
+// TestRemoveReleasesHeldEvents checks that the removal of a fault delivers the events that
+// it held, at once and in order.
 func TestRemoveReleasesHeldEvents(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	for i, name := range []string{"a", "b", "free", "c"} {
@@ -161,8 +163,8 @@ func TestRemoveReleasesHeldEvents(t *testing.T) {
 	}
 }
 
-// TestLongestHoldCounts checks that two holds of one event do not add up. The shorter hold
-// still applies after the longer one is removed.
+// TestLongestHoldCounts checks that the holds of two faults on one event do not add up.
+// After the fault with the longer hold is removed, the shorter hold must still apply.
 func TestLongestHoldCounts(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Hold: time.Minute} })
@@ -182,7 +184,8 @@ func TestLongestHoldCounts(t *testing.T) {
 	}
 }
 
-// TestSubjectClosesHeldStream checks that a hold does not keep a closed stream open.
+// TestSubjectClosesHeldStream checks that the proxy ends a watch that the subject closes,
+// although a fault holds its events.
 func TestSubjectClosesHeldStream(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.server.event(history.Added, pod("a", 1))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestQueueIsBounded checks that a full queue blocks a push until a pop, and that a single
-// event always fits.
+// TestQueueIsBounded checks that push waits while the queue is full. An empty queue must
+// accept an event of any size.
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue(10)
 	big, small := &event{raw: make([]byte, 20)}, &event{raw: make([]byte, 1)}

@@ -13,15 +13,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// refuse returns a fault that refuses every request.
+// refuse returns a fault that refuses every request with the given error.
 func refuse(refusal Refusal) RequestFault {
 	return func(*history.Request) *RequestEffect {
 		return &RequestEffect{Fault: "refuse", Refuse: &refusal}
 	}
 }
 
-// TestRefusals checks that client-go recognizes each refusal in both encodings, and that the
-// API server receives nothing.
+// TestRefusals checks that client-go recognizes the error of each refusal, in JSON and
+// protobuf. The API server must receive nothing.
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		code int
@@ -80,7 +80,7 @@ func TestRefusalCodesAscend(t *testing.T) {
 }
 
 // TestRetryAfterHeader checks the Retry-After header of a refusal. client-go reads the
-// delay from this header and not from the Status.
+// delay before its retry from this header, not from the Status.
 func TestRetryAfterHeader(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.NotFoundHandler())
 	remove := f.proxy.OnRequest(refuse(Refusal{Code: 429, RetryAfterSeconds: 3}))

@@ -92,8 +92,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// FuzzClassify checks that no URL causes a panic. A resource must have an API verb; a
-// non-resource path must have nothing but a verb.
+// FuzzClassify checks that classify panics for no URL. A path with a resource must have an
+// API verb. For any other path, only the verb may be set.
 func FuzzClassify(f *testing.F) {
 	f.Add("GET", "/api/v1/namespaces/ns/pods/web/status", "watch=1&continue=x")
 	f.Add("GET", "/apis/apps/v1/watch/replicasets", "")

@@ -16,14 +16,14 @@ import (
 
 var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps.
-// The whole seconds of the shift apply to all timestamps, and its fraction to a
-// matching part of the timestamps.
+// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps. It
+// must add the whole seconds of the shift to all timestamps. The fraction of a second
+// decides which share of the timestamps gets one more second.
 func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration
 		least, most time.Duration
-		later       float64 // the part that is shifted by most
+		later       float64 // share of the timestamps that are shifted by most
 	}{
 		{10 * time.Second, 10 * time.Second, 10 * time.Second, 1},
 		{-time.Minute, -time.Minute, -time.Minute, 1},
@@ -57,8 +57,8 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	}
 }
 
-// TestSkewBodyMovesServerTimesOnly checks that only timestamps of the API server and the
-// nodes are shifted, in both encodings. A write must restore them.
+// TestSkewBodyMovesServerTimesOnly checks that a skew shifts only timestamps that the API
+// server and the nodes set. An update by the subject must restore the original timestamps.
 func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	at := metav1.NewTime(startTime)
 	later := metav1.NewTime(startTime.Add(time.Hour))
@@ -146,7 +146,8 @@ func same(t *testing.T, what string, want, got runtime.Object) {
 	}
 }
 
-// TestSkewLeavesStatusAndBookmarks checks that errors and bookmarks are unchanged.
+// TestSkewLeavesStatusAndBookmarks checks that a skew does not change a Status or a
+// bookmark.
 func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 	p := &Proxy{}
 	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("reported %s, want none", ref) })()

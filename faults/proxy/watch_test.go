@@ -39,8 +39,8 @@ func expired() *metav1.Status {
 	}
 }
 
-// TestWatch forwards one event of each type and checks the record that exists when the
-// subject receives it.
+// TestWatch forwards one event of each type. The record of each event must exist when the
+// subject receives the event.
 func TestWatch(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchEnds checks the other ways in which a watch can end.
+// TestWatchEnds checks the record of a watch that ends because of the subject, the proxy or
+// a broken connection.
 func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name string
@@ -132,7 +133,8 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchRefused checks an error response to a watch request.
+// TestWatchRefused checks the records of a watch request that the API server answers with
+// an error.
 func TestWatchRefused(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusGone, expired())
@@ -146,8 +148,8 @@ func TestWatchRefused(t *testing.T) {
 	}
 }
 
-// TestWatchForwardsBytes checks that the subject receives the bytes of the API server,
-// whether or not the proxy can decode them.
+// TestWatchForwardsBytes checks that the subject receives exactly the bytes of the API
+// server, even if the proxy cannot decode them.
 func TestWatchForwardsBytes(t *testing.T) {
 	jsonPod := `{"type":"ADDED", "object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"5"}}}`
 	tests := []struct {
@@ -187,8 +189,8 @@ func TestWatchForwardsBytes(t *testing.T) {
 	}
 }
 
-// podServer is a fake API server with one pod, which it lists and streams. After that it
-// sends the events from send.
+// podServer acts as an API server with one pod. It returns the pod in lists and in
+// streaming lists, and then sends the events from the channel send.
 type podServer struct{ *watchServer }
 
 func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -207,8 +209,8 @@ func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.watchServer.ServeHTTP(w, r)
 }
 
-// TestInformer fills an informer's cache through the proxy, with a list and with a streaming
-// list.
+// TestInformer checks that an informer whose requests go through the proxy fills its cache.
+// It does so with a list, and with a streaming list.
 func TestInformer(t *testing.T) {
 	want := map[bool]string{
 		true: "request watch pods\nresponse 200 server 200 reached true\ndelivery ADDED old version 3\n" +
