@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-var _ faults.Params = scenario.Params{} // scenario.Params provides the parameters
+var _ faults.Params = scenario.Params{} // a run passes scenario.Params to New
 
-// recordingParams is a Params that records which fields a fault type reads.
+// recordingParams is a Params that records which fields a fault type decodes.
 type recordingParams struct{ fields *[]string }
 
 var errRecorded = errors.New("recorded")
@@ -36,8 +36,8 @@ func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errR
 
 func (a recordingParams) Resources() []string { return nil }
 
-// TestDocumented checks that every type has a description and documents exactly the
-// parameters that it reads.
+// TestDocumented checks that every type has a description, and documents exactly the
+// parameters that it decodes.
 func TestDocumented(t *testing.T) {
 	seen := map[string]bool{}
 	for _, faultType := range All {
@@ -80,7 +80,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLibrary creates every fault of the scenarios in the library.
+// TestLibrary checks that every fault in the scenarios of the library can be created.
 func TestLibrary(t *testing.T) {
 	for _, s := range library.All() {
 		for _, fault := range s.Faults {

@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replicaSet returns a ReplicaSet with 0 replicas.
+// replicaSet returns a ReplicaSet with 0 replicas. If owner is not nil, it is the
+// controller of the ReplicaSet.
 func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	none := int32(0)
@@ -31,8 +32,9 @@ func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	}
 }
 
-// TestNameTaken checks that the API server answers the subject's create with AlreadyExists.
-// The fault creates only as many ReplicaSets as given, and none for another owner.
+// TestNameTaken checks that the API server answers the subject's create with 409
+// (AlreadyExists). The fault must create only as many ReplicaSets as given, and none for
+// another owner.
 func TestNameTaken(t *testing.T) {
 	for _, template := range []string{"other", "same"} {
 		t.Run(template, func(t *testing.T) {
@@ -75,8 +77,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// createPod creates a pod as the subject. If owner is not nil, the ConfigMap controls the
-// pod.
+// createPod creates a pod through the proxy, as the subject does. If owner is not nil, it
+// is the controller of the pod.
 func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -90,7 +92,7 @@ func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 }
 
 // TestQuotaExhausted checks that the API server admits only the given number of pods. It
-// admits more after another pod is deleted or the fault is healed.
+// must admit more pods after one is deleted, and after the fault is healed.
 func TestQuotaExhausted(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -122,8 +124,8 @@ func TestQuotaExhausted(t *testing.T) {
 	}
 }
 
-// TestAdmissionDenied checks that only objects with a controller are denied, with the given
-// reason.
+// TestAdmissionDenied checks that the API server denies only objects with a controllerRef,
+// with the given reason.
 func TestAdmissionDenied(t *testing.T) {
 	for _, test := range []struct {
 		resource, reason string
@@ -166,8 +168,8 @@ func TestAdmissionDenied(t *testing.T) {
 	}
 }
 
-// TestNamespaceTerminating checks that the objects in the namespace are deleted and that
-// creates are refused. Healing must create a new namespace.
+// TestNamespaceTerminating checks that the objects in the namespace are deleted, and that
+// the API server refuses creates. Healing must create a new namespace.
 func TestNamespaceTerminating(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -206,8 +208,8 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 }
 
-// onceTried returns the number of occurrences of an event. An event of events.k8s.io counts
-// in its series and not in its count.
+// onceTried returns how often an event has occurred. For an event of events.k8s.io, this is
+// in the series and not in the count.
 func onceTried(event *corev1.Event) int32 {
 	n := max(1, event.Count)
 	if event.Series != nil {
@@ -216,8 +218,8 @@ func onceTried(event *corev1.Event) int32 {
 	return n
 }
 
-// TestPodPending checks that a new pod gets no node until the fault is healed, and fires
-// once. Pods with another name or with a node are not affected.
+// TestPodPending checks that a new pod gets no node until the fault is healed, and that the
+// fault fires once. It must not affect pods with another name or with a node.
 func TestPodPending(t *testing.T) {
 	l := startLive(t)
 	l.runPod("web-early", ready)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClockSkew checks that responses, lists and watches contain shifted timestamps in both
-// encodings, and that updates store the original ones.
+// TestClockSkew checks that the subject receives shifted timestamps in responses, lists and
+// watches, in both encodings. Its updates must store the original timestamps.
 func TestClockSkew(t *testing.T) {
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestClockSkew(t *testing.T) {
 			l.skewedPods(time.Minute)
 			set := l.writesBack()
 			heal()
-			if l.fired() != 2 { // one for the pod and one for the ReplicaSet
+			if l.fired() != 2 { // one firing for the pod and one for the ReplicaSet
 				t.Errorf("fired %d times, want 2", l.fired())
 			}
 			l.skewedPods(0)
@@ -42,8 +42,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// skewedPods checks that the subject receives the pod with timestamps shifted by the given
-// time.
+// skewedPods checks that the timestamps of the pod which the subject receives are shifted
+// by the given duration.
 func (l *live) skewedPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t
@@ -93,8 +93,8 @@ func (l *live) skewedPods(by time.Duration) {
 	}
 }
 
-// writesBack creates, reads and updates a ReplicaSet as the subject, and returns it as the
-// subject received it.
+// writesBack creates, reads and updates a ReplicaSet through the proxy. It returns the
+// ReplicaSet that the subject has received.
 func (l *live) writesBack() *appsv1.ReplicaSet {
 	l.t.Helper()
 	sets, ctx := l.subject.AppsV1().ReplicaSets(l.namespace), l.t.Context()

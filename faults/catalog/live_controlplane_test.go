@@ -13,7 +13,7 @@ import (
 )
 
 // TestAPIServerRestart checks that every request fails during the downtime. The new API
-// server has the stored objects but no old watch events.
+// server must have the stored objects, but no watch events from before its start.
 func TestAPIServerRestart(t *testing.T) {
 	l := startLive(t)
 	old := l.commit("old")
@@ -51,8 +51,8 @@ func TestAPIServerRestart(t *testing.T) {
 	}
 }
 
-// TestEtcdRestart checks that no write is committed while etcd is down, and that stored
-// objects remain.
+// TestEtcdRestart checks that the API server commits no write while etcd is down, and that
+// stored objects remain.
 func TestEtcdRestart(t *testing.T) {
 	l := startLive(t)
 	l.commit("old")
@@ -73,7 +73,7 @@ func TestEtcdRestart(t *testing.T) {
 }
 
 // TestEtcdCompact checks that a restarted API server cannot serve a compacted version.
-// Without a compaction it reads the version from etcd.
+// Without the compaction, it must read the version from etcd.
 func TestEtcdCompact(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -110,7 +110,7 @@ func TestEtcdCompact(t *testing.T) {
 	}
 }
 
-// restartAPIServer restarts the API server, which empties its caches.
+// restartAPIServer restarts the API server, so that its watch caches are empty.
 func (l *live) restartAPIServer() error {
 	if err := controlPlane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (l *live) restartAPIServer() error {
 	return controlPlane.cluster.Resume(l.t.Context(), cluster.APIServer)
 }
 
-// awaitFired waits until a fault has fired.
+// awaitFired waits until the history says that a fault has fired.
 func (l *live) awaitFired() {
 	l.t.Helper()
 	l.Await(l.t, "fault", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })

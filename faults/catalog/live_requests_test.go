@@ -15,13 +15,13 @@ import (
 
 var isNotFound = apierrors.IsNotFound
 
-// TestLiveWrites injects a fault into the second of three creates. It checks the subject's
-// error, the stored objects and the history.
+// TestLiveWrites injects a fault that fires on the second of three creates. It checks the
+// error that the subject receives, the stored objects and the history.
 func TestLiveWrites(t *testing.T) {
 	const second = "verb: create, resource: configmaps, nth: 2"
 	tests := []struct {
 		fault, params string
-		wantErr       func(error) bool // accepts the error of the second create
+		wantErr       func(error) bool // reports whether the second create may return the error
 		committed     bool
 		record        history.Response
 		least         time.Duration // minimum duration of the second create
@@ -81,14 +81,15 @@ func TestLiveWrites(t *testing.T) {
 
 func isNil(err error) bool { return err == nil }
 
-// isBroken reports whether an error is not from the API server.
+// isBroken reports whether an error means that the subject received no response of the API
+// server.
 func isBroken(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && !asStatus(err, &status)
 }
 
-// TestLiveRetryAfter checks that client-go retries a request with a Retry-After, and that
-// the history contains the header.
+// TestLiveRetryAfter checks that client-go repeats a request after a response with
+// Retry-After, and that the history contains this header.
 func TestLiveRetryAfter(t *testing.T) {
 	for _, code := range []int{429, 500} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
@@ -108,7 +109,8 @@ func TestLiveRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLiveHealing checks that healing ends the hold of a request.
+// TestLiveHealing checks that the proxy no longer holds a request after the fault is
+// healed.
 func TestLiveHealing(t *testing.T) {
 	for _, test := range []struct {
 		fault, params string
@@ -151,7 +153,8 @@ func TestLiveHealing(t *testing.T) {
 	}
 }
 
-// TestLiveOwner checks that a delete matches by the owner of the named object.
+// TestLiveOwner checks that the parameter owner selects deletes by the owner of the deleted
+// object.
 func TestLiveOwner(t *testing.T) {
 	l := startLive(t)
 	yes := true

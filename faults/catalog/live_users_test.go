@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestUserEdit checks that the operations are performed in order and that each is a firing.
-// An operation that fails is recorded and ends the fault.
+// TestUserEdit checks that the fault performs its steps in order, and records each step as
+// a firing. A step that fails must be recorded and end the fault.
 func TestUserEdit(t *testing.T) {
 	l := startLive(t)
 	owner := l.commit("owner")
@@ -46,8 +46,8 @@ func TestUserEdit(t *testing.T) {
 	}
 }
 
-// TestUserEditCanceled checks that a step that waits while the fault is healed is not
-// performed.
+// TestUserEditCanceled checks that the fault does not perform a step that is still waiting
+// when the fault is healed.
 func TestUserEditCanceled(t *testing.T) {
 	l := startLive(t)
 	l.runPod("a", ready)

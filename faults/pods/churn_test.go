@@ -52,7 +52,7 @@ func TestChurnParams(t *testing.T) {
 	faulttest.Params(t, Churn, tests)
 }
 
-// pod returns a ready pod with a controller and the given changes.
+// pod returns a ready pod that has a controllerRef, after the given changes.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
@@ -92,7 +92,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// recording is a history in memory.
+// recording is a Recorder that keeps all records in memory.
 type recording struct {
 	mu       sync.Mutex
 	faults   []history.Fault
@@ -106,7 +106,7 @@ func (r *recording) Append(record history.Record) {
 	r.appended <- struct{}{}
 }
 
-// churning is a churn in force in a fake cluster.
+// churning is an injected fault on a fake cluster and a fake clock.
 type churning struct {
 	recording
 	fault  faults.Fault
@@ -146,7 +146,7 @@ func (c *churning) inject(t *testing.T) {
 	<-c.appended
 }
 
-// tick advances the clock by one period of the fault.
+// tick advances the clock by one interval of the fault.
 func (c *churning) tick(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -160,7 +160,7 @@ func (c *churning) tick(t *testing.T) {
 	c.clock.Step(time.Second)
 }
 
-// tickUntilRecord advances the clock until the fault adds a record.
+// tickUntilRecord advances the clock until the fault writes a record.
 func (c *churning) tickUntilRecord(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -170,7 +170,7 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 		select {
 		case <-c.appended:
 			return
-		case <-time.After(time.Millisecond): // a tick during an action is lost
+		case <-time.After(time.Millisecond): // the ticker drops a tick during an action
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the fault adds no record")
@@ -206,7 +206,7 @@ func TestDelete(t *testing.T) {
 			Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
 		})
 	}
-	want = append(want, history.Fault{Event: history.FaultHealed, Detail: "delete of 2 pods"})
+	want = append(want, history.Fault{Event: history.FaultHealed, Detail: "performed action delete on 2 pods"})
 	for i := range want {
 		want[i].Name = "pod-churn"
 	}
@@ -241,8 +241,8 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestCollapse checks that a collapse changes only the phase and the reason. It must skip a
-// pod that is not ready.
+// TestCollapse checks that the action collapse changes only the phase and its reason. It
+// must not act on a pod that is not ready.
 func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
@@ -259,8 +259,8 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestExpire checks that the fault writes no status if the kubelet is real. It must set a
-// deadline only once for each pod.
+// TestExpire checks that the action fail does not write the status of a pod if the kubelets
+// are real. It must set a deadline, only once for each pod.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
 	c.env.Capabilities = cluster.Capabilities{cluster.RealKubelets}
@@ -281,8 +281,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestPodGone checks an action on a pod that is gone or has changed. The action must
-// be neither a failure nor a firing.
+// TestPodGone checks an action on a pod that is gone or has changed. The fault must record
+// neither a failure nor a firing.
 func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
@@ -302,8 +302,8 @@ func TestPodGone(t *testing.T) {
 	}
 }
 
-// TestOutage checks that a failing fault records one failure and continues after the
-// failure.
+// TestOutage checks that a fault records an outage of the API server only once, and acts
+// again after it.
 func TestOutage(t *testing.T) {
 	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
 	fails := 3
@@ -324,7 +324,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestSameSeed checks that a seed picks the same pods in any order of the list.
+// TestSameSeed checks that a seed chooses the same pods, whatever the order of the list.
 func TestSameSeed(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j", " ")
 	run := func(seed uint64, names []string) []string {
@@ -354,9 +354,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// TestHealWaitsForAction checks that Heal waits for the action in flight and that the
-// action is recorded. If the action does not finish, Heal must cancel it and return an
-// error.
+// TestHealWaitsForAction checks that Heal waits for the action in flight, which must be
+// recorded. If the action does not end, Heal must cancel it and return an error.
 func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))
 	under, proceed := make(chan struct{}), make(chan struct{})
@@ -377,7 +376,7 @@ func TestHealWaitsForAction(t *testing.T) {
 	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.faults) != 3 || c.faults[2].Detail != "delete of 1 pods" {
+	if len(c.faults) != 3 || c.faults[2].Detail != "performed action delete on 1 pods" {
 		t.Errorf("records %+v", c.faults)
 	}
 }

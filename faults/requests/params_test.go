@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// newFromYAML creates a fault that matches creates of pods, with further parameters.
+// newFromYAML creates a fault that selects creates of pods. rest contains its other
+// parameters.
 func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", faultType.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
@@ -27,7 +28,7 @@ func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	return f.(*fault), nil
 }
 
-// TestEffects checks the effect of each set of parameters.
+// TestEffects checks the effect and the record of a firing for each set of parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
 		faultType faults.Type
@@ -58,7 +59,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestJitter checks that delays cover their whole range and depend only on the seed.
+// TestJitter checks that the random delays cover their whole range and depend only on the
+// seed.
 func TestJitter(t *testing.T) {
 	f, err := newFromYAML(Slow, ", delay: 1s, jitter: 100ms")
 	if err != nil {
@@ -117,7 +119,7 @@ func TestBadParams(t *testing.T) {
 	for rest, want := range map[string]string{
 		"{verb: create, resource: pods}":                       "s.yaml: response-lost.how: not given; expected one of reset, error, cut",
 		"{verb: watch, resource: pods, how: cut}":              `s.yaml:1:8: response-lost.verb: unknown value "watch"; expected one of ` + verbs,
-		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: found an owner, but verb list has none; remove it",
+		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: a list request contains no object, so it has no owner; remove this field",
 	} {
 		params, err := scenario.ParseParams("s.yaml", "response-lost", []byte(rest))
 		if err != nil {
