@@ -35,8 +35,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Fault is one fault of one run. The run calls its methods from a single goroutine, and
-// calls Inject and Heal only through the functions [Inject] and [Heal].
+// Fault is one fault of one run. The run calls its methods from a single goroutine. It
+// calls Inject and Heal only through the functions [Inject] and [Heal], which also write
+// history records.
 type Fault interface {
 	// Inject starts the fault and returns while the fault is active. It may start a
 	// goroutine that runs until Heal, even after ctx is canceled. If Inject returns an
@@ -161,8 +162,7 @@ type Type struct {
 	// Sample draws random parameters for a fault in a generated scenario, and returns them
 	// as a struct. A field with the zero value is left out of the scenario, so New sets its
 	// default. Sample returns nil if the fault would have no effect in this scenario. It
-	// draws only parameters for which a real API server, cluster or user could behave in
-	// the same way.
+	// draws only what can also happen in a real cluster.
 	Sample func(*rand.Rand, SampleInput) any
 	// NotGeneratedReason says why generated scenarios contain no fault of this type. It is
 	// set if and only if Sample is nil.

@@ -1,7 +1,8 @@
 // Package admission contains the faults that make the API server refuse creates. They cause
 // a name conflict, an exhausted quota, a denying admission policy or a terminating
 // namespace. One fault denies bindings, so that the scheduler cannot assign pods to nodes.
-// A fault changes the cluster in this way; the API server itself then refuses the creates.
+// A fault creates the conflicting object, the quota or the policy, or deletes the
+// namespace. The API server itself then refuses the creates.
 package admission
 
 import (
@@ -39,8 +40,8 @@ var Name = faults.Type{
 	Sample: sampleName,
 }
 
-// NameParams contains the parameters of a name-taken fault. The Params of [Name] document
-// each field.
+// NameParams contains the parameters of a name-taken fault in a scenario. The field Params
+// of [Name] describes each of them.
 type NameParams struct {
 	Owner    string `yaml:"owner"`
 	Template string `yaml:"template"`
@@ -77,7 +78,8 @@ func newName(params faults.Params) (faults.Fault, error) {
 	return &name{params: p}, nil
 }
 
-// name is a fault of type name-taken.
+// name is a fault of type name-taken, which creates ReplicaSets with the names that the
+// subject wants to use.
 type name struct {
 	params NameParams
 	env    *faults.Env

@@ -40,7 +40,8 @@ const namespaceFinalizer = "gauntlet/terminating"
 // its objects. Among them are pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
-// terminating is a fault of type namespace-terminating.
+// terminating is a fault of type namespace-terminating, which deletes the namespace of the
+// run.
 type terminating struct {
 	env *faults.Env
 	uid types.UID // UID of the deleted namespace; "" before the deletion

@@ -33,8 +33,8 @@ var Pending = faults.Type{
 	Sample: func(*rand.Rand, faults.SampleInput) any { return &PendingParams{} },
 }
 
-// PendingParams contains the parameters of a pod-pending fault. The Params of [Pending]
-// document each field.
+// PendingParams contains the parameters of a pod-pending fault in a scenario. The field
+// Params of [Pending] describes each of them.
 type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
@@ -51,7 +51,7 @@ func newPending(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if !prefixPattern.MatchString(p.Prefix) {
-		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names, such as web-", p.Prefix)
+		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names such as web-, with lower-case letters, digits and - only", p.Prefix)
 	}
 	return &pending{denyPolicy: denyPolicy{
 		resource:   schema.GroupResource{Resource: "pods/binding"},
@@ -75,7 +75,8 @@ func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 // denied pod.
 const pendingInterval = 100 * time.Millisecond
 
-// pending is a fault of type pod-pending.
+// pending is a fault of type pod-pending, which makes the API server deny the bindings of
+// pods to nodes.
 type pending struct {
 	denyPolicy
 	faults.Background

@@ -26,8 +26,8 @@ var Policy = faults.Type{
 	Sample: samplePolicy,
 }
 
-// PolicyParams contains the parameters of an admission-denied fault. The Params of [Policy]
-// document each field.
+// PolicyParams contains the parameters of an admission-denied fault in a scenario. The
+// field Params of [Policy] describes each of them.
 type PolicyParams struct {
 	Resource string `yaml:"resource"`
 	Reason   string `yaml:"reason"`
@@ -62,7 +62,8 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// policy is a fault of type admission-denied.
+// policy is a fault of type admission-denied, which makes the API server deny creates of
+// one resource.
 type policy struct {
 	denyPolicy
 	denied string // resource whose creates are denied, with its API group

@@ -30,8 +30,8 @@ var Quota = faults.Type{
 	Sample: sampleQuota,
 }
 
-// QuotaParams contains the parameters of a quota-exhausted fault. The Params of [Quota]
-// document each field.
+// QuotaParams contains the parameters of a quota-exhausted fault in a scenario. The field
+// Params of [Quota] describes each of them.
 type QuotaParams struct {
 	Left int `yaml:"left"`
 }
@@ -52,7 +52,8 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 	return &quota{params: p}, nil
 }
 
-// quota is a fault of type quota-exhausted.
+// quota is a fault of type quota-exhausted, which limits the number of pods in the
+// namespace of the run.
 type quota struct {
 	params QuotaParams
 	env    *faults.Env

@@ -34,8 +34,8 @@ var Skew = faults.Type{
 	Sample: sampleSkew,
 }
 
-// SkewParams contains the parameters of a clock-skew fault. The Params of [Skew] document
-// each field.
+// SkewParams contains the parameters of a clock-skew fault in a scenario. The field Params
+// of [Skew] describes each of them.
 type SkewParams struct {
 	Ahead time.Duration `yaml:"ahead"`
 }
@@ -53,7 +53,7 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if size := p.Ahead.Abs(); size < aheadMin || size > aheadMax {
-		return nil, params.Errorf("ahead", "%v is out of bounds; expected %v to %v, ahead or behind", p.Ahead, aheadMin, aheadMax)
+		return nil, params.Errorf("ahead", "%v is out of bounds; expected %v to %v, positive or negative", p.Ahead, aheadMin, aheadMax)
 	}
 	return &skew{params: p}, nil
 }
@@ -66,9 +66,9 @@ func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
 }
 
-// skew is a fault of type clock-skew. It records one firing for each object in the
-// namespace of the run. It records no other objects, such as the lease, because they are
-// not part of the workload.
+// skew is a fault of type clock-skew, which shifts the timestamps that the subject
+// receives. It records one firing for each object in the namespace of the run. It records
+// no other objects, such as the lease, because they are not part of the workload.
 type skew struct {
 	params  SkewParams
 	env     *faults.Env

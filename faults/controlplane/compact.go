@@ -30,8 +30,8 @@ var Compact = faults.Type{
 	NotGeneratedReason: "without a restart of the API server it has no effect on any client",
 }
 
-// CompactParams contains the parameters of an etcd-compact fault. The Params of [Compact]
-// document each field.
+// CompactParams contains the parameters of an etcd-compact fault in a scenario. The field
+// Params of [Compact] describes each of them.
 type CompactParams struct {
 	Every time.Duration `yaml:"every"`
 	Times int           `yaml:"times"`
@@ -63,7 +63,7 @@ func newCompact(params faults.Params) (faults.Fault, error) {
 	return &compact{params: p}, nil
 }
 
-// compact is a fault of type etcd-compact.
+// compact is a fault of type etcd-compact, which compacts etcd at a regular interval.
 type compact struct {
 	params CompactParams
 	env    *faults.Env

@@ -73,7 +73,8 @@ func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 	return &restart{params: p, part: part}, nil
 }
 
-// restart is a fault of type api-server-restart or etcd-restart.
+// restart is a fault of type api-server-restart or etcd-restart. It kills one part of the
+// control plane and starts it again.
 type restart struct {
 	params  RestartParams
 	part    cluster.Part // API server or etcd

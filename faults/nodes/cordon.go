@@ -39,8 +39,8 @@ var Taint = faults.Type{
 	Sample: sampleTaint,
 }
 
-// TaintParams contains the parameters of a node-taint fault. The Params of [Taint] document
-// each field.
+// TaintParams contains the parameters of a node-taint fault in a scenario. The field Params
+// of [Taint] describes each of them.
 type TaintParams struct {
 	Count  int    `yaml:"count"`
 	Effect string `yaml:"effect"`
@@ -109,7 +109,7 @@ func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
-// marking is a fault of type node-cordon or node-taint.
+// marking is a fault of type node-cordon or node-taint, which marks nodes until Heal.
 type marking struct {
 	wanted int // number of nodes to mark
 	mark   mark

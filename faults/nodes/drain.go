@@ -34,8 +34,8 @@ var Drain = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// DrainParams contains the parameters of a node-drain fault. The Params of [Drain] document
-// each field.
+// DrainParams contains the parameters of a node-drain fault in a scenario. The field Params
+// of [Drain] describes each of them.
 type DrainParams struct {
 	Count    int           `yaml:"count"`
 	Patience time.Duration `yaml:"patience"`
@@ -64,7 +64,7 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 	return &drain{params: p}, nil
 }
 
-// drain is a fault of type node-drain.
+// drain is a fault of type node-drain, which cordons nodes and evicts their pods.
 type drain struct {
 	params DrainParams
 	env    *faults.Env

@@ -126,10 +126,9 @@ func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is the highest restart count of a container that the fault restarts once
-// more. A real kubelet restarts a container at once the first time, and after 10 s the
-// second time. It doubles this back-off with each further restart, which would take too
-// long.
+// restartsMax is the highest restart count at which the fault still restarts a container. A
+// real kubelet restarts a container at once the first time, and after 10 s the second time.
+// It doubles this back-off with each further restart, which would take too long.
 const restartsMax = 1
 
 // restartable reports whether a pod is ready, and none of its containers has been restarted

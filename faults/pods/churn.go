@@ -36,8 +36,8 @@ var Churn = faults.Type{
 	Sample: sampleChurn,
 }
 
-// ChurnParams contains the parameters of a pod-churn fault. The Params of [Churn] document
-// each field.
+// ChurnParams contains the parameters of a pod-churn fault in a scenario. The field Params
+// of [Churn] describes each of them.
 type ChurnParams struct {
 	Action             string         `yaml:"action"`
 	Selector           string         `yaml:"selector"`
@@ -103,9 +103,9 @@ type churn struct {
 	faults.Background
 
 	fired atomic.Int64 // number of actions
-	// pendingUndos contains the pods on which the action must be undone, in the order of
-	// time. Only the goroutine of the fault uses it while it runs. After it has ended, only
-	// Heal uses it.
+	// pendingUndos contains the pods on which the action must be undone, ordered by the
+	// time of the undo. Only the goroutine of the fault uses it while it runs. After it has
+	// ended, only Heal uses it.
 	pendingUndos []pendingUndo
 }
 

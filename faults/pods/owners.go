@@ -76,8 +76,8 @@ func (v *Targets) validate(params faults.Params) error {
 	return nil
 }
 
-// RelabelParams contains the parameters of a pod-relabel fault. The Params of [Relabel]
-// document each field.
+// RelabelParams contains the parameters of a pod-relabel fault in a scenario. The field
+// Params of [Relabel] describes each of them.
 type RelabelParams struct {
 	Label    string        `yaml:"label"`
 	Downtime time.Duration `yaml:"downtime"`
@@ -106,8 +106,8 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 // disownActions are the permitted values of the parameter how of pod-disown.
 var disownActions = []string{actionStrip, actionGive}
 
-// DisownParams contains the parameters of a pod-disown fault. The Params of [Disown]
-// document each field.
+// DisownParams contains the parameters of a pod-disown fault in a scenario. The field
+// Params of [Disown] describes each of them.
 type DisownParams struct {
 	How string `yaml:"how"`
 	Targets

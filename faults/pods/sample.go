@@ -32,7 +32,8 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
-// sampleTargets draws how often a fault acts on a pod. The fault selects all pods.
+// sampleTargets draws random values for how often a fault acts on a pod. The empty Selector
+// selects all pods.
 func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }

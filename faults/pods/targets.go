@@ -15,7 +15,7 @@ import (
 )
 
 // actOnPod performs the action on a random pod and returns a reference to the pod. It
-// returns nil without an error if no pod is suitable. It does the same if the chosen pod
+// returns nil without an error if no pod is suitable. It also returns nil if the chosen pod
 // has been deleted or changed, or if its stand-in container does not answer.
 func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
@@ -44,7 +44,7 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isUnreachable(err):
 		return nil, nil
 	case err != nil:
-		return ref, fmt.Errorf("action %s on %s: %w", c.action, ref, err)
+		return ref, fmt.Errorf("performing action %s on %s: %w", c.action, ref, err)
 	}
 	return ref, nil
 }
@@ -69,8 +69,9 @@ func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// applicable reports whether the action is possible for a pod in its current state.
-// pod-relabel needs a pod with the label, whose value is not changed already.
+// applicable reports whether the action is possible for a pod in its current state. For
+// pod-relabel, the pod must have the label, with a value that the fault has not changed
+// already.
 func (c *churn) applicable(pod *corev1.Pod) bool {
 	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
 		return false
@@ -102,8 +103,8 @@ func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, err
 }
 
 // expire sets activeDeadlineSeconds of a pod to 1, so that a real kubelet makes the pod
-// fail. The kubelet may take two seconds. The returned resourceVersion is that of the
-// update, not that of the failure.
+// fail. The kubelet may need two seconds for this. The returned resourceVersion is that of
+// the update, not that of the failure.
 func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the lowest permitted value

@@ -19,8 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo identifies a pod on which the fault must undo its action, and contains the
-// time for it.
+// pendingUndo says on which pod the fault must undo its action, and when.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
@@ -50,8 +49,8 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose downtime has passed. After an error, it tries again
-// at the next tick, and finally Heal does. Only Heal returns the error.
+// restoreDue undoes the actions whose downtime has passed. If an undo fails, the next tick
+// tries it again, and at last Heal does. Only Heal returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {

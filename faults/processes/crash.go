@@ -21,8 +21,8 @@ var Crash = faults.Type{
 	Sample:  sampleCrash,
 }
 
-// CrashParams contains the parameters of a crash fault. The Params of [Crash] document each
-// field.
+// CrashParams contains the parameters of a crash fault in a scenario. The field Params of
+// [Crash] describes each of them.
 type CrashParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
@@ -40,11 +40,12 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a fault of type crash. If it has a trigger, Inject returns only after the kill,
-// because the trigger may hold a request until then.
+// crash is a fault of type crash, which kills a replica and starts it again. If it has a
+// trigger, Inject returns only after the kill, because the trigger may hold a request until
+// then.
 type crash struct {
 	restart
-	remove func() // removes the request fault of Inject; nil before that
+	remove func() // ends the breaking of the request; nil if no request is broken
 }
 
 // Inject kills the replica whose request or watch event matched the trigger. If the proxy

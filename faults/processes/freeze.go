@@ -24,8 +24,8 @@ var Freeze = faults.Type{
 	Sample: sampleFreeze,
 }
 
-// FreezeParams contains the parameters of a freeze fault. The Params of [Freeze] document
-// each field.
+// FreezeParams contains the parameters of a freeze fault in a scenario. The field Params of
+// [Freeze] describes each of them.
 type FreezeParams struct {
 	Replica string `yaml:"replica"`
 }
@@ -43,7 +43,7 @@ func NewFreeze(params faults.Params) (faults.Fault, error) {
 	return &freeze{params: p}, nil
 }
 
-// freeze is a fault of type freeze.
+// freeze is a fault of type freeze, which pauses replicas of the subject until Heal.
 type freeze struct {
 	params FreezeParams
 	env    *faults.Env

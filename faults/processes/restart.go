@@ -35,8 +35,8 @@ var Restart = faults.Type{
 // downtimeParam documents the parameter downtime of the fault types restart and crash.
 var downtimeParam = faults.Param{Name: "downtime", Description: "The time from the stop to the start.", Bounds: "0s to 10m", Default: "1s"}
 
-// RestartParams contains the parameters of a restart fault. The Params of [Restart]
-// document each field.
+// RestartParams contains the parameters of a restart fault in a scenario. The field Params
+// of [Restart] describes each of them.
 type RestartParams struct {
 	How      string        `yaml:"how"`
 	Replica  string        `yaml:"replica"`
@@ -102,7 +102,8 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 	return nil
 }
 
-// restart is a fault of type restart.
+// restart is a fault of type restart, which stops replicas of the subject and starts them
+// again.
 type restart struct {
 	params RestartParams
 	env    *faults.Env

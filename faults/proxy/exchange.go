@@ -269,8 +269,8 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	return err == nil
 }
 
-// subjectGone reports whether the subject can no longer receive a response. It then has
-// canceled the request, or its connection is broken.
+// subjectGone reports whether the subject can no longer receive a response. This is the
+// case if the subject has canceled the request or its connection is broken.
 func (x *exchange) subjectGone() bool {
 	return x.conn.broken.Load() || x.request.Context().Err() != nil
 }

@@ -101,8 +101,8 @@ type jsonObject struct {
 func (o *jsonObject) ended() bool { return o.begun && o.depth == 0 }
 
 // scan reads data up to the end of the object and of the white space after it. It returns
-// the number of bytes that belong to them. data may end before the object does; the next
-// call then continues.
+// the number of bytes that it has read. If data ends before the object does, the next call
+// continues with further data.
 func (o *jsonObject) scan(data []byte) (int, error) {
 	for i, c := range data {
 		switch {

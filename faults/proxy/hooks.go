@@ -110,8 +110,9 @@ type hookSet[F any] struct {
 	superseded chan struct{} // closed when a fault was added or removed
 }
 
-// hook is one registered fault. Calls hold its lock for reading, so that the removal waits
-// for calls in flight. After the removal the fault does not fire any more.
+// hook is one registered fault. Each call of the fault holds mu for reading, and the
+// removal locks mu for writing. The removal therefore waits for calls in flight, and the
+// fault does not fire after it.
 type hook[F any] struct {
 	fault   F
 	mu      sync.RWMutex
@@ -139,8 +140,8 @@ func (h *hooks[F]) add(fault F) (remove func()) {
 	})
 }
 
-// change replaces the snapshot by one that edit returns. edit gets a copy that it may
-// change.
+// change replaces the registered faults by the list that edit returns. edit gets a copy of
+// the current list, which it may change.
 func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,7 +153,7 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call calls use with the fault, unless the fault has been removed.
+// call passes the fault to the function use, unless the fault has been removed.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -22,8 +22,8 @@ type event struct {
 	arrived  time.Time
 	holds    []hold // the holds that faults require
 	dropped  bool   // a fault requires that the event is not delivered
-	// end is set in the last element of a queue, which describes the end of the stream and
-	// is not an event. Its raw is empty.
+	// end describes the end of the stream. It is set only in the last element of a queue,
+	// which contains no event.
 	end *streamEnd
 }
 

@@ -22,8 +22,8 @@ type target struct {
 	skewed      bool // the response has shifted timestamps; see SkewClock
 }
 
-// requestRef returns the request ID and resource with which a clock skew reports an object.
-// The argument is the ID of the request.
+// requestRef returns the ID of a request together with its resource, for the reports of a
+// clock skew. The argument is the ID.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path

@@ -97,8 +97,8 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
 // skewTime returns the timestamp that a clock would have set if it were ahead by the given
-// duration. Like t, the result is a whole second. To round it, skewTime derives a fraction
-// of a second from a hash of t.
+// duration. Timestamps are whole seconds. To round the result, skewTime assumes a fraction
+// of the second at which the timestamp was set. This fraction depends only on t.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -110,8 +110,8 @@ func skewTime(t time.Time, ahead time.Duration) time.Time {
 	return time.Unix(second+int64(math.Floor(fraction+ahead.Seconds())), 0).In(t.Location())
 }
 
-// skewAll shifts the timestamps of an object, or of all items of a list. It returns false
-// for a Status, which contains no timestamps.
+// skewAll shifts the timestamps of an object, or of all items of a list. It reports whether
+// obj can contain timestamps, which is false only for a Status.
 func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time.Duration) (bool, error) {
 	if _, status := obj.(*metav1.Status); status {
 		return false, nil

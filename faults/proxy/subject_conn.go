@@ -56,8 +56,8 @@ const (
 	writeDrainTimeout = time.Second
 )
 
-// resetAfterWrites resets the connection, with all requests on it. It waits before that
-// until all recorded responses are written, or timeout receives a value. conn is the TLS
+// resetAfterWrites resets the connection, with all requests on it. Before that it waits
+// until all recorded responses are written, or until timeout fires. conn is the TLS
 // connection over c. The caller must not hold the lock delivering.
 func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)

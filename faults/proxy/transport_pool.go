@@ -47,7 +47,8 @@ func (p *transportPool) acquire() *pooledTransport {
 	return opened
 }
 
-// release counts one request less on a transport.
+// release tells the pool that a request no longer uses the transport, so that another
+// request can use it.
 func (p *transportPool) release(t *pooledTransport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ type streamEnd struct {
 // handler delivers the event when no fault holds it any longer.
 type stream struct {
 	*exchange
-	in     encoding // of the events
+	in     encoding // encoding of the events
 	source *bufio.Reader
 	queue  *queue
 	// lastRelease is the last time at which a hold ended and the held event was delivered.
@@ -157,7 +157,8 @@ func (s *stream) inspect(e *event) {
 	}
 }
 
-// endOf returns how the stream ended, from the error of the last read.
+// endOf returns a description of how the stream ended. err is the error of the last read
+// from the API server.
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
 		return &streamEnd{reason: "the API server ended the watch"}
@@ -209,8 +210,8 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}
 }
 
-// subjectGoneEnd returns the end of a stream that the subject or the stop of the proxy
-// caused.
+// subjectGoneEnd returns a description of a stream that ended because the subject closed it
+// or the proxy stopped.
 func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.proxy.stopping() {
 		return &streamEnd{reason: "the proxy stopped"}

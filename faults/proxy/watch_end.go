@@ -53,8 +53,8 @@ func (p *Proxy) EndWatches(fault string, ending WatchEnding, matches func(*histo
 	return ended
 }
 
-// newInjectedEnd returns the end of a stream for a watch that a fault ends in the given
-// way.
+// newInjectedEnd returns a description of a stream that a fault ends in the given way.
+// fault is the name of the fault type.
 func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {

@@ -13,8 +13,8 @@
 // pool and joins the two. It forwards all data, the end of the data in each direction, and
 // TCP resets. Each connection of the subject uses a connection of the pool of its own.
 //
-// On a connection of the pool, three messages of one byte each come first. All later bytes
-// belong to the subject and the proxy.
+// Three messages of one byte each are sent on a connection of the pool. All bytes after the
+// third message are data of the subject and the proxy.
 //
 //	parked   the relay has added the connection to its pool
 //	taken    the relay has taken the connection for a connection of the subject
@@ -38,16 +38,17 @@ import (
 
 // These are the messages of the relay protocol, as the package comment describes them.
 const (
-	messageParked byte = 'p'
-	messageTaken  byte = 't'
-	messageJoined byte = 'j'
+	messageParked byte = 'p' // from the relay: the connection is in the pool
+	messageTaken  byte = 't' // from the relay: connect this connection to the proxy
+	messageJoined byte = 'j' // from the test process: the connection to the proxy is open
 )
 
 const (
-	// handshakeTimeout is the maximum time from the dial of a pool connection until
-	// messageParked has arrived.
+	// handshakeTimeout is the maximum time to open a connection of the pool: from the dial
+	// until messageParked has arrived.
 	handshakeTimeout = 10 * time.Second
-	// joinTimeout is the maximum time from messageTaken until messageJoined has arrived.
+	// joinTimeout is the maximum time to connect a connection of the pool to the proxy. It
+	// is the time from messageTaken until messageJoined has arrived.
 	joinTimeout = 5 * time.Second
 )
 

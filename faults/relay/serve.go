@@ -173,8 +173,9 @@ func (s *server) forward(ctx context.Context, raw net.Conn) {
 	join(ctx, subject, control)
 }
 
-// connectProxy returns a connection to the proxy, which is a connection from the pool. It
-// waits for a connection for the time Patience at most, and discards broken connections.
+// connectProxy takes a connection from the pool and asks the test process to connect it to
+// the proxy. It waits for a usable connection, at most for the time Patience, and discards
+// broken connections.
 func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the test process opened no usable connection within %s", s.Patience))
 	defer cancel()
@@ -202,8 +203,8 @@ func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	}
 }
 
-// connectProxy asks the test process to connect this connection to the proxy, and waits
-// until it has done so.
+// connectProxy asks the test process to connect this connection to the proxy. It returns
+// nil when the test process has done so.
 func (idle *idleConn) connectProxy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the test process did not answer within %s", joinTimeout))
 	defer cancel()

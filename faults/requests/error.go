@@ -23,8 +23,8 @@ var Error = faults.Type{
 	Sample: sampleError,
 }
 
-// ErrorParams contains the parameters of an api-error fault. The Params of [Error] document
-// each field.
+// ErrorParams contains the parameters of an api-error fault in a scenario. The field Params
+// of [Error] describes each of them.
 type ErrorParams struct {
 	Match
 	Code              int `yaml:"code"`

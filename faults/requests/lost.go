@@ -28,8 +28,8 @@ var Lost = faults.Type{
 	Sample: sampleLost,
 }
 
-// LostParams contains the parameters of a response-lost fault. The Params of [Lost]
-// document each field.
+// LostParams contains the parameters of a response-lost fault in a scenario. The field
+// Params of [Lost] describes each of them.
 type LostParams struct {
 	Match
 	How    string        `yaml:"how"`
@@ -82,7 +82,7 @@ func (p *LostParams) validate(params faults.Params) error {
 	}
 	switch {
 	case p.Code != 0 && p.How != lossError:
-		return params.Errorf("code", "requires how error, found %s", p.How)
+		return params.Errorf("code", "requires how: error; found how: %s", p.How)
 	case p.Code != 0 && !slices.Contains(lostCodes, p.Code):
 		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
 	}

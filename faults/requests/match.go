@@ -12,10 +12,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Match contains the parameters that select the requests on which a fault fires. Verb to
-// Owner select requests by their content. Nth, Every, Probability and Times then select
-// some of these matching requests. Nth, Every and Probability are nil if the scenario omits
-// them.
+// Match contains the parameters that select the requests on which a fault fires. The fields
+// from Verb to Owner select requests by their content. Nth, Every, Probability and Times
+// then select some of these matching requests. Nth, Every and Probability are nil if the
+// scenario omits them.
 type Match struct {
 	Verb        string   `yaml:"verb"`
 	Resource    string   `yaml:"resource"`

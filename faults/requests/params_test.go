@@ -107,7 +107,7 @@ func TestBadParams(t *testing.T) {
 		{Hang, ", then: die", "then", `request-hang.then: unknown value "die"; expected one of reset, pass`},
 		{Lost, ", how: eaten", "how", `response-lost.how: unknown value "eaten"; expected one of reset, error, cut`},
 		{Lost, ", how: error, code: 409", "code", "response-lost.code: unknown code 409; expected one of 500, 503, 504"},
-		{Lost, ", how: reset, code: 500", "code", "response-lost.code: requires how error, found reset"},
+		{Lost, ", how: reset, code: 500", "code", "response-lost.code: requires how: error; found how: reset"},
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {

@@ -25,7 +25,8 @@ const durationMax = 10 * time.Minute
 // seed could select other requests.
 type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, detail string)
 
-// fault is a fault of one of the types in this package. The types differ in their effect.
+// fault is a fault of any type in this package. It fires on the requests that selection
+// selects. Its field effect says what the proxy then does.
 type fault struct {
 	selection
 	effect effectFunc
@@ -37,6 +38,7 @@ type fault struct {
 }
 
 // newFault returns a fault that has the given effect on the requests that match selects.
+// action is the first word of its summary.
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }

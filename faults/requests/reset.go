@@ -19,8 +19,8 @@ var Reset = faults.Type{
 	Sample:  sampleReset,
 }
 
-// ResetParams contains the parameters of a request-reset fault. The Params of [Reset]
-// document each field.
+// ResetParams contains the parameters of a request-reset fault in a scenario. The field
+// Params of [Reset] describes each of them.
 type ResetParams struct {
 	Match
 	Breaks string `yaml:"breaks"`

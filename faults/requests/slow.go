@@ -23,8 +23,8 @@ var Slow = faults.Type{
 	Sample: sampleSlow,
 }
 
-// SlowParams contains the parameters of a request-slow fault. The Params of [Slow] document
-// each field.
+// SlowParams contains the parameters of a request-slow fault in a scenario. The field
+// Params of [Slow] describes each of them.
 type SlowParams struct {
 	Match
 	Delay  time.Duration `yaml:"delay"`
@@ -81,8 +81,8 @@ var Hang = faults.Type{
 	Sample: sampleHang,
 }
 
-// HangParams contains the parameters of a request-hang fault. The Params of [Hang] document
-// each field.
+// HangParams contains the parameters of a request-hang fault in a scenario. The field
+// Params of [Hang] describes each of them.
 type HangParams struct {
 	Match
 	Within time.Duration `yaml:"within"`

@@ -29,8 +29,8 @@ var Edit = faults.Type{
 	Sample: sampleEdit,
 }
 
-// EditParams contains the parameters of a user-edit fault. The Params of [Edit] document
-// each field.
+// EditParams contains the parameters of a user-edit fault in a scenario. The field Params
+// of [Edit] describes each of them.
 type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
 }
@@ -57,7 +57,7 @@ func newEdit(params faults.Params) (faults.Fault, error) {
 	return &edit{params: p}, nil
 }
 
-// edit is a fault of type user-edit.
+// edit is a fault of type user-edit, which performs workload steps of a second user.
 type edit struct {
 	params EditParams
 	faults.Background
@@ -149,5 +149,6 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried makes Inject return, because the first step has completed or failed.
+// firstStepTried makes Inject return. It is called when the first step has completed or
+// failed.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

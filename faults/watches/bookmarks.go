@@ -24,8 +24,8 @@ var Bookmarks = faults.Type{
 	Sample: sampleBookmarks,
 }
 
-// BookmarksParams contains the parameters of a bookmark-loss fault. The Params of
-// [Bookmarks] document each field.
+// BookmarksParams contains the parameters of a bookmark-loss fault in a scenario. The field
+// Params of [Bookmarks] describes each of them.
 type BookmarksParams struct {
 	Resource string `yaml:"resource"`
 }
@@ -43,7 +43,8 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	return &bookmarks{resource: p.Resource}, nil
 }
 
-// bookmarks is a fault of type bookmark-loss.
+// bookmarks is a fault of type bookmark-loss, which drops the bookmarks of the watches of
+// one resource.
 type bookmarks struct {
 	resource string
 	env      *faults.Env

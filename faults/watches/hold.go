@@ -29,8 +29,8 @@ var Delay = faults.Type{
 	Sample: sampleDelay,
 }
 
-// DelayParams contains the parameters of a watch-delay fault. The Params of [Delay]
-// document each field.
+// DelayParams contains the parameters of a watch-delay fault in a scenario. The field
+// Params of [Delay] describes each of them.
 type DelayParams struct {
 	Resource string        `yaml:"resource"`
 	Delay    time.Duration `yaml:"delay"`
@@ -72,8 +72,8 @@ var Stall = faults.Type{
 	Sample:  sampleStall,
 }
 
-// StallParams contains the parameters of a watch-stall fault. The Params of [Stall]
-// document each field.
+// StallParams contains the parameters of a watch-stall fault in a scenario. The field
+// Params of [Stall] describes each of them.
 type StallParams struct {
 	Resource string `yaml:"resource"`
 }
@@ -101,7 +101,8 @@ func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
-// holding is a fault of type watch-delay or watch-stall.
+// holding is a fault of type watch-delay or watch-stall, which holds the watch events of
+// one resource.
 type holding struct {
 	resource string
 	hold     time.Duration // from the arrival of an event until its delivery

@@ -27,8 +27,8 @@ var Stale = faults.Type{
 	Sample: sampleStale,
 }
 
-// StaleParams contains the parameters of a stale-list fault. The Params of [Stale] document
-// each field.
+// StaleParams contains the parameters of a stale-list fault in a scenario. The field Params
+// of [Stale] describes each of them.
 type StaleParams struct {
 	Resource string `yaml:"resource"`
 }
@@ -46,7 +46,8 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 	return &stale{resource: p.Resource}, nil
 }
 
-// stale is a fault of type stale-list.
+// stale is a fault of type stale-list, which makes the API server answer lists with an old
+// state.
 type stale struct {
 	resource string
 	env      *faults.Env
@@ -110,10 +111,11 @@ func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	return nil
 }
 
-// mayAnswerAtVersion reports whether the answer to a list may be outdated: the state at the
-// version of the fault. It returns false for a list without a resourceVersion, because such
-// a list asks for the latest state. It returns true for a streaming list without a
-// resourceVersion. match refuses that request, so that the subject sends a normal list.
+// mayAnswerAtVersion reports whether an API server with an outdated watch cache could
+// answer this query at s.version. It returns false for a list without a resourceVersion,
+// because such a list asks for the latest state. It returns true for a streaming list
+// without a resourceVersion. match refuses that request, so that the subject sends a normal
+// list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)

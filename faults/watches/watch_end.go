@@ -28,8 +28,8 @@ var End = faults.Type{
 	Sample: sampleEnd,
 }
 
-// EndParams contains the parameters of a watch-end fault. The Params of [End] document each
-// field.
+// EndParams contains the parameters of a watch-end fault in a scenario. The field Params of
+// [End] describes each of them.
 type EndParams struct {
 	Resource string        `yaml:"resource"`
 	How      string        `yaml:"how"`
@@ -84,7 +84,7 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	return &end{params: p}, nil
 }
 
-// end is a fault of type watch-end.
+// end is a fault of type watch-end, which ends the watches of one resource.
 type end struct {
 	params EndParams
 	env    *faults.Env
