@@ -51,7 +51,7 @@ func newPending(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	if !prefixPattern.MatchString(p.Prefix) {
-		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names such as web-, with lower-case letters, digits and - only", p.Prefix)
+		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names such as web-: at most 63 lower-case letters, digits and -, not starting with -", p.Prefix)
 	}
 	return &pending{denyPolicy: denyPolicy{
 		resource:   schema.GroupResource{Resource: "pods/binding"},

@@ -59,7 +59,7 @@ func TestDocumented(t *testing.T) {
 			}
 		}
 		if _, err := faultType.New(recordingParams{&read}); !errors.Is(err, errRecorded) {
-			t.Errorf("%s: error %v", faultType.Name, err)
+			t.Errorf("New of %s: error %v, want the error of recordingParams", faultType.Name, err)
 		}
 		if diff := cmp.Diff(documented, read); diff != "" {
 			t.Errorf("%s: parameters (-documented +read):\n%s", faultType.Name, diff)
@@ -70,7 +70,7 @@ func TestDocumented(t *testing.T) {
 func TestFind(t *testing.T) {
 	for _, faultType := range All {
 		if found, err := Find(faultType.Name); err != nil || found.Name != faultType.Name {
-			t.Errorf("found %q, error %v", found.Name, err)
+			t.Errorf("Find returned %q, error %v, want the type with the given name", found.Name, err)
 		}
 	}
 	const want = `unknown fault type "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
@@ -89,7 +89,7 @@ func TestLibrary(t *testing.T) {
 				_, err = faultType.New(fault.Params)
 			}
 			if err != nil {
-				t.Errorf("%s: %v", s.Name, err)
+				t.Errorf("creating the faults of scenario %s: %v", s.Name, err)
 			}
 		}
 	}

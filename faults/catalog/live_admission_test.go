@@ -47,7 +47,7 @@ func TestNameTaken(t *testing.T) {
 				return err
 			}
 			if err := create(replicaSet("theirs", l.commit("db"))); err != nil {
-				t.Errorf("create for another owner: %v", err)
+				t.Errorf("create of a ReplicaSet of another owner: error %v, want none", err)
 			}
 			for _, name := range []string{"web-1", "web-2"} {
 				if err := create(replicaSet(name, owner)); !apierrors.IsAlreadyExists(err) {
@@ -64,7 +64,7 @@ func TestNameTaken(t *testing.T) {
 				}
 			}
 			if err := create(replicaSet("web-3", owner)); err != nil {
-				t.Errorf("third create: %v", err)
+				t.Errorf("third create of a ReplicaSet: error %v, want none", err)
 			}
 			if l.fired() != 2 {
 				t.Errorf("fired %d times, want 2", l.fired())
@@ -99,14 +99,14 @@ func TestQuotaExhausted(t *testing.T) {
 	heal := l.inject("quota-exhausted", "left: 2")
 	for _, name := range []string{"a", "b"} {
 		if err := l.createPod(name, nil); err != nil {
-			t.Errorf("pod %s: %v", name, err)
+			t.Errorf("create of pod %s within the quota: error %v, want none", name, err)
 		}
 	}
 	if err := l.createPod("c", nil); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
 		t.Errorf("create above the quota: error %v; want Forbidden", err)
 	}
 	if err := l.create("config"); err != nil {
-		t.Errorf("a ConfigMap: %v", err)
+		t.Errorf("create of a ConfigMap: error %v, want none", err)
 	}
 	now := int64(0)
 	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "early", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
@@ -117,7 +117,7 @@ func TestQuotaExhausted(t *testing.T) {
 	}
 	heal()
 	if err := l.createPod("d", nil); err != nil {
-		t.Errorf("after healing: %v", err)
+		t.Errorf("create of a pod after healing: error %v, want none", err)
 	}
 	if l.fired() != 1 {
 		t.Errorf("fired %d times, want once", l.fired())
@@ -148,14 +148,14 @@ func TestAdmissionDenied(t *testing.T) {
 				return err
 			}
 			if err := create(test.resource, "a", owner); !test.denied(err) || !strings.Contains(err.Error(), "denied request: objects with a controller are denied") {
-				t.Errorf("one of %s: %v", test.resource, err)
+				t.Errorf("create of one of %s with a controllerRef: error %v, want a denial by the policy", test.resource, err)
 			}
 			if err := l.createPod("free", nil); err != nil {
-				t.Errorf("a pod without a controller: %v", err)
+				t.Errorf("create of a pod without a controllerRef: error %v, want none", err)
 			}
 			other := map[string]string{"pods": "replicasets.apps", "replicasets.apps": "pods"}[test.resource]
 			if err := create(other, "b", owner); err != nil {
-				t.Errorf("one of %s: %v", other, err)
+				t.Errorf("create of one of %s, which the policy does not deny: error %v, want none", other, err)
 			}
 			heal()
 			if err := create(test.resource, "a", owner); err != nil {
@@ -248,7 +248,7 @@ func TestPodPending(t *testing.T) {
 	}
 	late := l.pod("web-late")
 	if late.Status.Phase != corev1.PodPending || late.Spec.NodeName != "" || !ready(l.pod("web-early")) {
-		t.Errorf("the later pod is %v", late)
+		t.Errorf("the later pod is %v, want it Pending without a node, and the earlier pod ready", late)
 	}
 	if l.fired() != 1 {
 		t.Errorf("fired %d times, want once", l.fired())

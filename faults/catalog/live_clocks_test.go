@@ -66,7 +66,7 @@ func (l *live) skewedPods(by time.Duration) {
 		"list": func(client kubernetes.Interface) *corev1.Pod {
 			pods, err := client.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
 			if err != nil || len(pods.Items) != 1 {
-				t.Fatalf("%d pods, %v", len(pods.Items), err)
+				t.Fatalf("listing the pods: got %d pods, error %v; want 1 pod and no error", len(pods.Items), err)
 			}
 			return &pods.Items[0]
 		},
@@ -79,7 +79,7 @@ func (l *live) skewedPods(by time.Duration) {
 			event := <-events.ResultChan()
 			pod, ok := event.Object.(*corev1.Pod)
 			if !ok || event.Type != watch.Added {
-				t.Fatalf("%s of %T", event.Type, event.Object)
+				t.Fatalf("first watch event: got %s with a %T, want ADDED with a pod", event.Type, event.Object)
 			}
 			return pod
 		},
@@ -116,7 +116,7 @@ func (l *live) writesBack() *appsv1.ReplicaSet {
 		l.t.Fatal(err)
 	}
 	if shift := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); shift != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
-		l.t.Errorf("creationTimestamp shifted by %v; stored labels %v, %d replicas", shift, stored.Labels, stored.Status.Replicas)
+		l.t.Errorf("creationTimestamp is shifted by %v, want 1m; stored labels %v and %d replicas, want touched=yes and 3", shift, stored.Labels, stored.Status.Replicas)
 	}
 	return set
 }

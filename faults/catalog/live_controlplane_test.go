@@ -21,10 +21,10 @@ func TestAPIServerRestart(t *testing.T) {
 	heal := l.inject("api-server-restart", "downtime: 30s")
 	l.awaitFired()
 	if err := l.create("meanwhile"); !cluster.Unavailable(err) {
-		t.Errorf("request of the subject during the downtime: error %v", err)
+		t.Errorf("request of the subject during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	if _, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(t.Context(), "old", metav1.GetOptions{}); !cluster.Unavailable(err) {
-		t.Errorf("request of admin during the downtime: error %v", err)
+		t.Errorf("request without the proxy during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	begun := time.Now()
 	heal() // ends the downtime
@@ -61,7 +61,7 @@ func TestEtcdRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(ctx, configMap("meanwhile"), metav1.CreateOptions{}); !cluster.Unavailable(err) {
-		t.Errorf("request during the downtime: error %v", err)
+		t.Errorf("request of the subject during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	heal()
 	if !l.exists("old") {
@@ -86,7 +86,7 @@ func TestEtcdCompact(t *testing.T) {
 			maps := l.subject.CoreV1().ConfigMaps(l.namespace)
 			page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
 			if err != nil || page.Continue == "" {
-				t.Fatalf("first page %v, error %v", page, err)
+				t.Fatalf("listing the first page: got %v, error %v; want a continue token and no error", page, err)
 			}
 			l.commit("c")
 			if test.compact {

@@ -44,12 +44,12 @@ func TestNodeTaint(t *testing.T) {
 			}
 			unscheduled := l.unscheduledPods()
 			if pod := l.pod("there"); stays && (!ready(pod) || pod.DeletionTimestamp != nil) {
-				t.Errorf("the running pod is %v", pod)
+				t.Errorf("the running pod is %v, want it ready and not terminating", pod)
 			}
 			heal()
 			l.awaitPod(unscheduled, ready)
 			if taints := l.node().Spec.Taints; len(taints) != 0 {
-				t.Errorf("after healing the node has the taints %v", taints)
+				t.Errorf("after healing the node has the taints %v, want none", taints)
 			}
 		})
 	}
@@ -69,12 +69,12 @@ func TestNodeDrain(t *testing.T) {
 		return r.Fault != nil && r.Fault.Event == history.FaultFailed
 	})
 	if !strings.Contains(failure.Fault.Detail, "1 pods were not evicted within 1s") {
-		t.Errorf("failure %q", failure.Fault.Detail)
+		t.Errorf("recorded failure %q, want one pod that was not evicted", failure.Fault.Detail)
 	}
 	l.awaitPod("free", gone)
 	for _, name := range []string{"guarded", "orphan"} {
 		if pod := l.pod(name); pod == nil || pod.DeletionTimestamp != nil {
-			t.Errorf("%s was evicted", name)
+			t.Errorf("pod %s was evicted, want it to remain", name)
 		}
 	}
 	if fired := l.fired(); fired != 1 || !l.node().Spec.Unschedulable {
@@ -100,7 +100,7 @@ func TestNodeNotReady(t *testing.T) {
 	}
 	unscheduled := l.unscheduledPods() // takes longer than a running kubelet would need to stop the deleted pod
 	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
-		t.Errorf("the deleted pod is %v", pod)
+		t.Errorf("the deleted pod is %v, want it terminating", pod)
 	}
 	heal()
 	l.awaitPod("deleted", gone)
@@ -122,7 +122,7 @@ func TestNodeDelete(t *testing.T) {
 	heal()
 	l.awaitPod(unscheduled, ready)
 	if after := l.node(); after.Name != before.Name || after.UID == before.UID {
-		t.Errorf("the node is %s %s, was %s %s", after.Name, after.UID, before.Name, before.UID)
+		t.Errorf("after healing the node is %s with UID %s, before it was %s with UID %s; want the same name and a new UID", after.Name, after.UID, before.Name, before.UID)
 	}
 }
 
@@ -131,7 +131,7 @@ func (l *live) node() *corev1.Node {
 	l.t.Helper()
 	list, err := l.admin.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
-		l.t.Fatalf("%d nodes, %v", len(list.Items), err)
+		l.t.Fatalf("listing the nodes: got %d nodes, error %v; want 1 node and no error", len(list.Items), err)
 	}
 	return &list.Items[0]
 }
@@ -167,7 +167,7 @@ func (l *live) unscheduledPods() (name string) {
 		name = fmt.Sprintf("unscheduled-%d", tried)
 		l.runPod(name, decided)
 		if pod := l.pod(name); !has(pod, corev1.PodScheduled, corev1.ConditionFalse) {
-			return fmt.Errorf("found %v", pod)
+			return fmt.Errorf("found pod %v, want one that is not scheduled", pod)
 		}
 		return nil
 	})

@@ -59,7 +59,7 @@ func TestLiveWrites(t *testing.T) {
 					t.Errorf("took %v, want at least %v", took, test.least)
 				}
 				if (!injected && !isNil(err)) || (injected && !test.wantErr(err)) {
-					t.Errorf("create of %s: error %v", name, err)
+					t.Errorf("create of %s returned the unexpected error %v", name, err)
 				}
 				if want := !injected || test.committed; l.exists(name) != want {
 					t.Errorf("%s exists: %v, want %v", name, !want, want)
@@ -73,7 +73,7 @@ func TestLiveWrites(t *testing.T) {
 				t.Errorf("the response record lacks the committed object: %+v", got.Object)
 			}
 			if l.fired() != 1 {
-				t.Errorf("fired %d times", l.fired())
+				t.Errorf("fired %d times, want once", l.fired())
 			}
 		})
 	}
@@ -100,10 +100,10 @@ func TestLiveRetryAfter(t *testing.T) {
 				t.Error(err)
 			}
 			if first := l.responseTo("create", 0); first.Code != code || first.RetryAfter == nil || *first.RetryAfter != 1 {
-				t.Errorf("response %+v", *first)
+				t.Errorf("first response %+v, want one with the code of the fault and Retry-After 1", *first)
 			}
 			if again := l.responseTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
-				t.Errorf("response %+v", *again)
+				t.Errorf("second response %+v, want 201 without Retry-After", *again)
 			}
 		})
 	}
@@ -141,13 +141,13 @@ func TestLiveHealing(t *testing.T) {
 			select {
 			case err := <-done:
 				if !test.wantErr(err) {
-					t.Errorf("create: error %v", err)
+					t.Errorf("create returned the unexpected error %v", err)
 				}
 			case <-time.After(20 * time.Second):
 				t.Fatal("the request is still held")
 			}
 			if l.exists("a") != test.committed {
-				t.Errorf("object exists: %v", !test.committed)
+				t.Errorf("the object exists: %v, want the opposite", !test.committed)
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func TestLiveOwner(t *testing.T) {
 	for name, refused := range map[string]bool{"mine": true, "theirs": false, "web-1": false} {
 		err := l.subject.CoreV1().ConfigMaps(l.namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
 		if apierrors.IsForbidden(err) != refused || (err != nil) != refused {
-			t.Errorf("deleting %s: %v", name, err)
+			t.Errorf("deleting %s: error %v, want Forbidden only for an object of the given owner", name, err)
 		}
 	}
 }

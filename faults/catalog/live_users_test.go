@@ -38,7 +38,7 @@ func TestUserEdit(t *testing.T) {
 	}
 	failure := l.Await(t, "failure", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFailed })
 	if !strings.Contains(failure.Fault.Detail, "delete ReplicaSet gone") {
-		t.Errorf("failure %q", failure.Fault.Detail)
+		t.Errorf("recorded failure %q, want one of the step that deletes ReplicaSet gone", failure.Fault.Detail)
 	}
 	heal()
 	if web := set(); *web.Spec.Replicas != 3 || web.Labels["touched"] != "yes" || l.fired() != 2 {
@@ -56,7 +56,7 @@ func TestUserEditCanceled(t *testing.T) {
 	heal()
 	err := l.poll("the label", func(context.Context) error {
 		if step := l.pod("a").Labels["step"]; step != "one" {
-			return fmt.Errorf("it is %q", step)
+			return fmt.Errorf("the label step is %q, want one", step)
 		}
 		return nil
 	})

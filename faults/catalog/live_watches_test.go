@@ -149,7 +149,7 @@ func TestLiveEnds(t *testing.T) {
 			defer i.mu.Unlock()
 			lists := how == "expired" || how == "reset"
 			if gotExpired != (how == "expired") || slices.Contains(i.tombstones, "gone") != lists {
-				t.Errorf("received a 410: %v, tombstones %v", gotExpired, i.tombstones)
+				t.Errorf("received a 410: %v, tombstones %v; want a 410 only if the watch expired, and tombstone gone only after a list", gotExpired, i.tombstones)
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestLiveBookmarks(t *testing.T) {
 			}
 		}
 		if lost != (bookmarks == 0) || lost != (l.fired() > 0) {
-			t.Errorf("fault %v: %d bookmarks received, %d dropped", lost, bookmarks, l.fired())
+			t.Errorf("with the fault: %v: %d bookmarks received and %d dropped; want the bookmark dropped only with the fault", lost, bookmarks, l.fired())
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestLiveStale(t *testing.T) {
 	}
 	for asked, version := range map[string]string{"the latest state": "", "a newer version": later.ResourceVersion} {
 		if got := list(version); has(got, "gone") || !has(got, "new") {
-			t.Errorf("list of %s is outdated", asked)
+			t.Errorf("the list of %s is outdated, want the current objects", asked)
 		}
 	}
 
@@ -245,7 +245,7 @@ func TestLiveStale(t *testing.T) {
 		return r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Detail != "" && r.Fault.Request > l.responseTo("list", 2).ID
 	})
 	if fired.Fault.Object == nil || fired.Fault.Object.Version != versions[0] {
-		t.Errorf("record %+v", fired.Fault)
+		t.Errorf("record of the firing: %+v, want an object with the version of the outdated list", fired.Fault)
 	}
 	heal()
 	if got := list("0"); has(got, "gone") {

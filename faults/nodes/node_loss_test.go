@@ -79,11 +79,11 @@ func TestNodeLoss(t *testing.T) {
 			}
 			node, err := admin.CoreV1().Nodes().Get(t.Context(), "up", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.Ready(node) {
-				t.Errorf("node %v, error %v", node, err)
+				t.Errorf("node %v, error %v; want it not ready, or gone after node-delete", node, err)
 			}
 			pod, err := admin.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.PodReady(pod) {
-				t.Errorf("pod %v, error %v", pod, err)
+				t.Errorf("pod %v, error %v; want it not ready, or gone after node-delete", pod, err)
 			}
 			for range 2 { // the second call finds no failed node
 				if err := faults.Heal(t.Context(), fault, env); err != nil {
@@ -112,7 +112,7 @@ func TestNodeLossUnsupported(t *testing.T) {
 		}
 		err = faults.Inject(t.Context(), fault, env)
 		if err == nil || !strings.Contains(err.Error(), "the provider bare cannot stop or recover nodes") {
-			t.Errorf("%s: error %v", faultType.Name, err)
+			t.Errorf("%s: error %v, want one that the provider cannot stop nodes", faultType.Name, err)
 		}
 		for _, action := range admin.Actions() {
 			if action.GetVerb() == "update" {

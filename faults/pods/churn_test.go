@@ -153,7 +153,7 @@ func (c *churning) tick(t *testing.T) {
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the fault does not wait for a tick")
+			t.Fatal("the fault does not wait for the next tick of the fake clock")
 		}
 		<-again.C
 	}
@@ -173,7 +173,7 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 		case <-time.After(time.Millisecond): // the ticker drops a tick during an action
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the fault adds no record")
+			t.Fatal("the fault wrote no further record")
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestDelete(t *testing.T) {
 			deleted = append(deleted, action.Name)
 			options := action.DeleteOptions
 			if *options.GracePeriodSeconds != 7 || *options.Preconditions.UID != types.UID("uid-"+action.Name) {
-				t.Errorf("options %+v", options)
+				t.Errorf("delete options %+v, want a grace period of 7 s and the UID of the pod", options)
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func TestFail(t *testing.T) {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "set to Failed, as if evicted by the kubelet" {
-		t.Errorf("record %+v", fired)
+		t.Errorf("record %+v, want a firing on pod a", fired)
 	}
 }
 
@@ -273,11 +273,11 @@ func TestExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ptr.Deref(got.Spec.ActiveDeadlineSeconds, 0) != 1 || got.Status.Phase == corev1.PodFailed {
-			t.Errorf("%s has a deadline of %v s, phase %s", name, got.Spec.ActiveDeadlineSeconds, got.Status.Phase)
+			t.Errorf("pod %s has a deadline of %d s and the phase %s, want 1 s and not Failed", name, ptr.Deref(got.Spec.ActiveDeadlineSeconds, 0), got.Status.Phase)
 		}
 	}
 	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "set activeDeadlineSeconds to 1" {
-		t.Errorf("record %+v", fired)
+		t.Errorf("record %+v, want a firing that sets activeDeadlineSeconds", fired)
 	}
 }
 
@@ -297,7 +297,7 @@ func TestPodGone(t *testing.T) {
 		c.inject(t)
 		c.tickUntilRecord(t)
 		if fired := c.faults[1]; fired.Event != history.FaultFired || len(c.faults) != 2 {
-			t.Errorf("records %+v", c.faults)
+			t.Errorf("records %+v, want the injection and one firing", c.faults)
 		}
 	}
 }
@@ -320,7 +320,7 @@ func TestOutage(t *testing.T) {
 	}
 	want := []history.FaultEvent{history.FaultInjected, history.FaultFailed, history.FaultFired}
 	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of namespace ns: no connection" {
-		t.Errorf("records %+v", c.faults)
+		t.Errorf("records %+v, want the injection, one failure and a firing", c.faults)
 	}
 }
 
@@ -347,10 +347,10 @@ func TestSameSeed(t *testing.T) {
 	first := run(1, names)
 	slices.Reverse(names)
 	if again := run(1, names); !slices.Equal(first, again) {
-		t.Errorf("%v, then %v", first, again)
+		t.Errorf("the same seed chose pods %v, then %v", first, again)
 	}
 	if other := run(2, names); slices.Equal(first, other) {
-		t.Errorf("%v with another seed too", first)
+		t.Errorf("another seed chose the same pods %v", first)
 	}
 }
 
@@ -370,13 +370,13 @@ func TestHealWaitsForAction(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := c.fault.Heal(impatient); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("Heal returned error %v, want context.Canceled", err)
 	}
 	close(proceed)
 	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.faults) != 3 || c.faults[2].Detail != "performed action delete on 1 pods" {
-		t.Errorf("records %+v", c.faults)
+		t.Errorf("records %+v, want the injection, one firing and the healing", c.faults)
 	}
 }

@@ -101,7 +101,7 @@ func TestCustomResourceRecords(t *testing.T) {
 	client := f.widgetClient(t)
 	list, err := client.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("list %v, error %v", list, err)
+		t.Fatalf("list %v, error %v; want one widget", list, err)
 	}
 	if err := client.Delete(t.Context(), "w", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestCustomResourceRecords(t *testing.T) {
 		case r.Response != nil && r.Response.Object != nil:
 			answers = append(answers, r.Response.Object)
 		case r.Gap != nil:
-			t.Errorf("gap: %s", r.Gap.Detail)
+			t.Errorf("the history has an unexpected gap: %s", r.Gap.Detail)
 		}
 	}
 	listed, sent, answered := widgetObject(5), widgetObject(5), widgetObject(8)
@@ -190,7 +190,7 @@ func TestCustomResourceEffects(t *testing.T) {
 	}
 	c.Step(time.Minute)
 	if event := <-stream.ResultChan(); event.Type != "MODIFIED" || event.Object.(*unstructured.Unstructured).GetName() != "w" {
-		t.Errorf("received %v", event)
+		t.Errorf("received event %v, want MODIFIED of w", event)
 	}
 	f.Await(t, "the bookmark", func(r history.Record) bool {
 		return r.Delivery != nil && r.Delivery.Type == history.Bookmark && r.Delivery.Object.Version == 9

@@ -33,10 +33,10 @@ func TestCreate(t *testing.T) {
 			var f *fixture
 			f = start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if got := historytest.Summary(f.All()); got != "request create pods" {
-					t.Errorf("when the API server has the request, the history has:\n%s", got)
+					t.Errorf("when the API server receives the request, want only the request record in the history, found:\n%s", got)
 				}
 				if got := r.Header.Get("Authorization"); got != "Bearer "+token {
-					t.Errorf("authorization %q", got)
+					t.Errorf("the API server received the Authorization header %q, want that of the subject", got)
 				}
 				if got := r.Header.Get("Accept-Encoding"); got != "" {
 					t.Errorf("accepts encoding %q, want none", got)
@@ -49,7 +49,7 @@ func TestCreate(t *testing.T) {
 			}
 			got, err := f.client(t, contentType).CoreV1().Pods("ns").Create(t.Context(), created, metav1.CreateOptions{})
 			if err != nil || got.Name != "web-1" {
-				t.Fatalf("created %q, error %v", got.Name, err)
+				t.Fatalf("create returned pod %q, error %v; want web-1", got.Name, err)
 			}
 			answered := project(t, pod("web-1", 7))
 			want := []history.Record{
@@ -213,9 +213,9 @@ func TestForwardsUnchanged(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.Equal(body, odd) {
-		t.Errorf("body %q, error %v", body, err)
+		t.Errorf("the subject received body %q, error %v; want the body of the API server", body, err)
 	}
 	if diff := cmp.Diff([]string{"1", "2"}, response.Header["Warning"]); diff != "" || response.Header.Get("Audit-Id") != "7" {
-		t.Errorf("header %v", response.Header)
+		t.Errorf("the subject received the headers %v, want two Warning headers and Audit-Id 7", response.Header)
 	}
 }

@@ -86,7 +86,7 @@ func TestJSONFrameDoesNotWaitForNext(t *testing.T) {
 	go func() { _, _ = write.Write([]byte(`{"type":"ADDED"}`)) }()
 	raw, err := nextJSON(bufio.NewReader(read), nil)
 	if string(raw) != `{"type":"ADDED"}` || err != nil {
-		t.Errorf("frame %q, error %v", raw, err)
+		t.Errorf("read event %q, error %v; want the complete event", raw, err)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestFramesKeepEveryByte(t *testing.T) {
 		}
 		frames, err := readFrames(in, source)
 		if !errors.Is(err, io.EOF) {
-			t.Fatalf("error %v", err)
+			t.Fatalf("error %v at the end of the stream, want EOF", err)
 		}
 		if got := strings.Join(frames, ""); got != stream.String() {
 			t.Fatalf("bytes %q, want %q", got, stream.String())
@@ -138,7 +138,7 @@ func FuzzFrames(f *testing.F) {
 		}
 		frames, err := readFrames(in, bytes.NewReader(stream))
 		if got := strings.Join(frames, ""); !bytes.HasPrefix(stream, []byte(got)) || (errors.Is(err, io.EOF) && len(got) != len(stream)) {
-			t.Errorf("bytes %q of %q, error %v", got, stream, err)
+			t.Errorf("read bytes %q of the stream %q, error %v; want a prefix, or all bytes at EOF", got, stream, err)
 		}
 	})
 }

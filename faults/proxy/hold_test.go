@@ -85,11 +85,11 @@ func TestHold(t *testing.T) {
 	h.awaitHeld(t)
 	h.clock.Step(4 * time.Second)
 	if got := h.deliveries(); got != nil {
-		t.Errorf("delivered too early: %v", got)
+		t.Errorf("delivered before the end of the hold: %v", got)
 	}
 	h.clock.Step(time.Second)
 	if event := <-h.stream.ResultChan(); event.Type != watch.Added {
-		t.Errorf("event %v", event)
+		t.Errorf("received event %v after the hold, want ADDED", event)
 	}
 	if diff := cmp.Diff([]string{"delivery ADDED a version 1 held 5s"}, h.deliveries()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
@@ -128,11 +128,11 @@ func TestHoldAffectsOneResource(t *testing.T) {
 	h.other.event(history.Bookmark, bookmark("9", false))
 	h.Await(t, "delivery of the other stream", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.ID == 2 })
 	if got := h.deliveries(); len(got) != 1 {
-		t.Errorf("deliveries %v", got)
+		t.Errorf("deliveries %v, want only one of the other watch", got)
 	}
 	close(h.other.send)
 	if got := <-other; !bytes.Contains(got, []byte(`"BOOKMARK"`)) {
-		t.Errorf("the other stream got %q", got)
+		t.Errorf("the other watch received %q, want a bookmark", got)
 	}
 }
 
@@ -154,12 +154,12 @@ func TestRemoveReleasesHeldEvents(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if got := h.deliveries()[0]; got != "delivery ADDED a version 1 held 1m0s" {
-		t.Errorf("delivery %q", got)
+		t.Errorf("first delivery %q, want one held for 1m", got)
 	}
 	h.server.event(history.Added, pod("d", 5))
 	<-h.stream.ResultChan()
 	if got := h.deliveries()[4]; got != "delivery ADDED d version 5" {
-		t.Errorf("delivery %q after the fault", got)
+		t.Errorf("delivery %q after the removal of the fault, want one without a hold", got)
 	}
 }
 
@@ -174,13 +174,13 @@ func TestLongestHoldCounts(t *testing.T) {
 	h.awaitHeld(t)
 	h.clock.Step(59 * time.Second)
 	if got := h.deliveries(); got != nil {
-		t.Errorf("delivered too early: %v", got)
+		t.Errorf("delivered before the end of the longest hold: %v", got)
 	}
 	h.awaitHeld(t)
 	h.clock.Step(time.Second)
 	<-h.stream.ResultChan()
 	if got := h.deliveries()[0]; got != "delivery ADDED a version 1 held 1m0s" {
-		t.Errorf("delivery %q", got)
+		t.Errorf("first delivery %q, want one held for 1m", got)
 	}
 }
 
@@ -194,6 +194,6 @@ func TestSubjectClosesHeldStream(t *testing.T) {
 	h.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 	<-h.server.gone
 	if got := h.deliveries(); got != nil {
-		t.Errorf("deliveries after the watch was closed: %v", got)
+		t.Errorf("found deliveries after the subject closed the watch, want none: %v", got)
 	}
 }

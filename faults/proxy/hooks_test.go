@@ -66,12 +66,12 @@ func TestRemoveWaits(t *testing.T) {
 		defer close(removed)
 		remove()
 		if !fired {
-			t.Error("removed during a call")
+			t.Error("remove returned during a call of the fault")
 		}
 	}()
 	select {
 	case <-removed:
-		t.Error("remove did not wait")
+		t.Error("remove did not wait for the call of the fault")
 	case <-time.After(time.Millisecond): // a wait that is too short can only hide an error
 	}
 	close(proceed)

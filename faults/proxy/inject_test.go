@@ -60,7 +60,7 @@ func TestLostResponse(t *testing.T) {
 			}
 			got := f.Await(t, "response", func(r history.Record) bool { return r.Response != nil }).Response
 			if got.Object == nil || got.Object.Name != "web" {
-				t.Errorf("the history has the object %+v", got.Object)
+				t.Errorf("the response record has the object %+v, want web", got.Object)
 			}
 			got.Object = nil
 			test.want.ID, test.want.ServerCode, test.want.Reached, test.want.Fault = 1, 201, true, "test-fault"
@@ -138,7 +138,7 @@ func TestDelay(t *testing.T) {
 				}
 				err := <-done
 				if passes := broken == ""; (err == nil) != passes || (made.Load() == 1) != passes {
-					t.Errorf("%d pods created, error %v", made.Load(), err)
+					t.Errorf("%d pods created, error %v; want a pod only if the request is forwarded", made.Load(), err)
 				}
 			})
 		}
@@ -169,7 +169,7 @@ func TestListAt(t *testing.T) {
 		t.Errorf("the API server received the query %s, want %s", asked, want)
 	}
 	if got := f.All()[0].Request.Query; got != "limit=5&resourceVersion=0" {
-		t.Errorf("the history has the query %s", got)
+		t.Errorf("the history has the query %s, want that of the subject", got)
 	}
 }
 
@@ -224,14 +224,14 @@ func TestEndWatches(t *testing.T) {
 			h := startHolding(t, time.Minute)
 			h.server.event(history.Added, pod("free", 1))
 			if event := <-h.stream.ResultChan(); event.Type != "ADDED" {
-				t.Fatalf("event %v", event)
+				t.Fatalf("received event %v, want ADDED", event)
 			}
 			h.server.event(history.Added, pod("held", 2))
 			h.awaitHeld(t)
 			none := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "services" })
 			ended := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "pods" })
 			if len(none) != 0 || len(ended) != 1 || ended[0].ID != 1 {
-				t.Errorf("ended %v and %v", none, ended)
+				t.Errorf("EndWatches ended the watches %v of services and %v of pods, want none and one", none, ended)
 			}
 			h.remove() // would deliver the held event if the watch were open
 			var errs []error

@@ -23,10 +23,10 @@ func TestSubjectsAreSeparate(t *testing.T) {
 	records := f.All()
 	first, second := records[0].Request, records[2].Request
 	if first.Subject != "subject-0" || second.Subject != "subject-1" || first.ID == second.ID {
-		t.Errorf("requests %+v and %+v", first, second)
+		t.Errorf("request records %+v and %+v, want the names of two replicas and different IDs", first, second)
 	}
 	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy: cannot listen for replica subject-1: it has a listener already" {
-		t.Errorf("error %v", err)
+		t.Errorf("second Listen for subject-1: error %v, want one that it has a listener already", err)
 	}
 }
 

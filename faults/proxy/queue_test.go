@@ -23,7 +23,7 @@ func TestQueueIsBounded(t *testing.T) {
 	go func() { pushed <- q.push(t.Context(), small) }()
 	for _, want := range []*event{big, small} {
 		if got, err := q.pop(t.Context()); got != want || err != nil {
-			t.Errorf("popped %v, error %v", got, err)
+			t.Errorf("popped %v, error %v; want the events in order", got, err)
 		}
 	}
 	if err := <-pushed; err != nil {

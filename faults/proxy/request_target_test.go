@@ -111,10 +111,10 @@ func FuzzClassify(f *testing.F) {
 		switch got.verb {
 		case "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection":
 		default:
-			t.Errorf("%s %s: unknown verb %q", method, path, got.verb)
+			t.Errorf("%s %s: verb %q, want an API verb", method, path, got.verb)
 		}
 		if strings.Contains(got.name+got.namespace+got.subresource, "/") {
-			t.Errorf("%s %s: a part with a slash in %+v", method, path, got)
+			t.Errorf("%s %s: target %+v, want no slash in namespace, name and subresource", method, path, got)
 		}
 	})
 }

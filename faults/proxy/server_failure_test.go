@@ -79,7 +79,7 @@ func TestServerFailures(t *testing.T) {
 			}
 			err := createOnce(t.Context(), f.client(t, contentTypes["protobuf"]))
 			if err == nil || !test.looks(err) {
-				t.Errorf("error %v", err)
+				t.Errorf("the subject received the unexpected error %v", err)
 			}
 			if diff := cmp.Diff("request create pods\n"+test.want, historytest.Summary(f.All())); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
@@ -117,7 +117,7 @@ func TestSubjectCancelsRequest(t *testing.T) {
 	<-arrived
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v of a canceled request, want context.Canceled", err)
 	}
 	<-canceled
 	f.Await(t, "response", func(r history.Record) bool { return r.Response != nil })
@@ -141,12 +141,12 @@ func TestStop(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-failed; err == nil {
-		t.Error("the request succeeded")
+		t.Error("the request in flight succeeded, want an error after Stop")
 	}
 	if err := createOnce(t.Context(), client); !utilnet.IsConnectionRefused(err) {
 		t.Errorf("error %v, want connection refused", err)
 	}
 	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy: cannot listen for replica subject-1: the proxy has stopped" {
-		t.Errorf("error %v", err)
+		t.Errorf("Listen after Stop: error %v, want one that the proxy has stopped", err)
 	}
 }

@@ -39,10 +39,10 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 			skewed := skewTime(at, test.ahead)
 			moved := skewed.Sub(at)
 			if moved < test.least || moved > test.most || moved%time.Second != 0 {
-				t.Fatalf("%v ahead: %v becomes %v", test.ahead, at, skewed)
+				t.Fatalf("%v ahead: %v becomes %v, want a shift of whole seconds near the given one", test.ahead, at, skewed)
 			}
 			if skewed.Before(last) {
-				t.Fatalf("%v ahead: %v becomes %v, before %v", test.ahead, at, skewed, last)
+				t.Fatalf("%v ahead: %v becomes %v, which is before %v of an earlier timestamp", test.ahead, at, skewed, last)
 			}
 			if last = skewed; moved == test.most {
 				most++
@@ -53,7 +53,7 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 		}
 	}
 	if at := skewTime(time.Time{}, time.Hour); !at.IsZero() {
-		t.Errorf("the zero time becomes %v", at)
+		t.Errorf("the zero time becomes %v, want it unchanged", at)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 			}
 			moved, ok, err := p.skew.skewBody(requestRef{7, "things"}, in, body)
 			if err != nil || !ok {
-				t.Fatalf("%s: moved %t, error %v", name, ok, err)
+				t.Fatalf("%s: timestamps shifted: %t, error %v; want true and no error", name, ok, err)
 			}
 			seen, err := decode(in, moved)
 			if err != nil {
@@ -115,7 +115,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 		restore()
 		restore()
 		if p.skew.offset() != 0 || len(p.skew.reporters) != 0 {
-			t.Errorf("%s: after the restore the offset is %v, with %d reporters", name, p.skew.offset(), len(p.skew.reporters))
+			t.Errorf("%s: after restore the shift is %v with %d reporters, want none", name, p.skew.offset(), len(p.skew.reporters))
 		}
 		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, reported); diff != "" {
 			t.Errorf("%s: reported objects (-want +got):\n%s", name, diff)
@@ -156,11 +156,11 @@ func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if skewed, moved, err := p.skew.skewBody(requestRef{}, jsonEncoding, body); moved || err != nil || string(skewed) != string(body) {
-		t.Errorf("a Status becomes %s, moved %t, error %v", skewed, moved, err)
+		t.Errorf("a Status becomes %s, shifted: %t, error %v; want it unchanged", skewed, moved, err)
 	}
 	if event, err := encodeEvent(jsonEncoding, "BOOKMARK", &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}); err != nil {
 		t.Error(err)
 	} else if skewed, moved, err := p.skew.skewEvent(requestRef{}, jsonEncoding, event); moved || err != nil || string(skewed) != string(event) {
-		t.Errorf("a bookmark becomes %s, moved %t, error %v", skewed, moved, err)
+		t.Errorf("a bookmark becomes %s, shifted: %t, error %v; want it unchanged", skewed, moved, err)
 	}
 }

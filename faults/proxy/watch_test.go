@@ -52,7 +52,7 @@ func TestWatch(t *testing.T) {
 			}
 			defer stream.Stop()
 			if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 200 server 200 reached true" {
-				t.Errorf("records of an open watch:\n%s", got)
+				t.Errorf("unexpected records of an open watch, want a request and a response:\n%s", got)
 			}
 			want := []*history.Delivery{
 				{Type: history.Added, Object: project(t, pod("web-1", 3))},
@@ -80,7 +80,7 @@ func TestWatch(t *testing.T) {
 			}
 			close(server.send)
 			if event, ok := <-stream.ResultChan(); ok {
-				t.Errorf("event %v after the end", event)
+				t.Errorf("received event %v after the end of the watch, want none", event)
 			}
 			closed := f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 			ended := &history.WatchClosed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended the watch"}
@@ -123,7 +123,7 @@ func TestWatchEnds(t *testing.T) {
 			}
 			for event := range stream.ResultChan() { // the subject notices the end of the stream
 				if event.Type != watch.Error {
-					t.Errorf("%s after the end", event.Type)
+					t.Errorf("received event %s after the end of the watch, want ERROR or none", event.Type)
 				}
 			}
 			if test.name != "server" {
@@ -144,7 +144,7 @@ func TestWatchRefused(t *testing.T) {
 		t.Error("the watch succeeded, want an error")
 	}
 	if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 410 server 410 reached true Expired" {
-		t.Errorf("records:\n%s", got)
+		t.Errorf("unexpected records, want a request and a response with status 410:\n%s", got)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestWatchForwardsBytes(t *testing.T) {
 			}))
 			response, body := f.do(t, http.MethodGet, "/api/v1/pods?watch=true", "")
 			if body != test.stream || response.Header.Get("Content-Type") != test.contentType {
-				t.Errorf("body %q of %s", body, response.Header.Get("Content-Type"))
+				t.Errorf("the subject received body %q with content type %s, want those of the API server", body, response.Header.Get("Content-Type"))
 			}
 			want := slices.Concat([]string{"request watch pods", "response 200 server 200 reached true"}, test.want, []string{"closed the API server ended the watch"})
 			f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
@@ -236,7 +236,7 @@ func TestInformer(t *testing.T) {
 				defer factory.Shutdown()
 				defer cancel()
 				if first, second := <-added, <-added; first != "old" || second != "new" {
-					t.Errorf("the informer has %s, then %s", first, second)
+					t.Errorf("the informer added pod %s, then %s; want old, then new", first, second)
 				}
 				if diff := cmp.Diff(want, historytest.Summary(f.All())); diff != "" {
 					t.Errorf("records (-want +got):\n%s", diff)

@@ -62,7 +62,7 @@ func TestParams(t *testing.T) {
 func TestUnknownField(t *testing.T) {
 	_, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500, chance: 1}")
 	if err == nil || !strings.Contains(err.Error(), `s.yaml:1:40: api-error: unknown field "chance"`) || !strings.Contains(err.Error(), "probability") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with the unknown field, its position and the known fields", err)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestSeed(t *testing.T) {
 		t.Error("another seed fires at the same requests")
 	}
 	if len(first) < 240 || len(first) > 360 {
-		t.Errorf("fires %d times in 1000", len(first))
+		t.Errorf("fires on %d of 1000 requests, want 240 to 360", len(first))
 	}
 	if limited := firings(t, ", probability: 0.3, times: 5", 1, 1000); !slices.Equal(first[:5], limited) {
 		t.Errorf("with a limit it fires at %v, without at %v", limited, first[:5])
@@ -155,7 +155,7 @@ func TestRefusesSecondCreate(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
 		_, err := client.CoreV1().Pods("ns").Create(t.Context(), pod, metav1.CreateOptions{})
 		if refused := i == 1; apierrors.IsTooManyRequests(err) != refused || (err != nil) != refused {
-			t.Errorf("create %d: error %v", i, err)
+			t.Errorf("create %d: error %v, want a 429 only for create 1", i, err)
 		}
 	}
 	if reached != 4 {
@@ -208,7 +208,7 @@ func TestRefusesCustomResource(t *testing.T) {
 	for name, refused := range map[string]bool{"owned": true, "orphan": false} {
 		err := widgets.Delete(t.Context(), name, metav1.DeleteOptions{})
 		if apierrors.IsServiceUnavailable(err) != refused || (err != nil) != refused {
-			t.Errorf("delete of %s: error %v", name, err)
+			t.Errorf("delete of %s: error %v, want a 503 only for owned", name, err)
 		}
 	}
 	if err := faults.Heal(t.Context(), fault, env); err != nil {

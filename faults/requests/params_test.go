@@ -80,7 +80,7 @@ func TestJitter(t *testing.T) {
 		low, high = min(low, delay), max(high, delay)
 	}
 	if low < time.Second || low > 1005*time.Millisecond || high < 1095*time.Millisecond || high > 1100*time.Millisecond {
-		t.Errorf("delays from %v to %v", low, high)
+		t.Errorf("found delays from %v to %v, want about 1s to 1.1s", low, high)
 	}
 	if cmp.Equal(first, delays(2)) || !cmp.Equal(first, delays(1)) {
 		t.Error("the delays do not depend on the seed alone")

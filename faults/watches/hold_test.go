@@ -67,7 +67,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(body); err != nil || strings.Count(string(text), "ADDED") != 2 {
-		t.Errorf("the watch of services received %q, error %v", text, err)
+		t.Errorf("the watch of services received %q, error %v; want two ADDED events", text, err)
 	}
 	_ = body.Close()
 
