@@ -54,6 +54,7 @@ const (
 	templateSame  = "same"
 )
 
+// templates are the permitted values of the parameter template.
 var templates = []string{templateOther, templateSame}
 
 // namesMax is the largest permitted value of the parameter times.

@@ -125,6 +125,8 @@ func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) 
 	return edited, err
 }
 
+// namespaces returns the client with which the fault changes namespaces. It bypasses the
+// fault proxy.
 func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
 	return n.env.Admin.CoreV1().Namespaces()
 }

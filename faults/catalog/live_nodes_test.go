@@ -190,6 +190,8 @@ func (l *live) pod(name string) *corev1.Pod {
 	return pod
 }
 
+// awaitPod waits until holds returns true for a pod. holds gets nil if the pod does not
+// exist.
 func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	l.t.Helper()
 	err := l.poll("pod "+name, func(context.Context) error {

@@ -56,6 +56,8 @@ func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	})
 }
 
+// eventually calls done until done returns true. If that takes too long, the test fails
+// with the last text that done returned.
 func (l *live) eventually(what string, done func(context.Context) (bool, string)) {
 	l.t.Helper()
 	last := ""

@@ -50,6 +50,8 @@ func inform(l *live) *informedSubject {
 	return i
 }
 
+// note records whether the cache of the informer contains an object, and whether its
+// deletion was found in a list.
 func (i *informedSubject) note(obj any, present bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -115,6 +115,8 @@ type churning struct {
 	client *fake.Clientset
 }
 
+// startChurning creates a fault from parameters in YAML, for a fake cluster that contains
+// the given pods.
 func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Object) *churning {
 	t.Helper()
 	c := &churning{

@@ -62,7 +62,7 @@ type Targets struct {
 	Times int           `yaml:"times"`
 }
 
-// validate returns an error if a parameter is invalid.
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
 		return params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", v.Selector)

@@ -91,6 +91,7 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	return f
 }
 
+// requireNoToken checks that no record contains the token.
 func (f *fixture) requireNoToken(t *testing.T) {
 	t.Helper()
 	for _, record := range f.All() {

@@ -57,6 +57,7 @@ type queue struct {
 	bytesMax int           // limit of bytes
 }
 
+// newQueue returns an empty queue. bytesMax is the maximum total size of its events.
 func newQueue(bytesMax int) *queue {
 	return &queue{
 		pushed:   make(chan struct{}, 1),

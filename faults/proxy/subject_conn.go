@@ -88,6 +88,7 @@ func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) 
 // subjectListener is a listener whose connections are of type subjectConn.
 type subjectListener struct{ net.Listener }
 
+// Accept waits for the next connection and wraps it in a subjectConn.
 func (l subjectListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {

@@ -59,6 +59,7 @@ func NewError(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *ErrorParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err

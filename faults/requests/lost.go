@@ -73,6 +73,7 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *LostParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, withoutWatch); err != nil {
 		return err

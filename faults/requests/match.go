@@ -49,8 +49,8 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// validate returns an error if a parameter is invalid. verbs are the verbs that the fault
-// type supports.
+// validate returns an error with the position of the first invalid parameter, or nil. verbs
+// are the verbs that the fault type supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
 		return err

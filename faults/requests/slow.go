@@ -53,6 +53,7 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *SlowParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err
@@ -108,6 +109,7 @@ func NewHang(params faults.Params) (faults.Fault, error) {
 	return newFault(p.Match, "held", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, detail }), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *HangParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err
