@@ -95,7 +95,8 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	case d.ProgressDeadline == 0:
 		list.expect(s.Condition(objects.ProgressingCondition) == objects.Condition{}, "condition Progressing is %s, expected none without progressDeadlineSeconds", describeCondition(s.Condition(objects.ProgressingCondition)))
 	case d.Paused:
-		reason := s.Condition(objects.ProgressingCondition).Reason // pausing does not remove the reason ProgressDeadlineExceeded
+		// A user may pause a Deployment that has missed its deadline. The reason then remains.
+		reason := s.Condition(objects.ProgressingCondition).Reason
 		list.expect(reason == objects.DeploymentPausedReason || reason == objects.DeadlineExceededReason,
 			"paused, and the reason of condition Progressing is %q, expected %s or %s", reason, objects.DeploymentPausedReason, objects.DeadlineExceededReason)
 	case len(current) == 1 && deploymentComplete(d, sets, current[0]):
