@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergenceChecker checks that the objects of one kind converge within a bound after the
-// faults are healed, and that they stay converged.
+// convergenceChecker checks that the objects of one kind converge in time after the faults
+// are healed. It also checks that they stay converged.
 //
 // An object has converged when the subject has nothing left to do for it. The checker
 // compares all objects only twice: when the run reports convergence (phase quiet), and when

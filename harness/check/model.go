@@ -349,9 +349,9 @@ type objectMetadata struct {
 	progress     *progress       // nil until the first call of pending, which decodes the body
 }
 
-// progress contains the fields by which an object of any kind shows that its controller has
-// converged, according to the Kubernetes API conventions. A field that the object does not
-// have is nil.
+// progress contains the fields that show whether the controller of an object has converged.
+// They have the same meaning in all kinds, according to the Kubernetes API conventions. A
+// field that the object does not have is nil.
 type progress struct {
 	Spec struct {
 		Replicas *int
@@ -464,8 +464,8 @@ type ownerState struct {
 	templates []*objects.Template
 }
 
-// outstandingCalls contains the creates or the deletes of pods that a process sent for one
-// owner, and whose effect it has not observed.
+// outstandingCalls contains the creates or the deletes of one owner's pods whose effect the
+// process has not observed.
 type outstandingCalls struct {
 	// inFlight contains the calls that have no response yet, by request ID.
 	inFlight map[uint64]*call
@@ -508,9 +508,9 @@ type rolloutState struct {
 	delayedAt time.Duration
 	// failuresInARow counts the calls for the Deployment that failed since one succeeded.
 	failuresInARow int
-	// ownershipUnclearAt is when the cache last contained a matching ReplicaSet of which the
-	// model cannot say whether the controller counts it as the Deployment's: an orphan, or one
-	// that is terminating.
+	// ownershipUnclearAt is when the cache last contained a ReplicaSet that the controller
+	// may or may not count as the Deployment's. Such a ReplicaSet matches the selector, and
+	// is an orphan or terminating.
 	ownershipUnclearAt time.Duration
 }
 

@@ -117,8 +117,8 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// describeAddresses describes a set of addresses for evidence: the first address, whether it
-// is ready, and the number of the others.
+// describeAddresses describes a set of addresses for evidence. It names the first address,
+// says whether it is ready, and adds the number of the others.
 func describeAddresses(addresses objects.AddressSet) string {
 	if len(addresses) == 0 {
 		return "nothing"

@@ -300,8 +300,8 @@ func sameContent(e *objects.Endpoints, o *history.Object) bool {
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
 }
 
-// anyCachedState reports whether matches returns true for any state that the call's pod had
-// in the cache in the recent window.
+// anyCachedState reports whether matches returns true for any recent state of the call's pod.
+// Recent states are those that the cache contained in the recent window.
 func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
 		if matches(s) {

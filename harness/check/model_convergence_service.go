@@ -15,8 +15,8 @@ func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith does what pendingService does, but treats the pods in the map running as
-// if they had not failed or succeeded.
+// pendingServiceWith does what pendingService does, but assumes that the pods in the map
+// running still run. It ignores that these pods have failed or succeeded.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil
@@ -24,7 +24,7 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	list := pendings{subject: s.String()}
 	e := state.endpointsNamed(nameOf(s.Ref))
 	if e == nil {
-		list.expect(false, "no Endpoints")
+		list.expect(false, "no Endpoints, expected Endpoints %s/%s", s.Namespace, s.Name)
 		return list.all
 	}
 	if e.Terminating {
@@ -60,8 +60,9 @@ func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	return list.all
 }
 
-// expectedLabels returns the labels that the Endpoints of a Service must have: the labels of
-// the Service, managed-by, and the headless label if the Service is headless.
+// expectedLabels returns the labels that the Endpoints of a Service must have. These are the
+// labels of the Service, the label managed-by and, for a headless Service, the headless
+// label.
 func expectedLabels(s *objects.Service) map[string]string {
 	want := map[string]string{}
 	maps.Copy(want, s.Labels)

@@ -30,12 +30,12 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 	c.generic = call
 }
 
-// reconciledObject returns the kind and the UID of the object that a generic controller was
-// syncing when it sent a write. This is the written object itself, or the object that its
-// controllerRef names.
+// reconciledObject returns the kind and UID of the object for which a generic controller sent
+// a write. This is the written object itself, or the object that its controllerRef names.
 //
-// Both results are empty if no controllerRef names such an object. Only the UID is empty if
-// the written object is not in the cache and the request does not contain its UID.
+// Both results are empty if neither of them is an object that a generic controller
+// reconciles. Only the UID is empty if the written object is not in the cache and the request
+// does not contain its UID.
 func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (kind string, uid types.UID) {
 	if own := p.tested.genericKindOf(r.Resource); own != "" && r.Verb != "create" {
 		switch {

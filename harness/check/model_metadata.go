@@ -138,9 +138,9 @@ func (o *objectMetadata) String() string {
 // the set, and whose kind no generic controller under test watches. If a controller watches
 // the kind, the missing object may only be late.
 //
-// The object is not foreign in three cases: the chain ends with an object in the set; a
-// controllerRef in the chain has changed; or a controller under test reconciles the kind of
-// an owner in the chain.
+// The object is not foreign if the chain ends with an object in the set, or if a
+// controllerRef in the chain has changed. It is not foreign either if a controller under test
+// reconciles the kind of an owner in the chain.
 func (set *metadataSet) foreign(o *objectMetadata) bool {
 	for range 16 { // the API server does not prevent cycles
 		if o.ownerChanged || o.controller.UID == "" {
@@ -180,14 +180,14 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	for _, uid := range sortedByName(set.terminating, namespace) {
 		o := set.terminating[uid]
 		if set.tested.genericKindOf(o.Resource) != "" || set.tested.genericKind(o.controller.Kind) {
-			all = append(all, pending{text: o.String() + ": terminating", awaited: true})
+			all = append(all, pending{text: o.String() + ": terminating, expected its deletion", awaited: true})
 		}
 	}
 	return all
 }
 
-// pending returns how one object differs from the converged state, as far as its
-// observedGeneration and its counts of replicas show.
+// pending returns how one object differs from the converged state. It reads only
+// observedGeneration and the counts of replicas.
 func (o *objectMetadata) pending() []pending {
 	if o.progress == nil {
 		o.progress = &progress{}

@@ -274,9 +274,9 @@ func (state *objectSet) removeOwner(uid types.UID) {
 	}
 }
 
-// countPod adds a pod to the counts of its owner if sign is 1, and subtracts it if sign is
-// -1. An orphan is counted for each owner whose selector matches it. countPod marks these
-// owners as changed.
+// countPod adds a pod to the counts of its owner, and marks the owner as changed. It
+// subtracts the pod if sign is -1. An orphan is counted for each owner whose selector matches
+// it.
 func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	if !p.Orphan() {
 		state.markChanged(p.Controller.UID, false)
@@ -302,8 +302,8 @@ func (state *objectSet) clearChanges() {
 	state.metadata.clearChanges()
 }
 
-// anyChanged reports whether an object that can enqueue work of the controllers under test
-// has changed since the last call of clearChanges.
+// anyChanged reports whether an object has changed since the last call of clearChanges. It
+// ignores objects that enqueue nothing in the controllers under test.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }
@@ -316,7 +316,7 @@ func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	state.changedObjects[uid] = change
 }
 
-// add adds a pod of the owner o to the counts if sign is 1, and subtracts it if sign is -1.
+// add adds a pod of the owner o to the counts. It subtracts the pod if sign is -1.
 func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign

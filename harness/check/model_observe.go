@@ -60,7 +60,7 @@ func (m *Model) observe(r *history.Record) error {
 // commit updates the committed state with one committed version of an object.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
-// applyCommit updates an object set with one committed version of an object: it puts the
+// applyCommit updates an object set with one committed version of an object. It puts the
 // version into the set, or removes a deleted object. It returns an error if the object cannot
 // be decoded.
 func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) error {

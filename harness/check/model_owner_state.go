@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// burstLimit is the maximum number of outstanding creates, or of outstanding deletes, for
-	// one owner of pods (contract ReplicaSet 8, 9).
+	// burstLimit is the maximum number of outstanding creates for one owner of pods. The same
+	// limit applies to outstanding deletes (contract ReplicaSet 8, 9).
 	burstLimit = 500
-	// expectationsTimeout is how long after a create or delete the model expects the
-	// controller to wait for its effect (contract ReplicaSet 2).
-	//
-	// The controller waits for 5 minutes from its decision, which may precede the first call
-	// by some seconds. The constant is therefore 10 seconds shorter.
+	// expectationsTimeout is how long the model expects a controller to wait for the effect
+	// of a create or delete. A controller may stop waiting 5 minutes after its decision
+	// (contract ReplicaSet 2). The decision may precede the first call by some seconds, so
+	// the constant is 10 seconds shorter.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
-	// unlimited is the deleteBound of an owner whose pods must not be deleted: no number of
-	// remaining pods is high enough.
+	// unlimited is the deleteBound of an owner whose pods must not be deleted. No number of
+	// remaining pods reaches it.
 	unlimited = math.MaxInt32
 )
 
@@ -47,8 +46,8 @@ func newOutstandingCalls() outstandingCalls {
 	}
 }
 
-// outstanding returns the number of calls in flight, plus the number of successful calls
-// whose effect is not in the cache.
+// outstanding returns the number of outstanding calls. These are the calls in flight, and the
+// successful calls whose effect is not in the cache.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
 // addUnobserved adds a call that succeeded before the cache showed its effect on the pod.
@@ -57,8 +56,8 @@ func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
-// expire moves calls from unobserved to expired if they were sent at least
-// expectationsTimeout before the given time (allowed behavior expired-expectations).
+// expire moves calls that were sent at least expectationsTimeout ago from unobserved to
+// expired (allowed behavior expired-expectations).
 func (calls *outstandingCalls) expire(at time.Duration) {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return

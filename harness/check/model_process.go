@@ -139,8 +139,8 @@ func (p *process) clientMayRetry(at time.Duration) bool {
 	return len(p.clientRetries) > 0
 }
 
-// recordAnswer records the response to a call, in the state of the process and in the state
-// of the object for which it was sent.
+// recordAnswer records the response to a call. It updates the state of the process, and the
+// state of the object for which the call was sent.
 func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	if c.verb == callLease {
 		if !r.OK() && r.Code != 404 && r.Code != 409 {

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence records whether the cache contains a Service or an Endpoints object with a certain
-// name, and of which type it is. It also records when each former state ended.
+// presence records whether the cache contains the Service or the Endpoints with a certain
+// name. It distinguishes several types of both, and records when each former state ended.
 type presence struct {
 	now   presenceKind                 // the current state
 	since time.Duration                // when the current state began
@@ -41,8 +41,8 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at any time from the given
-// time until now.
+// was reports whether the object was in one of the given states at any time since the given
+// time.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -121,8 +121,8 @@ func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// canForget reports whether the state is no longer needed: no write is in flight, and the
-// cache has contained neither the Service nor the Endpoints for longer than
+// canForget reports whether the state is no longer needed. This is so if no write is in
+// flight, and the cache has contained neither the Service nor the Endpoints for longer than
 // decisionWindowMax.
 func (state *serviceState) canForget(at time.Duration) bool {
 	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// lag is the maximum time between the delivery of an event to a controller and the request
-// that the controller sends because of it. Until lag after the event, a controller may
-// therefore act on the version before the event. A delay by the client-side rate limit comes
-// on top of lag.
+// lag is the maximum time that a controller needs to act on an event after its delivery.
+// Until lag after the event, a controller may therefore act on the version before the event.
+// A delay by the client-side rate limit comes on top of lag.
 //
 // The value is generous. A healthy controller takes milliseconds. A controller with little
 // CPU time and thousands of unread events still takes less than one second.
@@ -34,9 +33,9 @@ func (r *valueRange) union(other valueRange) {
 	}
 }
 
-// recentWindow stores the lowest and the highest value that a number had recently: during at
-// least lag, and less than twice lag. It has two buckets of length lag, so its size does not
-// depend on how often the number changes.
+// recentWindow stores the lowest and the highest value that a number had recently. The time
+// that it covers is at least lag and less than twice lag. It has two buckets of length lag,
+// so its size does not depend on how often the number changes.
 type recentWindow struct {
 	since    time.Duration // when the current bucket began
 	current  valueRange    // the values since then
@@ -77,12 +76,12 @@ func (window *recentWindow) advance(at time.Duration) {
 	window.current = window.value
 }
 
-// rangeSinceIdle stores the lowest and the highest value of a number, from at least lag
-// before the process was last idle until now. A request that the process sends now was
-// decided with a value in this range.
+// rangeSinceIdle stores the lowest and the highest value of a number since the process was
+// last idle. It also includes the values of at least lag before that. A request that the
+// process sends now was decided with a value in this range.
 type rangeSinceIdle struct {
 	recent    recentWindow
-	sinceIdle valueRange // the range that the comment above describes
+	sinceIdle valueRange // the range that rangeSinceIdle describes
 }
 
 // record sets the value that the number has from the given time on.
@@ -136,8 +135,8 @@ func (c *countSinceIdle) advance(at time.Duration) {
 	c.current = 0
 }
 
-// cachedVersion is a version of an object or of some state, with the time since which the
-// cache of a process contains it.
+// cachedVersion is a version of an object or of some state, and the time since which it was
+// cached.
 type cachedVersion[T any] struct {
 	since time.Duration
 	value T

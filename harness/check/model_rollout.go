@@ -32,7 +32,7 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 }
 
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment
-// from lag before the time since until the time at.
+// in a period. The period begins lag before the time since, and ends at the time at.
 //
 // It is uncertain for two kinds of ReplicaSets that match the selector. An orphan belongs to
 // the Deployment only after its adoption, and the event of the adoption may be late. The

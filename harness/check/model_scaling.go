@@ -62,8 +62,8 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 }
 
 // firstStateWith returns the index of the first state on which a write of a ReplicaSet may be
-// based, or -1 if there is none. The parameter at is the version of the ReplicaSet that the
-// write contains.
+// based. It returns -1 if there is none. The parameter at is the version of the ReplicaSet
+// that the write contains.
 //
 // The controller may have got that version as the response to its own write. It may then have
 // read the other ReplicaSets before that write (allowed behavior writes-from-one-snapshot).
@@ -82,8 +82,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether a version of a ReplicaSet is set itself, or the result of
-// writes that this process based on set.
+// derivesFrom reports whether the ReplicaSet version at equals set, or results from writes of
+// this process to set.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -157,8 +157,9 @@ func checkableScaling(m *Model) *scaling {
 	return m.sent.scaling
 }
 
-// isRollingUpdate reports whether each version of the Deployment on which the call may be
-// based has the strategy RollingUpdate and is not terminating.
+// isRollingUpdate reports whether the Deployment certainly has the strategy RollingUpdate and
+// is not terminating. This holds if it is true for each version of the Deployment on which
+// the call may be based.
 func (s *scaling) isRollingUpdate() bool {
 	return every(s.deployments, func(d *objects.Deployment) bool { return !d.Recreate && !d.Terminating })
 }

@@ -110,8 +110,8 @@ func (counts podCounts) plus(other podCounts) podCounts {
 	return counts
 }
 
-// fieldBounds is a number that a process wrote to a field of a status, and the range that is
-// allowed for it.
+// fieldBounds is a number that a process wrote to a field of a status, with its allowed
+// range.
 type fieldBounds struct {
 	field     string // the name of the field, such as readyReplicas
 	written   int    // the value that the process wrote

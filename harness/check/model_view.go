@@ -11,9 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// cachedPodState is one state of a pod in the cache of a process, with the time during which
-// the cache contained it. A new state begins when the labels or the controllerRef change, or
-// when the pod becomes active or inactive.
+// cachedPodState is one state of a pod in the cache of a process. A new state begins when the
+// labels or the controllerRef change, or when the pod becomes active or inactive.
 type cachedPodState struct {
 	pod   *objects.Pod
 	since int64         // sequence number of the list or watch event that delivered the state
@@ -291,8 +290,9 @@ func (v *view) prune(before time.Duration) {
 	}
 }
 
-// sameForAdoption reports whether two versions of a pod agree in the fields that decide on
-// adoption and release: controllerRef, labels, and whether the pod is active.
+// sameForAdoption reports whether two versions of a pod agree in all fields that decide on
+// adoption and release. These are the controllerRef, the labels, and whether the pod is
+// active.
 func sameForAdoption(p, other *objects.Pod) bool {
 	return p.Controller == other.Controller && p.Active == other.Active && maps.Equal(p.Labels, other.Labels)
 }

@@ -19,12 +19,12 @@ const (
 	// KnownUpstream means that the unmodified kube-controller-manager violated the guarantee,
 	// and a known upstream issue (KnownIssues) explains every violation.
 	KnownUpstream Verdict = "known-upstream"
-	// Pass means that the subject did not violate the guarantee, although the run exercised
-	// it: something happened that could have violated it.
+	// Pass means that the run exercised the guarantee, and that the subject kept it. A run
+	// exercises a guarantee if something happens that could violate it.
 	Pass Verdict = "pass"
-	// NotExercised means that nothing in this history could have violated the guarantee, and
-	// that the scenario does not have to exercise the check. The verdict says nothing about
-	// the subject.
+	// NotExercised means that nothing in this history could have violated the guarantee. The
+	// scenario does not list the check in exercises; otherwise the verdict would be unknown.
+	// The verdict says nothing about the subject.
 	NotExercised Verdict = "not-exercised"
 )
 
