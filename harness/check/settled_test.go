@@ -33,7 +33,7 @@ func TestSettled(t *testing.T) {
 
 	for range 2 {
 		p := *h.pod(rs, "web")
-		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the start of the run
+		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the time when the run started
 		h.commit(history.Modified, p)
 	}
 	h.status("web", 2)
@@ -55,8 +55,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestSettledServices requires that Pending includes wrong Endpoints. It does so
-// even if they were right before, and if their Service is deleted.
+// TestSettledServices requires that Pending reports wrong Endpoints each time they become
+// wrong, and Endpoints whose Service was deleted.
 func TestSettledServices(t *testing.T) {
 	h := newHistoryBuilder()
 	settled, seen := NewSettled(), 0
