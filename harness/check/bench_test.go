@@ -18,14 +18,14 @@ import (
 // BenchmarkHistory checks histories of 10^4, 10^5 and 10^6 records from files, as the command
 // gauntlet check does.
 //
-// The cluster keeps its size from beginning to end. Time and memory per record may therefore
-// not grow with the length of the history.
+// The cluster keeps its size from beginning to end. Time and memory per record should
+// therefore not grow with the length of the history.
 //
 // For the longest history, the benchmark reports seconds and CPU seconds per million records,
 // and the heap in use. cost-ratio is the CPU time per record of the longest history, divided
 // by that of the shortest. memory-ratio is the heap of the longest history, divided by that
-// of the second longest. The heap of the shortest history is no measure, because the caches
-// of the model are not full yet.
+// of the second longest. The shortest history is not used there, because the state of the
+// model has not reached its full size.
 func BenchmarkHistory(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the command gauntlet check sets the same value
 	sizes := []int{1e4, 1e5, 1e6}

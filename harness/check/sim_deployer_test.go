@@ -395,8 +395,8 @@ func (d *deployer) proportionally(r *syncState) (plans []plan) {
 	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.Replicas && p.set.DesiredReplicas == r.d.Replicas })
 }
 
-// recreate plans the writes of the strategy Recreate: first all old ReplicaSets to 0 and,
-// after their pods are gone, the new one.
+// recreate plans the writes of the strategy Recreate. It scales all old ReplicaSets to 0 and,
+// after their pods are gone, scales up the new one.
 func (d *deployer) recreate(r *syncState) (plans []plan) {
 	for _, set := range r.oldSets {
 		if set.Replicas > 0 {
