@@ -32,7 +32,7 @@ type Check struct {
 // Property says whether a guarantee is a safety or a liveness property.
 type Property string
 
-// The two properties.
+// The values of Property.
 const (
 	// Safety means that the subject never does a certain wrong thing. Checks of this property
 	// look at every record of the run.
@@ -68,7 +68,8 @@ type Settings struct {
 	// Exercises lists the IDs of the checks that the scenario must exercise. A listed check
 	// that the run does not exercise has the verdict unknown instead of not-exercised.
 	Exercises []string
-	// Controllers are the controllers under test. The default is kube.ControllersNamed().
+	// Controllers are the controllers under test. If the list is empty, these are the
+	// controllers with a contract, as kube.ControllersNamed() returns them.
 	Controllers []kube.Controller
 }
 

@@ -78,6 +78,8 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 	}
 }
 
+// Observe notes when phases begin and when an object of the kind changes. It compares the
+// objects at the beginning of the phases quiet and end.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	if checker.observe != nil {
 		checker.observe(m, r)
@@ -176,4 +178,5 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
+// Result returns the verdict. It is unknown if the history ends before the phase end.
 func (checker *convergenceChecker) Result() Result { return checker.result }

@@ -194,8 +194,8 @@ func dropEndedProcesses[V any](of map[workQueueKey]V) {
 }
 
 // activeKeys yields the work queue key of one object in each process that may reconcile it.
-// See mayWork for these processes. The parameter key names the object; its field process is
-// ignored.
+// Such a process is not paused and may hold the lease. The parameter key names the object;
+// its field process is ignored.
 func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {

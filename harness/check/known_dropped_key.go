@@ -7,8 +7,8 @@ import (
 )
 
 // maxRetries is the number of consecutive failed syncs after which upstream drops a key from
-// its work queue. Upstream drops keys of Deployments and Services. It then does not sync the
-// object until the next event enqueues it.
+// its work queue. Upstream drops only keys of Deployments and Services. The controller then
+// does not sync the object until an event enqueues it again.
 const maxRetries = 16
 
 // droppedKeys finds the work queue keys that a process has dropped. It recognizes the known
@@ -18,8 +18,8 @@ const maxRetries = 16
 // failure counts as the first again.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns droppedKeys that count the failures of those calls for which the
-// function of returns true.
+// newDroppedKeys returns droppedKeys without failures. The parameter of reports whether
+// failures of a call are counted.
 func newDroppedKeys(of func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, of)}
 }
@@ -60,8 +60,9 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether an object is not synced because its key was dropped. This is so if
-// a process that may work has dropped the key, and no event has enqueued it since.
+// explains reports whether an object is not synced because its key was dropped. The process
+// that dropped the key must not be paused and may hold the lease. No event has enqueued the
+// key since.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

@@ -64,8 +64,8 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 }
 
 // explains reports whether the key of an owner of pods still waits for its next retry. It
-// looks at all processes that may work, and computes the time of the retry from the number of
-// failures.
+// looks at all processes that are not paused and may hold the lease. It computes the time of
+// the retry from the number of failures.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {

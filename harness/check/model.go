@@ -109,8 +109,8 @@ type Model struct {
 // kube.Controllers.
 type testedControllers struct {
 	rows []kube.Controller
-	// generic contains the rows of generic controllers: those whose kind the model does not
-	// know in detail. Only general checks apply to them.
+	// generic contains the rows of generic controllers. A controller is generic if the model
+	// does not know the fields of its kind. Only general checks apply to it.
 	generic []kube.Controller
 }
 
@@ -250,7 +250,8 @@ type call struct {
 	mustReportFailure bool
 }
 
-// genericCall describes a write that a generic controller may have sent.
+// genericCall describes a write that a generic controller may have sent. A generic controller
+// is one whose kind the model does not know in detail.
 type genericCall struct {
 	kind   string          // the kind that the controller reconciles; "" if unknown
 	object *objectMetadata // the cached version of the written object; nil if it is not cached
@@ -262,6 +263,7 @@ type genericCall struct {
 // callVerb is the purpose of a call, as far as checkers need to know it.
 type callVerb int
 
+// The purposes of calls.
 const (
 	callOther          callVerb = iota // any request that has none of the purposes below
 	callLease                          // reads or writes a lease
@@ -315,8 +317,8 @@ type objectSet struct {
 	noLongerActive []types.UID
 }
 
-// metadataSet contains the metadata of objects of any kind. Checks of generic controllers
-// read it.
+// metadataSet contains the metadata of objects of any kind. Only checks of generic
+// controllers read it: those whose kind the model does not know in detail.
 type metadataSet struct {
 	tested     *testedControllers
 	byUID      map[types.UID]*objectMetadata

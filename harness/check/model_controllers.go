@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// newTestedControllers returns the given controllers under test, and finds out which of them
-// are generic. If rows is empty, it uses the controllers that have a contract.
+// newTestedControllers returns the given controllers under test. It finds out which of them
+// are generic: the model does not know their kind in detail. If rows is empty, it uses the
+// controllers that have a contract.
 func newTestedControllers(rows []kube.Controller) *testedControllers {
 	if len(rows) == 0 {
 		rows, _ = kube.ControllersNamed() // ControllersNamed fails only for an unknown name
@@ -49,7 +50,8 @@ func (tested *testedControllers) reconciles(kind string) bool {
 	return reconciledBy(tested.rows, kind)
 }
 
-// genericKind reports whether some generic controller under test reconciles the kind.
+// genericKind reports whether some controller under test reconciles the kind, and the model
+// does not know the kind in detail.
 func (tested *testedControllers) genericKind(kind string) bool {
 	return reconciledBy(tested.generic, kind)
 }
@@ -70,9 +72,9 @@ func (tested *testedControllers) genericKindOf(resource string) string {
 	return ""
 }
 
-// isResourceOf reports whether the objects of a resource have the given kind. If package kube
-// has no row for the kind, its API group is unknown. isResourceOf then compares only the
-// plural name.
+// isResourceOf reports whether the objects of a resource have the given kind. If the tables
+// of package kube do not contain the kind, its API group is unknown. isResourceOf then
+// compares only the plural name.
 func isResourceOf(kind, resource string) bool {
 	if row, ok := kube.Named(kind); ok {
 		return row.Resource() == resource
@@ -94,8 +96,8 @@ func (tested *testedControllers) genericWrites(kind string) bool {
 }
 
 // requiredFor returns the resources that all generic controllers of a kind watch. The
-// resource of the kind itself comes first. Kinds that have no row in package kube are left
-// out.
+// resource of the kind itself comes first. Kinds without a row in the tables of package kube
+// are left out.
 func (tested *testedControllers) requiredFor(kind string) []string {
 	var required []string
 	for _, c := range tested.generic {

@@ -36,8 +36,8 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 }
 
 // pendingOwner returns how a ReplicaSet or ReplicationController, its pods and its status
-// differ from the converged state. now decides which pods are available. A terminating owner
-// has no differences.
+// differ from the converged state. The parameter now is the time at which pods must have been
+// ready for minReadySeconds. A terminating owner has no differences.
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil
@@ -68,9 +68,9 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 	return list.all
 }
 
-// describeEnded returns how many pods of an owner have failed or succeeded but still exist,
-// as an addition to evidence. The owner has too few pods if a controller takes such pods for
-// active ones.
+// describeEnded says how many pods of an owner have failed or succeeded but still exist, as
+// an addition to evidence. If a controller counts such pods as active, the owner has too few
+// active pods.
 func (state *objectSet) describeEnded(o *objects.Owner) string {
 	n := 0
 	for _, p := range state.controlled[o.UID] {

@@ -107,8 +107,8 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	}
 }
 
-// deadlineGrace is how long after the progress deadline the controller may set the reason
-// ProgressDeadlineExceeded.
+// deadlineGrace is how long the controller may take, after a progress deadline, to set the
+// reason ProgressDeadlineExceeded.
 const deadlineGrace = 10 * time.Second
 
 // progressOverdue reports whether the controller has not reported a missed progress deadline

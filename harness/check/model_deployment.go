@@ -60,13 +60,13 @@ func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old
 }
 
 // deploymentComplete reports whether a rollout is complete according to the status of the
-// ReplicaSets. Only the new ReplicaSet has pods, their number is spec.replicas, and all are
-// available.
+// ReplicaSets. This means that only the new ReplicaSet has pods, that it has spec.replicas
+// pods, and that all are available.
 func deploymentComplete(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return sumOf(sets, statusReplicas) == d.Replicas && newSet.Status.Replicas == d.Replicas && newSet.Status.AvailableReplicas == d.Replicas
 }
 
-// canRoll reports whether a rolling update can scale a ReplicaSet now. It returns false if
+// canRoll reports whether a rolling update can scale some ReplicaSet now. It returns false if
 // the controller must first wait until pods become available or terminate.
 func canRoll(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	specs, oldSpecs := sumOf(sets, specReplicas), sumOf(old, specReplicas)

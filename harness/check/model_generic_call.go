@@ -7,8 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// classifyGeneric describes a write that a generic controller may have sent. It sets the
-// written object, the work queue key, and the kind that the controller reconciles.
+// classifyGeneric describes a write that a generic controller may have sent. A generic
+// controller is one whose kind the model does not know in detail.
+//
+// classifyGeneric sets the written object, the work queue key, and the kind that the
+// controller reconciles.
 func (p *process) classifyGeneric(c *call, r *history.Request) {
 	name := r.Name
 	if r.Verb == "create" {
@@ -61,9 +64,9 @@ func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (
 	return "", ""
 }
 
-// mayBeGeneric reports whether the owner of a pod may be an object that a generic controller
-// reconciles. This is possible if such a controller writes pods and the cache contains no
-// ReplicaSet or ReplicationController with this UID.
+// mayBeGeneric reports whether the owner of a pod may have a kind that the model does not
+// know in detail. This is possible if a controller of such a kind writes pods, and the cache
+// contains no ReplicaSet or ReplicationController with this UID.
 func (p *process) mayBeGeneric(owner types.UID) bool {
 	return p.tested.genericWrites(kube.Pod) && p.view.owners[owner] == nil
 }

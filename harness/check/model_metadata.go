@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// newMetadataSet returns an empty set, or nil if no generic controller is under test. All
-// methods of metadataSet accept nil, and treat it as an empty set.
+// newMetadataSet returns an empty set. It returns nil if the model knows the kinds of all
+// controllers under test in detail. All methods of metadataSet accept nil, and treat it as an
+// empty set.
 func newMetadataSet(tested *testedControllers) *metadataSet {
 	if len(tested.generic) == 0 {
 		return nil
@@ -120,8 +121,8 @@ func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource str
 // ObjectRef returns the reference to this version of the object.
 func (o *objectMetadata) ObjectRef() *history.Ref { return &o.Ref }
 
-// String formats the object as kind namespace/name. If package kube has no row for the
-// resource, it uses the resource instead of the kind.
+// String formats the object as kind namespace/name. If the tables of package kube do not
+// contain the resource, it uses the resource instead of the kind.
 func (o *objectMetadata) String() string {
 	row, ok := kube.ByResource(o.Resource)
 	if !ok {

@@ -119,7 +119,7 @@ func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []
 	return uids
 }
 
-// nameOf returns the name that a reference contains, without the UID and version.
+// nameOf returns the resource, namespace and name of a reference.
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
 // removeName removes the name of a deleted object from uidByName. It does nothing if a new
@@ -350,7 +350,8 @@ func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	}
 }
 
-// insert stores an object under a key and its UID.
+// insert adds an object to an index. key is the first key of the index, and the UID of the
+// object is the second one.
 func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID, object T) {
 	if index[key] == nil {
 		index[key] = map[types.UID]T{}
@@ -358,8 +359,9 @@ func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.U
 	index[key][uid] = object
 }
 
-// remove removes the object with the UID that is stored under a key. It also removes the key
-// if no object remains.
+// remove removes an object from an index. key is the first key of the index, and the UID of
+// the object is the second one. If no object with the first key remains, remove deletes that
+// key.
 func remove[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID) {
 	delete(index[key], uid)
 	if len(index[key]) == 0 {

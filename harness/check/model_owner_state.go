@@ -13,6 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// Limits of the controllers of ReplicaSets and ReplicationControllers.
 const (
 	// burstLimit is the maximum number of outstanding creates for one owner of pods. The same
 	// limit applies to outstanding deletes (contract ReplicaSet 8, 9).
@@ -96,8 +97,8 @@ func (calls *outstandingCalls) records() []int64 {
 // does not contain it.
 func (state *ownerState) owner() *objects.Owner { return state.process.view.owners[state.uid] }
 
-// everCached reports whether the process has received the owner, or a pod of the owner, since
-// this state exists. If it has not, the bounds of spec.replicas are unknown.
+// everCached reports whether a list or watch event has delivered the owner, or one of its
+// pods, to the process. Until then, the model does not know the bounds of spec.replicas.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
 // name formats the owner as kind namespace/name for evidence. If the cache does not contain
@@ -137,14 +138,20 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 }
 
 // noLongerAwaited returns for how many unobserved creates the process may have stopped
-// waiting. The process may have counted other added pods instead of the pods that it created.
+// waiting. A create is unobserved until the cache contains its pod.
+//
+// The process may have stopped waiting because it took other pods that were added to the
+// cache for the pods that it created.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns how many cached pods the process may not have counted when it
-// decided. Other added pods may have satisfied its expectations, so that it decided before
-// these pods arrived.
+// possiblyUncounted returns how many cached pods of the owner the last decision of the
+// process may have missed.
+//
+// The process waits until it has observed as many added pods as it created. If pods of
+// another origin were among them, it stopped waiting too early, before some of its own pods
+// arrived.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
@@ -205,8 +212,9 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 // adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods records pods of the owner that were added to the cache. Such a pod is the
-// effect of an unobserved create of this process, or it is counted in excessObserved.
+// observeNewPods records pods of the owner that are new in the cache. A pod that this process
+// created is now observed. Any other pod is an excess pod: no response to a create has named
+// it.
 //
 // The result is the number of pods that the process has certainly taken for its own creates.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
@@ -250,8 +258,9 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	}
 }
 
-// forgetExcessObserved resets excessObserved when excess pods can no longer satisfy
-// expectations.
+// forgetExcessObserved sets the number of excess pods to 0 when they can no longer affect the
+// expectations of the process. An excess pod is one that appeared in the cache although no
+// response to a create of this process named it.
 //
 // A controller sets its expectations when a batch begins, which may be long before the first
 // call of the batch. forgetExcessObserved therefore waits for lag after the last excess pod.
@@ -310,9 +319,11 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordCreated records the pod that a successful create returned. If the pod is already in
-// the cache, it is not in excess. If the cache may still receive it, the create becomes
-// unobserved.
+// recordCreated records the pod that a successful create returned.
+//
+// If the pod is already in the cache, it was counted as an excess pod, and recordCreated
+// corrects the count. If the pod has not reached the cache yet, the create stays outstanding
+// until it does.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
@@ -327,11 +338,11 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 	}
 }
 
-// dropObservedCreates removes unobserved creates whose pod is not newer than the cache of
-// pods. It reports whether it removed a create.
+// dropObservedCreates removes creates whose pod will never appear in the cache. It reports
+// whether it removed a create.
 //
-// The cache will never contain such a pod, because the pod was created and deleted while the
-// process had no watch.
+// The cache has reached the resourceVersion of such a pod, but does not contain the pod: it
+// was created and deleted while the process had no watch.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -340,8 +351,8 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns the expired creates whose pod may still arrive, by the UID of the
-// pod. Their pods are newer than the cache of pods.
+// expiredCreates returns the creates in creates.expired whose pod may still arrive, by the
+// UID of the pod. The cache of pods has not reached the resourceVersion of such a pod.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
 		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]
@@ -349,8 +360,9 @@ func (state *ownerState) expiredCreates() map[types.UID]*call {
 	return state.creates.expired
 }
 
-// becameIdle records that the process was idle until now. It forgets bounds and counts from
-// before the recent window, because no sync can still act on them.
+// becameIdle records that the process was idle until now: it had sent nothing for a while and
+// awaited no response. becameIdle forgets bounds and counts from before the recent window,
+// because no sync can still act on them.
 func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)

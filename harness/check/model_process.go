@@ -88,7 +88,8 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 }
 
 // endIdlePeriod ends the idle period of the process, because the process sends a request now.
-// It does nothing if the process was not idle.
+// It does nothing if the process was not idle: it sent a request a short time ago, awaits a
+// response, or may resend a failed request.
 //
 // The process has sent or dropped every request that it decided on before the idle period.
 // The model can therefore forget older versions.

@@ -22,6 +22,7 @@ type presence struct {
 // Endpoints.
 type presenceKind int
 
+// The values of presenceKind.
 const (
 	neverSeen            presenceKind = iota // the cache never contained the object
 	absent                                   // the cache contained the object before, but no longer does

@@ -77,8 +77,10 @@ func (window *recentWindow) advance(at time.Duration) {
 }
 
 // rangeSinceIdle stores the lowest and the highest value of a number since the process was
-// last idle. It also includes the values of at least lag before that. A request that the
-// process sends now was decided with a value in this range.
+// last idle. A process is idle if it has sent nothing for a while and awaits no response.
+//
+// The range also includes the values of at least lag before that. A request that the process
+// sends now was decided with a value in this range.
 type rangeSinceIdle struct {
 	recent    recentWindow
 	sinceIdle valueRange // the range that rangeSinceIdle describes
@@ -97,6 +99,7 @@ func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 }
 
 // countSinceIdle counts events, from at least lag before the process was last idle until now.
+// A process is idle if it has sent nothing for a while and awaits no response.
 type countSinceIdle struct {
 	since             time.Duration // when the current bucket began
 	current, previous int           // events in the current bucket, and in the bucket before
@@ -111,8 +114,8 @@ func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.sinceIdle += n
 }
 
-// total returns the number of events, which is at least 0. The sum could be negative: an
-// event may be subtracted after the event itself was forgotten.
+// total returns the number of events, but never a negative number. A caller may subtract an
+// event that countSinceIdle has already forgotten.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
 // becameIdle records that the process was idle until the given time. Events before the last
@@ -135,10 +138,10 @@ func (c *countSinceIdle) advance(at time.Duration) {
 	c.current = 0
 }
 
-// cachedVersion is a version of an object or of some state, and the time since which it was
-// cached.
+// cachedVersion is a version of an object, or of something that the model derives from
+// objects.
 type cachedVersion[T any] struct {
-	since time.Duration
+	since time.Duration // when the cache first contained the version
 	value T
 }
 
@@ -156,8 +159,8 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 // decisionWindow is the recent window of one object in one process. A request that the
 // process sends for the object now was decided within this window.
 //
-// The window begins batchTime before the first request after a time without requests for the
-// object.
+// The window begins batchTime before the first request that follows a time without requests
+// for the object. It is at most decisionWindowMax long.
 type decisionWindow struct {
 	callsInFlight int           // requests for the object without a response
 	lastActivity  time.Duration // when the process last sent such a request or got its response

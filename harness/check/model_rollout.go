@@ -34,10 +34,10 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment
 // in a period. The period begins lag before the time since, and ends at the time at.
 //
-// It is uncertain for two kinds of ReplicaSets that match the selector. An orphan belongs to
-// the Deployment only after its adoption, and the event of the adoption may be late. The
-// model does not count a terminating ReplicaSet for the Deployment, but the controller may do
-// so until the deletion is delivered.
+// The ownership is uncertain for two kinds of ReplicaSets that match the selector. An orphan
+// belongs to the Deployment only after its adoption, and the event of the adoption may be
+// late. The model does not count a terminating ReplicaSet for the Deployment, but the
+// controller may do so until the deletion is delivered.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -124,7 +124,7 @@ func (r *rolloutState) hasSeen(at history.Version) {
 
 // recordStatusWrite records that a write of the Deployment's status succeeded. A sync writes
 // the status once, or twice if the Deployment was paused or resumed. Later requests therefore
-// come from a sync that began after the previous status write.
+// come from a sync that began after the status write before this one.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at

@@ -26,8 +26,8 @@ type watchScope struct {
 	// selective is true if the request has a selector or names one object. An object that is
 	// missing from the response may then still exist.
 	selective bool
-	// initial is true for a watch with sendInitialEvents=true. Its first events replace a
-	// list.
+	// initial is true for a watch with sendInitialEvents=true. The first events of such a
+	// watch replace a list.
 	initial bool
 }
 

@@ -56,8 +56,8 @@ type Result struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence describes one violation of a safety guarantee, or one object that had not
-// converged.
+// Evidence describes one violation of a safety guarantee, or one difference of an object from
+// its converged state.
 type Evidence struct {
 	// Summary says in one line, with names and numbers, what the check found.
 	Summary string `json:"summary"`

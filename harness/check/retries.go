@@ -43,8 +43,8 @@ type callAttempts struct {
 // client-retries).
 const clientRetriesMax = 10
 
-// newFailedAttempts returns counts of the calls for which follows returns true. See
-// failedAttempts.max for the parameter max.
+// newFailedAttempts returns failedAttempts without failures. The parameters set the fields
+// with the same names.
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
 	return &failedAttempts{follows: follows, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }

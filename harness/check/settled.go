@@ -58,8 +58,8 @@ func (s *Settled) Observe(r *history.Record) {
 	}
 }
 
-// Pending returns one line for each way in which an object has not converged, sorted by name.
-// It returns no line if the run has converged.
+// Pending returns one line for each difference of an object from its converged state. It
+// returns no line if the run has converged. The lines are grouped by kind and sorted by name.
 //
 // The lines include states that the subject cannot change itself, such as a pod that is not
 // ready. When the pod becomes ready, the subject has to write the status of its owner. The
@@ -77,8 +77,8 @@ func (s *Settled) Pending() []string {
 	return lines
 }
 
-// allPending returns the ways in which the objects of a namespace have not converged at the
-// given time.
+// allPending returns the differences of all objects in a namespace from their converged state
+// at the given time.
 //
 // Comparing the Endpoints of a Service is slow, and a run calls Pending often. allPending
 // therefore compares Services only after all other objects have converged, and only once
