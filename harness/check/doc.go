@@ -45,9 +45,9 @@
 //   - check_<id>.go: one check, beginning with its row in All.
 //   - model.go: the types of the state that checkers read; model_*.go: how records
 //     change this state. Package objects decodes the API objects in the records.
-//   - known.go: the known upstream issues; known_<slug>.go: how one of them is
-//     recognized.
-//   - runner.go: the loop that runs the checkers; check.go: the table of all.
+//   - known.go: the table of known upstream issues; known_<slug>.go: how checks
+//     recognize one of them.
+//   - runner.go: the loop that runs the checkers; check.go: the table of all checks.
 //
 // The test convention_test.go checks the dependencies between these files. The model uses
 // no check and no known issue, and no check uses another check.

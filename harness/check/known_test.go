@@ -120,8 +120,8 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(time.Minute)
 		}
 	}
-	// unready builds Endpoints that keep listing their pod as not ready, after a write that
-	// ends in the given way.
+	// unready builds Endpoints that list a ready pod as not ready, and one write of them. The
+	// function ends records the result of that write.
 	unready := func(ends func(h *historyBuilder, step *requestStep)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -131,7 +131,8 @@ func TestKnownIssues(t *testing.T) {
 			ends(h, h.writeEndpoints("update", "web"))
 		})
 	}
-	// listed builds a Service whose Endpoints list two pods, and the changes of these pods.
+	// listed builds a Service whose Endpoints list two pods. The first pod is ready or not. The
+	// function becomes then changes the pods.
 	listed := func(ready bool, becomes func(h *historyBuilder, a, b *history.Object)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -149,8 +150,8 @@ func TestKnownIssues(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		build func(h *historyBuilder)
-		want  *KnownIssue // nil if no known issue explains it
-		of    string      // the check
+		want  *KnownIssue // the expected known issue; nil if the failure must not match any
+		of    string      // the ID of the check that fails
 	}{
 		{"the only active ReplicaSet has the new size and a stale annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
 		{"the only active ReplicaSet has the new size and a current annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 4) }), nil, "rollout-complete"},

@@ -46,7 +46,7 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	}
 	network, err := version.Network()
 	if err != nil {
-		return fmt.Errorf("%s: %w", version.Ref, err)
+		return fmt.Errorf("decoding the addresses of %s: %w", podName(version.Pod), err)
 	}
 	target := objects.PodTarget{IP: network.IP(s), Node: network.Spec.NodeName, Pod: "Pod " + version.Namespace + "/" + version.Name, UID: version.UID}
 	if target.IP == "" {
