@@ -13,11 +13,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// ErrNoRoom means that the nodes of an existing cluster have too little free capacity
-// for the pods of a run.
+// ErrNoRoom is wrapped by the error of [Start] if the nodes cannot run as many more pods as the run needs.
 var ErrNoRoom = errors.New("the nodes do not have enough capacity for the pods of the run")
 
-// checkCapacity returns nil if the nodes have capacity for the given number of pods.
+// checkCapacity returns nil if the schedulable nodes have capacity for this many additional pods.
+// Otherwise its error is [ErrNoRoom], or says why no node is schedulable.
 func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) error {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -39,8 +39,9 @@ func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) er
 	return nil
 }
 
-// freeCapacity returns how many more pods fit on the schedulable nodes.
-// If no node is schedulable, the error says why.
+// freeCapacity returns how many more pods the schedulable nodes can run. It subtracts existingPods
+// from the allocatable pods of the nodes. If no node is schedulable, the error contains the reason
+// for one of the nodes.
 func freeCapacity(nodes []corev1.Node, existingPods []corev1.Pod) (int, error) {
 	problem := errors.New("the cluster has no nodes")
 	capacity := map[string]int{}
