@@ -313,8 +313,9 @@ func TestStartDoesNotRemoveExistingDirectory(t *testing.T) {
 }
 
 // fakeBinaries creates a directory with shell scripts that replace the programs.
-// The map scripts has shell commands by program name. Each script prints its name and then // runs its commands. A program that is missing in the map sleeps. For the commands "", the file is
-// not a valid program.
+// The map scripts has shell commands by program name. Each script prints its name and then
+// runs its commands. A program that is missing in the map sleeps. For the commands "", the
+// file is not a valid program.
 func fakeBinaries(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

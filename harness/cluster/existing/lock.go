@@ -94,7 +94,8 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 var ErrInUse = errors.New("in use")
 
 // Clean deletes the namespace of a run that was killed, and reports whether the namespace existed.
-// Its error contains [ErrInUse] if the gauntlet process that created the namespace is // running, or runs on another machine. Clean does not delete objects outside of the namespace.
+// Its error contains [ErrInUse] if the gauntlet process that created the namespace is running, or
+// runs on another machine. Clean does not delete objects outside of the namespace.
 func Clean(ctx context.Context, admin kubernetes.Interface) (removed bool, err error) {
 	namespace, err := admin.CoreV1().Namespaces().Get(ctx, Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
