@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deploy runs the replicas of a standing subject as pods. They connect directly to the
-// API server, whose CA the caller passes. The kubelet restarts a replica that exits.
-// Deploy returns when all replicas have started.
+// Deploy starts the replicas of a subject as pods that connect directly to the API server. The
+// argument ca is the CA certificate of the API server as PEM. The kubelet restarts a replica that
+// exits. Deploy returns when all replicas have started.
 func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 	if err := o.prepare(ctx); err != nil {
 		return err
