@@ -47,10 +47,10 @@ type Spec struct {
 
 // Process is a process that [Start] started, together with its process group.
 type Process struct {
-	name string
-	cmd  *exec.Cmd
-	log  logFile
-	done chan struct{}
+	name string        // Spec.Name
+	cmd  *exec.Cmd     // the started process
+	log  logFile       // contains standard output and standard error
+	done chan struct{} // closed by reap
 
 	mu      sync.Mutex // held while Signal sends a signal, so that no signal reaches a reused PID
 	reaped  bool       // true after the kernel has released the PID

@@ -29,7 +29,7 @@ import (
 // State says whether a cluster is in use, standing, left behind, or owned by another machine.
 type State = kind.State
 
-// The states of a cluster; see package kind.
+// The states of a cluster. Package kind documents their meaning.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing

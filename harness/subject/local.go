@@ -82,7 +82,7 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 func (l Local) route(replica string) (string, error) {
 	config := l.Cluster.Config(cluster.Subject)
 	if err := l.Route(replica, config); err != nil {
-		return "", fmt.Errorf("setting up the connection to the API server: %w", err)
+		return "", fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
 	}
 	kubeconfig := filepath.Join(l.StateDir, replica+".kubeconfig")
 	return kubeconfig, cluster.WriteKubeconfig(kubeconfig, config)

@@ -129,8 +129,8 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("expected a replica of the subject to hold Lease %s/%s, found none; the end of its log:\n%s",
-				s.options.LeaseNamespace, leaseName, s.replicas[0].logTail())
+			return fmt.Errorf("no replica of the subject holds Lease %s/%s; last lines of the log of %s:\n%s",
+				s.options.LeaseNamespace, leaseName, s.replicas[0].name, s.replicas[0].logTail())
 		case <-s.failed:
 			return s.err
 		case <-ticker.C:

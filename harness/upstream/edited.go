@@ -13,6 +13,7 @@ import (
 	"strings"
 )
 
+// The import paths of the module and of the main package that buildEdited builds.
 const (
 	kubernetesModule         = "k8s.io/kubernetes"
 	controllerManagerPackage = kubernetesModule + "/cmd/kube-controller-manager"

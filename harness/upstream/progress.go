@@ -16,8 +16,8 @@ const plainInterval = 15 * time.Second
 // Otherwise, it prints a line every plainInterval.
 type progress struct {
 	out      *os.File
-	terminal bool // whether out is a terminal
-	started  time.Time
+	terminal bool      // whether out is a terminal
+	started  time.Time // when newProgress was called
 
 	mu        sync.Mutex
 	remaining map[string]bool // packages whose compilation has not started; nil before setPackages

@@ -30,7 +30,7 @@ func Versions(dir string) map[string]string {
 	return versions
 }
 
-// Binaries contains the paths of the programs of a control plane.
+// Binaries contains the paths of the executables that an embedded cluster runs.
 type Binaries struct {
 	Etcd                  string
 	KubeAPIServer         string

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// ErrNoRoom is wrapped by the error of [Start] if the nodes cannot run as many more pods as the run needs.
+// ErrNoRoom is wrapped by the error of [Start] if the nodes lack capacity for the pods of the run.
 var ErrNoRoom = errors.New("the nodes do not have enough capacity for the pods of the run")
 
 // checkCapacity returns nil if the schedulable nodes have capacity for this many additional pods.

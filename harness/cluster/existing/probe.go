@@ -38,6 +38,7 @@ type probe struct {
 	resultField []string
 }
 
+// The API groups of the objects that probes create.
 var (
 	core = schema.GroupVersion{Version: "v1"}
 	apps = schema.GroupVersion{Group: "apps", Version: "v1"}
@@ -66,6 +67,7 @@ var probes = []probe{
 	},
 }
 
+// The labels, selector and pod template of the objects that probes create.
 var (
 	probeLabels   = map[string]any{"gauntlet": "probe"}
 	labelSelector = map[string]any{"matchLabels": probeLabels}

@@ -235,8 +235,7 @@ echo "no pod here has ` + ip + `" >&2
 exit 1`
 }
 
-// runPod creates a pod on a node, waits until the pod is Ready, and returns the IP address of the
-// pod.
+// runPod creates a pod on a node, waits until the pod is Ready, and returns its IP address.
 func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	t.Helper()
 	admin := clientFor(t, c, cluster.Admin)

@@ -152,8 +152,9 @@ func explain(err error) error {
 	return err
 }
 
-// failedStep returns the description of the step of kind in which a command failed, such as "failed
-// to init node with kubeadm". If the error does not contain it, failedStep returns "kind".
+// failedStep returns the description of the step of kind in which a command failed. An example is
+// "failed to init node with kubeadm". If the error does not contain the step, failedStep returns
+// "kind".
 func failedStep(err error) string {
 	step, _, _ := strings.Cut(err.Error(), ": command ")
 	if strings.HasPrefix(step, "command ") {

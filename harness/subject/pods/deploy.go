@@ -27,7 +27,7 @@ func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 		}
 		pod := o.manifest(name, name, corev1.RestartPolicyAlways)
 		if _, err := o.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating the Pod of %s: %w", name, err)
+			return fmt.Errorf("creating pod %s/%s of the subject: %w", Namespace, name, err)
 		}
 		names = append(names, name)
 	}

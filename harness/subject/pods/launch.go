@@ -56,7 +56,7 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	addRelay(pod, r.RelayOptions.Image, t)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("creating the Pod of %s: %w", replica, err)
+		return nil, fmt.Errorf("creating the pod of %s in namespace %s: %w", replica, Namespace, err)
 	}
 	i, err := r.startInstance(ctx, pod, t)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 		if stopErr := i.follow.Kill(); stopErr != nil {
 			err = errors.Join(err, stopErr)
 		}
-		return nil, fmt.Errorf("%w; the end of its log:\n%s", err, i.follow.LogTail())
+		return nil, fmt.Errorf("%w; last lines of the log of %s:\n%s", err, t.replica, i.follow.LogTail())
 	}
 	go i.awaitEnd(checkCtx)
 	return i, nil
@@ -121,7 +121,7 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 // that the pod cannot start.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
 	var failure error
-	err = cluster.Poll(ctx, pollInterval, "Pod "+name+" to start", func(ctx context.Context) error {
+	err = cluster.Poll(ctx, pollInterval, "pod "+Namespace+"/"+name+" to start", func(ctx context.Context) error {
 		pod, err = o.Admin.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func (o *Options) remove(ctx context.Context, name string) error {
 	defer cancel()
 	err := o.Admin.CoreV1().Pods(Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	if err != nil {
-		return fmt.Errorf("deleting Pod %s: %w", name, err)
+		return fmt.Errorf("deleting pod %s/%s: %w", Namespace, name, err)
 	}
 	return nil
 }

@@ -120,8 +120,8 @@ func restricted() *corev1.SecurityContext {
 	}
 }
 
-// secretVolume returns a volume with the files of a Secret, which only the user and group of the
-// containers can read.
+// secretVolume returns a volume with the files of a Secret. Only the user and the group of the
+// containers can read the files.
 func secretVolume(name, secret string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: secret, DefaultMode: ptr.To[int32](0o440),

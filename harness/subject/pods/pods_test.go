@@ -188,7 +188,7 @@ func TestStartFails(t *testing.T) {
 		within                      time.Duration
 	}{
 		{"no image", "subject-0", "ErrImageNeverPull", "the image localhost/subject:test is neither on node node nor in the local container engine", bound},
-		{"never", "subject-0", "ContainerCreating", "waiting for Pod subject-0-1 to start", 50 * time.Millisecond},
+		{"never", "subject-0", "ContainerCreating", "waiting for pod gauntlet-system/subject-0-1 to start", 50 * time.Millisecond},
 		{"a name without a number", "subject", "", `replica "subject": expected a name such as subject-0`, bound},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	}
 	config := &rest.Config{}
 	if err := r.Route(replica, config); err != nil {
-		return nil, fmt.Errorf("setting up the connection to the API server: %w", err)
+		return nil, fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
 	}
 	proxy, err := url.Parse(config.Host)
 	if err != nil {
