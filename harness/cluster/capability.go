@@ -79,8 +79,8 @@ const (
 	SubjectLinked Capability = "subject linked into gauntlet"
 	// PausesSubject means that a fault can pause a replica of the subject and resume it.
 	PausesSubject Capability = "subject that can be paused"
-	// SkewsClocks means that a fault may change the timestamps in the objects that the subject
-	// receives, as if the clocks of the subject and the API server differed.
+	// SkewsClocks means that a fault may change the timestamps in objects that the subject
+	// receives. The subject then behaves as if its clock and the clock of the API server differed.
 	SkewsClocks Capability = "clocks to skew"
 )
 

@@ -78,7 +78,7 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	return err
 }
 
-// standin is the state of a running program.
+// standin is the state of a running stand-in program.
 type standin struct {
 	started atomic.Bool   // whether the start delay has passed
 	unready atomic.Bool   // whether the last POST request was to Unready, not to Ready

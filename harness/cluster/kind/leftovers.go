@@ -89,8 +89,8 @@ type State string
 const (
 	// InUse means that the gauntlet process that created the cluster is still running.
 	InUse State = "in use"
-	// Standing means that the cluster was started completely and with Options.Keep, and that the
-	// gauntlet process that created it has exited.
+	// Standing means that a cluster with Options.Keep was started completely. The gauntlet process
+	// that created it has exited.
 	Standing State = "kept"
 	// LeftBehind means that the gauntlet process that created the cluster has died. The cluster can
 	// be removed.

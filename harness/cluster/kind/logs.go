@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// logsTimeout limits the time in which Stop writes logs, so that they do not delay the removal
-	// of the cluster for long.
+	// logsTimeout limits the time in which Stop writes logs before it removes the cluster.
 	logsTimeout = 20 * time.Second
 	// kubeletLines is the number of lines of a kubelet log that an error contains.
 	kubeletLines = 15
