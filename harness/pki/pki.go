@@ -19,9 +19,10 @@ import (
 
 // The validity period of a certificate, relative to the argument now of NewAuthority.
 const (
-	// validBefore is long enough for machines whose clock is behind.
+	// validBefore is how long before now the validity begins. A certificate is therefore also valid
+	// on machines whose clock is behind.
 	validBefore = time.Hour
-	// validAfter is longer than any run.
+	// validAfter is how long after now the validity ends. It is longer than any run.
 	validAfter = 30 * 24 * time.Hour
 )
 

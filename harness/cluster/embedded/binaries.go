@@ -91,7 +91,7 @@ func checkExecutable(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is not an executable file", path)
+		return fmt.Errorf("%s: expected an executable file, found mode %s", path, info.Mode())
 	}
 	return nil
 }

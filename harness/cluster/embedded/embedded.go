@@ -134,7 +134,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	defer cancel()
 	return poll(ctx, "all components of the control plane to run again", func(ctx context.Context) error {
 		if c.isDegraded() {
-			return errors.New("a component is halted or restarting")
+			return errors.New("kube-apiserver or etcd is halted, or a component of the control plane is restarting")
 		}
 		return c.checkHealth(ctx)
 	})

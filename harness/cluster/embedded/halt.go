@@ -125,7 +125,7 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 	defer c.mu.Unlock()
 	c.degraded = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
 	if c.degraded { // another goroutine has called Halt, or a client has exited again
-		return errors.New("a component does not run")
+		return errors.New("a component of the control plane does not run")
 	}
 	return nil
 }

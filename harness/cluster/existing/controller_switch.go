@@ -67,7 +67,7 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	err = cluster.Poll(ctx, pollInterval, "the cluster's own controllers to be inactive", func(ctx context.Context) error {
 		state, err = readControllers(ctx, client, o.Controllers)
 		if err == nil && len(state.active) > 0 {
-			err = fmt.Errorf("`%s %s` succeeded, but still active: %s", o.ControllerSwitch, argumentOff, strings.Join(state.active, ", "))
+			err = fmt.Errorf("`%s %s` succeeded, but these controllers are still active: %s", o.ControllerSwitch, argumentOff, strings.Join(state.active, ", "))
 		}
 		return err
 	})

@@ -157,7 +157,7 @@ func (p probe) checkResult(ctx context.Context, client dynamic.Interface, name s
 		return err
 	}
 	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, p.resultField...); !found {
-		return errors.New("no controller has reacted to the probe")
+		return fmt.Errorf("%s has not set field %s of the probe object", p.controller, strings.Join(p.resultField, "."))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 			return err
 		}
 		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(since) {
-			return fmt.Errorf("lease %s/%s was last renewed at %v", corev1.NamespaceNodeLease, node, renewed)
+			return fmt.Errorf("lease %s/%s was last renewed at %v, expected after %v", corev1.NamespaceNodeLease, node, renewed, since)
 		}
 		return nil
 	})

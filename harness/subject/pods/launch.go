@@ -155,7 +155,8 @@ func cannotStart(pod *corev1.Pod) error {
 	}
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		if waiting := c.State.Waiting; waiting != nil && waiting.Reason == "ErrImageNeverPull" {
-			return fmt.Errorf("the image %s is neither on node %s nor in the local container engine", c.Image, pod.Spec.NodeName)
+			return fmt.Errorf("pod %s/%s cannot start: the image %s is neither on node %s nor in the local container engine",
+				pod.Namespace, pod.Name, c.Image, pod.Spec.NodeName)
 		}
 	}
 	return nil
