@@ -26,9 +26,9 @@ import (
 
 // The tests in this file run the programs that `make upstream` builds.
 
-// helperVariable is the environment variable that makes the test binary run as a helper program.
-// The helper starts a cluster in the directory that is the value of the variable, prints
-// the process IDs of the components, and waits.
+// helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
+// the tests. The helper starts a cluster in the directory that is the value of the variable. It
+// prints the process IDs of the components, and waits.
 const helperVariable = "GAUNTLET_EMBEDDED_TEST_DIR"
 
 func TestMain(m *testing.M) {

@@ -24,9 +24,9 @@ import (
 // The tests in this file create clusters. They need a container engine and a node image (`make
 // engine node-image`), and are skipped if one of them is missing.
 
-// helperVariable is the environment variable that makes the test binary run as a helper program.
-// The helper starts a cluster in the directory that is the value of the variable, prints
-// the name of the cluster, and waits.
+// helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
+// the tests. The helper starts a cluster in the directory that is the value of the variable. It
+// prints the name of the cluster, and waits.
 const helperVariable = "GAUNTLET_KIND_TEST_DIR"
 
 func TestMain(m *testing.M) {
