@@ -6,7 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/kube-gauntlet/gauntlet/harness/process"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
 // A cluster may implement the interfaces in this file in addition to [Cluster]. The capabilities of

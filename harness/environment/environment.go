@@ -25,14 +25,15 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
@@ -233,6 +234,14 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 		e.teardowns = append(e.teardowns, e.Proxy.Stop)
 		return nil
 	})
+}
+
+// ProxyConfig returns a client configuration with all permissions that connects to the fault proxy.
+// It requires a previous call of StartProxy. The history contains the requests of the client,
+// with name as the name of the replica. Faults affect these requests like those of a replica.
+func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
+	config := rest.CopyConfig(e.Cluster.Config(cluster.Admin))
+	return config, e.Proxy.Route(name, config)
 }
 
 // Failed waits until the control plane, the recorder or the subject fails, and returns the error.

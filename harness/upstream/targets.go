@@ -32,7 +32,7 @@ const (
 
 // commands lists all programs that this package can build.
 //
-// harness/cluster/embedded/binaries.go also contains the names and versions of the programs of the
+// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the programs of the
 // embedded control plane. A test in that directory compares the versions with go.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},

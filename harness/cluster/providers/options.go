@@ -3,7 +3,8 @@ package providers
 import (
 	"time"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
@@ -36,9 +37,8 @@ type Options struct {
 	// the fault proxy through a relay container in its pod. The provider forwards a local port to
 	// each relay.
 	Relays int
-	// Existing has the options of the provider existing, such as the kubeconfig. Its fields Pods
-	// and Controllers are ignored; the fields of this struct replace them.
-	Existing existing.Options
+	// Existing has the options of the provider existing, such as the kubeconfig.
+	Existing cluster.Existing
 	// Standing makes the cluster keep running after gauntlet exits. Only a provider with the
 	// capability [cluster.RunsDetached] uses it.
 	Standing bool
@@ -46,7 +46,5 @@ type Options struct {
 
 // existing returns o.Existing with the pods and controllers of o.
 func (o *Options) existing() existing.Options {
-	e := o.Existing
-	e.Pods, e.Controllers = o.Pods, o.Controllers
-	return e
+	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

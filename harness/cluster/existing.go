@@ -1,0 +1,29 @@
+package cluster
+
+import "errors"
+
+// Existing says which existing cluster a run uses, and how gauntlet turns off its controllers.
+type Existing struct {
+	// Kubeconfig is the path of a kubeconfig whose user has all permissions. Empty means the file
+	// that kubectl would use: KUBECONFIG, or ~/.kube/config.
+	Kubeconfig string
+	// Context is the name of a context in the kubeconfig. Empty means the current context.
+	Context string
+	// ControllerSwitch is the path or name of a program that turns the cluster's own controllers
+	// off and on. gauntlet calls it with the argument "off" before a run, and "on" after the run.
+	//
+	// The environment variable KUBECONFIG has the path of the kubeconfig, if Kubeconfig is set.
+	// CONTEXT has the name of the context; empty means the current context. CONTROLLERS has the
+	// names of the controllers under test, separated by commas.
+	//
+	// Without a program, a run fails if a controller under test is active on the cluster.
+	ControllerSwitch string
+	// CleanupCommand is a command that removes the objects of a killed run from the cluster. The
+	// guard process runs it if gauntlet dies during a run. Its first element is an absolute path.
+	// If it is empty, the user must run `gauntlet clean` after such a run.
+	CleanupCommand []string
+}
+
+// ErrNoCapacity is wrapped by an error if an existing cluster cannot run the pods of a run.
+// Its nodes then have too little free capacity for pods.
+var ErrNoCapacity = errors.New("the nodes do not have enough capacity for the pods of the run")

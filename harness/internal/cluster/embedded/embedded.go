@@ -1,0 +1,245 @@
+// Package embedded runs a control plane of unmodified upstream programs on the loopback interface.
+//
+// The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK.
+// kube-controller-manager does not run the controllers under test. KWOK simulates the kubelets. The
+// package needs no container engine, only the binaries that harness/upstream builds.
+//
+// Every cluster has its own ports, keys, tokens and state directory. [Cluster.Stop] removes the
+// state directory. Do not keep data in such a cluster: etcd does not sync its data to disk, and the
+// package does not restart a component that crashes.
+//
+// start.go contains the start procedure. components.go contains the programs with their flags, and
+// stages.yaml the behavior of the simulated kubelets. halt.go contains the functions with which
+// faults kill and restart components.
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+)
+
+// Cluster is a running embedded control plane. [Start] returns it.
+type Cluster struct {
+	layout   layout
+	binaries Binaries
+	creds    *credentials
+	prober   prober
+	unguard  func() // tells the guard process not to remove the state directory if gauntlet dies
+
+	failed   chan struct{} // closed when a component exits unexpectedly
+	stopOnce sync.Once
+	stopErr  error // result of Stop
+
+	recovering sync.Mutex // held while recoverClients restarts clients of the API server
+
+	mu       sync.Mutex // guards the fields below
+	parts    []*part    // all started components, in the order of their first start
+	degraded bool       // true from a call of Halt until all components run again
+	halts    int        // number of calls of Halt
+	stopping bool       // true after the first call of Stop
+	err      error      // why a component exited unexpectedly; nil while failed is open
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// Name is the name of this provider.
+const Name = "embedded"
+
+// Capabilities are the capabilities of this provider.
+var Capabilities = cluster.Capabilities{
+	cluster.OwnsControlPlane, cluster.RestartsControlPlane, cluster.AccessesEtcd, cluster.StandingClusters, cluster.ParallelRuns,
+	cluster.SimulatedKubelets, cluster.ControlsContainers, cluster.ControlsKubelets,
+	cluster.SubjectAsProcess, cluster.PausesSubject, cluster.SkewsClocks,
+}
+
+// part is a component of the control plane together with its current process. A restart of the
+// component creates a new part.
+type part struct {
+	component
+	*process.Process
+	// down means that Halt has killed the process, or that the process exited because Halt has
+	// killed another component. Health then waits until the component runs again.
+	down bool
+}
+
+// Name returns the name of the provider, the constant [Name].
+func (c *Cluster) Name() string { return Name }
+
+// Capabilities returns the capabilities of the provider, the variable [Capabilities].
+func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
+
+// Binaries returns the paths of the programs that this cluster runs. The subject upstream runs the
+// same kube-controller-manager binary.
+func (c *Cluster) Binaries() Binaries { return c.binaries }
+
+// Config returns a client configuration for a role. Its clients connect directly to the API server,
+// not through the fault proxy.
+func (c *Cluster) Config(role cluster.Role) *rest.Config {
+	return &rest.Config{
+		Host:            c.layout.apiServerURL(),
+		BearerToken:     c.creds.tokens[role],
+		TLSClientConfig: rest.TLSClientConfig{CAData: append([]byte(nil), c.creds.authorityPEM...)},
+		// The harness uses deprecated APIs such as Endpoints on purpose.
+		WarningHandler: rest.NoWarnings{},
+		UserAgent:      "gauntlet-" + string(role),
+		QPS:            -1, // no client-side rate limit, which would change the timing of a run
+	}
+}
+
+// Etcd returns a client of the cluster's etcd. The client authenticates with the same client
+// certificate as the API server.
+func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
+	pair, err := tls.X509KeyPair(c.creds.etcdClient.Certificate, c.creds.etcdClient.Key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the client certificate for etcd: %w", err)
+	}
+	return cluster.DialEtcd(localURL(c.layout.ports.etcd, ""), &tls.Config{
+		RootCAs: c.creds.roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+	})
+}
+
+// Failed returns a channel that is closed when a component exits unexpectedly.
+func (c *Cluster) Failed() <-chan struct{} { return c.failed }
+
+// Err returns nil until the channel of Failed is closed. After that, it returns an error that names
+// the component that exited, with the end of its log.
+func (c *Cluster) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Health returns nil if all components run and their health endpoints return status 200. If a
+// component is halted or restarting, Health waits at most one minute ([recoveryTimeout]) until all
+// components run again.
+func (c *Cluster) Health(ctx context.Context) error {
+	if halts := c.haltCount(); !c.isDegraded() {
+		if err := c.checkHealth(ctx); err == nil || c.haltCount() == halts {
+			return err
+		} // else Halt was called during the check, and may have caused the error
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
+	defer cancel()
+	return poll(ctx, "all components of the control plane to run again", func(ctx context.Context) error {
+		if c.isDegraded() {
+			return errors.New("kube-apiserver or etcd is halted, or a component of the control plane is restarting")
+		}
+		return c.checkHealth(ctx)
+	})
+}
+
+// checkHealth sends one request to the health endpoint of each component, without waiting. Its
+// error names the first component that is not healthy.
+func (c *Cluster) checkHealth(ctx context.Context) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	parts, stopping := slices.Clone(c.parts), c.stopping
+	c.mu.Unlock()
+	if stopping {
+		return errors.New("the cluster has been stopped")
+	}
+	for _, part := range parts {
+		if part.healthURL == "" {
+			continue
+		}
+		if err := c.prober.probe(ctx, part.healthURL); err != nil {
+			return unhealthy(part, err)
+		}
+	}
+	return nil
+}
+
+// unhealthy returns the error for a component whose process runs but whose health check failed. It
+// contains the end of the component's log.
+func unhealthy(p *part, err error) error {
+	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
+}
+
+// launch starts the process of a component, and calls handleExit when the process exits. In
+// c.parts, the new process replaces an earlier process of the same component.
+func (c *Cluster) launch(ctx context.Context, component component) error {
+	p, err := process.Start(ctx, c.layout.spec(component))
+	if err != nil {
+		return err
+	}
+	started := &part{component: component, Process: p}
+	c.mu.Lock()
+	if i := slices.IndexFunc(c.parts, func(p *part) bool { return p.name == component.name }); i >= 0 {
+		c.parts[i] = started
+	} else {
+		c.parts = append(c.parts, started)
+	}
+	c.mu.Unlock()
+	go func() {
+		<-p.Done()
+		c.handleExit(started)
+	}()
+	return nil
+}
+
+// fail stores err as the reason why the cluster failed, and closes the channel failed. It ignores
+// all calls but the first, and calls after Stop.
+func (c *Cluster) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopping || c.err != nil {
+		return
+	}
+	c.err = err
+	close(c.failed)
+}
+
+// Stop stops all components and removes the state directory, but not the logs. It stops the clients
+// of the API server first, then kube-apiserver, and etcd last. kube-apiserver cannot shut down
+// gracefully without etcd. Only the first call has an effect; later calls return the same error.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.stopOnce.Do(func() {
+		c.mu.Lock()
+		c.stopping = true
+		parts := slices.Clone(c.parts)
+		c.mu.Unlock()
+		var errs []error
+		for _, group := range stopOrder {
+			errs = append(errs, stopAll(ctx, parts, group))
+		}
+		errs = append(errs, os.RemoveAll(c.layout.dir))
+		if c.stopErr = errors.Join(errs...); c.stopErr == nil {
+			c.unguard()
+		}
+	})
+	return c.stopErr
+}
+
+// stopAll stops all parts whose stopGroup is group, at the same time, and waits until they have
+// exited.
+func stopAll(ctx context.Context, parts []*part, group int) error {
+	var stops errgroup.Group
+	for _, p := range parts {
+		if p.stopGroup == group {
+			stops.Go(func() error { return p.Stop(ctx, p.stopGrace) })
+		}
+	}
+	return stops.Wait()
+}
+
+// newCluster returns a Cluster that has no components yet.
+func newCluster(layout layout, binaries Binaries, creds *credentials, unguard func()) *Cluster {
+	return &Cluster{
+		layout: layout, binaries: binaries, creds: creds, unguard: unguard, failed: make(chan struct{}),
+		prober: newProber(creds.roots, creds.tokens[cluster.Admin]),
+	}
+}

@@ -1,0 +1,110 @@
+package embedded
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+)
+
+// layout contains the directories and ports of one cluster.
+type layout struct {
+	dir    string // state directory
+	logDir string // directory of the log files
+	ports  ports
+}
+
+// ports contains the ports on 127.0.0.1 on which the components listen.
+type ports struct {
+	etcd, etcdPeer, apiServer, controllerManager, scheduler int
+}
+
+// freePorts selects free ports for the components. Another process may bind one of these ports
+// before the component does. Start then tries again with other ports.
+func freePorts() (ports, error) {
+	var p ports
+	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {
+		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			return ports{}, fmt.Errorf("finding a free port on 127.0.0.1: %w", err)
+		}
+		defer listener.Close() // deferred, so that all ports are distinct
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return p, nil
+}
+
+// localURL returns the https URL of a path on a port of 127.0.0.1.
+func localURL(port int, path string) string {
+	return fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
+}
+
+// apiServerURL returns the URL of the API server for clients on this machine.
+func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
+
+// The names of the files and directories in the state directory.
+const (
+	authorityFile   = "ca.crt"
+	servingCert     = "serving.crt"
+	servingKey      = "serving.key"
+	etcdClientCert  = "etcd-client.crt"
+	etcdClientKey   = "etcd-client.key"
+	accountKeyFile  = "service-account.key"
+	accountPubFile  = "service-account.pub"
+	tokensFile      = "tokens.csv"
+	supportConfig   = "support.kubeconfig"
+	schedulerConfig = "kube-scheduler.yaml"
+	kwokConfig      = "kwok.yaml"
+	etcdData        = "etcd" // directory
+	temporary       = "tmp"  // directory
+)
+
+// file returns the path of a file in the state directory.
+func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
+
+// write writes the configuration files, keys and tokens to the state directory. The files have mode
+// 0600, because many of them contain secrets.
+func (l layout) write(opts Options, creds *credentials) error {
+	stages, err := renderStages(opts)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		authorityFile: creds.authorityPEM,
+		servingCert:   creds.serving.Certificate, servingKey: creds.serving.Key,
+		etcdClientCert: creds.etcdClient.Certificate, etcdClientKey: creds.etcdClient.Key,
+		accountKeyFile: creds.accountKey, accountPubFile: creds.accountPub,
+		tokensFile:      creds.tokens.File(),
+		schedulerConfig: l.schedulerConfiguration(),
+		kwokConfig:      stages,
+	} {
+		if err := os.WriteFile(l.file(name), data, 0o600); err != nil {
+			return fmt.Errorf("writing the files of the cluster: %w", err)
+		}
+	}
+	if err := os.Mkdir(l.file(temporary), 0o700); err != nil {
+		return fmt.Errorf("creating the temporary directory of the cluster: %w", err)
+	}
+	return cluster.WriteKubeconfig(l.file(supportConfig), &rest.Config{
+		Host: l.apiServerURL(), BearerToken: creds.tokens[cluster.Support],
+		TLSClientConfig: rest.TLSClientConfig{CAFile: l.file(authorityFile)},
+	})
+}
+
+// spec returns the command line, environment and log file with which a component is started.
+//
+// The environment contains no variables of the user; HOME is the state directory. GOGC and
+// GOMEMLIMIT make Go collect garbage less often, which costs memory and saves CPU time. CPU time
+// limits how fast a cluster starts and how fast it creates pods.
+func (l layout) spec(c component) process.Spec {
+	return process.Spec{
+		Name: c.name, Path: c.path, Args: c.args, Dir: l.dir,
+		Env:     []string{"HOME=" + l.dir, "TMPDIR=" + l.file(temporary), "GOGC=400", "GOMEMLIMIT=1GiB"},
+		LogPath: filepath.Join(l.logDir, c.name+".log"),
+	}
+}

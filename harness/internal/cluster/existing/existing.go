@@ -1,0 +1,245 @@
+// Package existing lets a run use an existing cluster, which the user selects with a kubeconfig.
+//
+// A run creates its objects in the namespace [Namespace]. At its end, it deletes the namespace and
+// turns the cluster's own controllers on again.
+//
+// The controllers under test act on the whole cluster, so only one run at a time can use the
+// cluster. The namespace of the run is also the lock: a run acquires the lock when it creates the
+// namespace (lock.go).
+//
+// No other instance of the controllers under test may be active at the same time. [Start] creates
+// one object for each controller, and waits for the controller to react to the object (probe.go).
+// If a controller reacts, Start calls the program of the flag --controller-switch, which turns the
+// cluster's own controllers off (controller_switch.go). Without such a program, Start fails.
+//
+// Faults that change the control plane or the nodes are not available on an existing cluster.
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// Options configures the use of an existing cluster.
+type Options struct {
+	cluster.Existing
+	// Controllers lists the controllers under test, which must not be active on the cluster. Empty
+	// means [kube.DefaultControllers].
+	Controllers []kube.Controller
+	// Pods is the maximum number of pods that the run has at one time. The nodes must have capacity
+	// for this number of additional pods.
+	Pods int
+}
+
+const (
+	// Namespace is the name of the namespace of a run. It contains the workload, and the
+	// ServiceAccount and the leader-election Lease of the subject.
+	Namespace = "gauntlet"
+	// serviceAccount is the name of the subject's ServiceAccount in [Namespace].
+	serviceAccount = "subject"
+	// tokenLifetime is the lifetime of the subject's ServiceAccount token. It is longer than any
+	// run, so gauntlet never renews the token.
+	tokenLifetime = 24 * time.Hour
+	// requestTimeout limits a single request to the API server.
+	requestTimeout = 15 * time.Second
+	// pollInterval is the interval at which functions of this package poll the API server.
+	pollInterval = 200 * time.Millisecond
+)
+
+// Cluster is an existing cluster that one run uses. [Start] returns it.
+type Cluster struct {
+	config           *rest.Config         // client configuration of the Admin role
+	admin            kubernetes.Interface // client with config
+	token            string               // bearer token of the Subject role
+	controllerSwitch *controllerSwitch    // nil if gauntlet turned no controller off
+	lock             *namespaceLock       // nil until Start has acquired the lock
+	failed           chan struct{}        // never closed
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// Name is the name of this provider.
+const Name = "existing"
+
+// Capabilities are the capabilities of this provider. They include neither RealKubelets nor
+// SimulatedKubelets, because gauntlet does not know the kubelets of an existing cluster.
+var Capabilities = cluster.Capabilities{cluster.SubjectAsProcess, cluster.PausesSubject}
+
+// Start prepares an existing cluster for a run, and locks the cluster against other runs. It
+// creates the namespace of the run, ensures that no other instance of the controllers under test is
+// active, and creates a ServiceAccount for the subject. If Start fails, it undoes these changes
+// before it returns.
+func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
+	config, err := Config(o.Kubeconfig, o.Context)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := probesFor(o.Controllers); err != nil {
+		return nil, err
+	}
+	c := &Cluster{config: config, failed: make(chan struct{})}
+	if c.admin, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("existing cluster: %w", err)
+	}
+	if err := c.Health(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkCapacity(ctx, c.admin, o.Pods); err != nil {
+		return nil, fmt.Errorf("existing cluster: %w", err)
+	}
+	if c.lock, err = acquireLock(ctx, c.admin, config.Host, o.CleanupCommand); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop(ctx))
+		}
+	}()
+	if err := c.turnOffControllers(ctx, o); err != nil {
+		return nil, err
+	}
+	return c, c.createServiceAccount(ctx)
+}
+
+// Config returns the client configuration of a context in a kubeconfig file. Empty arguments mean
+// the kubeconfig file and the context that kubectl would use. The configuration has no client-side
+// rate limit.
+func Config(kubeconfig, context string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("existing cluster: loading the kubeconfig (set --kubeconfig, --context or KUBECONFIG): %w", err)
+	}
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return nil, fmt.Errorf("existing cluster: reading the certificates in the kubeconfig: %w", err)
+	}
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	config.UserAgent = "gauntlet-" + string(cluster.Admin)
+	return config, nil
+}
+
+// Preflight returns an error if [Start] would fail because of the kubeconfig or the controllers. It
+// sends no request to the cluster.
+func Preflight(o Options) error {
+	if _, err := probesFor(o.Controllers); err != nil {
+		return err
+	}
+	_, err := Config(o.Kubeconfig, o.Context)
+	return err
+}
+
+// Version returns the version of the API server, such as "v1.36.3". It sends one request. See
+// [Config] for the arguments.
+func Version(kubeconfig, context string) (string, error) {
+	config, err := Config(kubeconfig, context)
+	if err != nil {
+		return "", err
+	}
+	config.Timeout = requestTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("existing cluster: %w", err)
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("existing cluster: reading the version of the API server at %s: %w", config.Host, err)
+	}
+	return version.GitVersion, nil
+}
+
+// createServiceAccount creates the ServiceAccount of the subject, and a token for this account.
+func (c *Cluster) createServiceAccount(ctx context.Context) error {
+	accounts := c.admin.CoreV1().ServiceAccounts(Namespace)
+	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: serviceAccount}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("existing cluster: creating ServiceAccount %s/%s of the subject: %w", Namespace, serviceAccount, err)
+	}
+	request, err := accounts.CreateToken(ctx, serviceAccount, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime.Seconds()))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("existing cluster: creating a token for ServiceAccount %s/%s: %w", Namespace, serviceAccount, err)
+	}
+	c.token = request.Status.Token
+	return nil
+}
+
+// Account returns the ServiceAccount of the subject as the RBAC subject of a role binding.
+func Account() rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: serviceAccount}
+}
+
+// Name returns the name of the provider, the constant [Name].
+func (c *Cluster) Name() string { return Name }
+
+// Capabilities returns the capabilities of the provider, the variable [Capabilities].
+func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
+
+// Namespace returns the namespace of the run, which [Start] has created.
+func (c *Cluster) Namespace() string { return Namespace }
+
+// SubjectAccount returns the ServiceAccount of the subject, as [Account] does.
+func (c *Cluster) SubjectAccount() rbacv1.Subject { return Account() }
+
+// Config returns a client configuration for a role. Clients of the Subject role authenticate with
+// the token of the subject's ServiceAccount. Clients of all other roles authenticate as the user of
+// the kubeconfig.
+func (c *Cluster) Config(role cluster.Role) *rest.Config {
+	if role != cluster.Subject {
+		return rest.CopyConfig(c.config)
+	}
+	config := rest.AnonymousClientConfig(c.config)
+	config.BearerToken = c.token
+	config.QPS = -1
+	config.UserAgent = "gauntlet-" + string(role)
+	return config
+}
+
+// Health returns nil if /readyz of the API server returns status 200.
+func (c *Cluster) Health(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var status int
+	result := c.admin.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status)
+	if err := result.Error(); err != nil || status != http.StatusOK {
+		return fmt.Errorf("existing cluster: the API server at %s is not ready (status %d): %w", c.config.Host, status, err)
+	}
+	return nil
+}
+
+// Failed returns a channel that is never closed, because gauntlet started no component of the
+// cluster.
+func (c *Cluster) Failed() <-chan struct{} { return c.failed }
+
+// Err returns nil, because the channel of [Cluster.Failed] is never closed.
+func (c *Cluster) Err() error { return nil }
+
+// Stop deletes the namespace of the run and turns the cluster's own controllers on again. It does
+// both even if ctx is canceled, and returns after at most 2 minutes ([stopTimeout]).
+func (c *Cluster) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return errors.Join(c.lock.release(ctx), c.controllerSwitch.turnOn(ctx))
+}
+
+// stopTimeout limits the duration of [Cluster.Stop] and of the removal in [Clean]. It is longer
+// than the grace period of the pods in the namespace.
+const stopTimeout = 2 * time.Minute

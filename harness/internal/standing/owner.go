@@ -1,0 +1,76 @@
+package standing
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+)
+
+// ownerFile is the name of a file in the directory of a cluster, with the owner's process.Identity.
+// If a host process runs the cluster, the owner is the host process. Otherwise, the owner is the
+// process that has created the directory.
+const ownerFile = "owner"
+
+// owner is the process that owns the directory of a cluster.
+type owner struct {
+	dir       string            // directory of the cluster
+	process   process.Identity  // from the owner file
+	existence process.Existence // whether the process still runs
+}
+
+// writeOwner writes the owner file of a directory, with this process as the owner.
+func writeOwner(dir string) error {
+	self, err := process.Self()
+	if err != nil {
+		return err
+	}
+	// The rename is atomic, so a concurrent List never reads a partial file.
+	path := filepath.Join(dir, ownerFile)
+	if err := os.WriteFile(path+".new", []byte(self.String()), 0o600); err != nil {
+		return fmt.Errorf("writing the owner file of the cluster: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("writing the owner file of the cluster: %w", err)
+	}
+	return nil
+}
+
+// ownersOf returns the owner of each directory in root that a cluster of the provider has. It
+// ignores directories without an owner file.
+func ownersOf(root, provider string) ([]owner, error) {
+	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
+	if err != nil {
+		return nil, err
+	}
+	var owners []owner
+	for _, path := range paths {
+		o, err := ownerOf(filepath.Dir(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another process has removed the directory
+		}
+		if err != nil {
+			return nil, err
+		}
+		owners = append(owners, o)
+	}
+	return owners, nil
+}
+
+// ownerOf reads the owner file of a directory, and finds out whether the owner still runs.
+func ownerOf(dir string) (owner, error) {
+	path := filepath.Join(dir, ownerFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return owner{}, err
+	}
+	identity, err := process.ParseIdentity(string(data))
+	if err != nil {
+		return owner{}, fmt.Errorf("%s: %w", path, err)
+	}
+	existence, err := identity.Existence()
+	return owner{dir, identity, existence}, err
+}

@@ -1,0 +1,237 @@
+// Package standing creates, lists and removes standing clusters. A standing cluster keeps running
+// after `gauntlet up`, until `gauntlet down`. Users inspect the cluster or run other tests on it.
+// The package also removes clusters of killed commands.
+//
+// A cluster with the capability RunsDetached, such as a kind cluster, keeps running without a
+// gauntlet process. An embedded cluster consists of processes that end with the gauntlet process
+// that started them. A separate gauntlet process in the background, the host process, therefore
+// runs such a cluster until `gauntlet down` stops the host process.
+package standing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// State says whether a cluster is in use, standing, left behind, or owned by another machine.
+type State = kind.State
+
+// The states of a cluster. Package kind documents their meaning.
+const (
+	InUse      = kind.InUse
+	Standing   = kind.Standing
+	LeftBehind = kind.LeftBehind
+	Elsewhere  = kind.Elsewhere
+)
+
+// Cluster is a standing cluster, or the files that remain of a cluster that failed to start. It may
+// also be a kind cluster that a run uses or has left behind.
+type Cluster struct {
+	// Name is the name of the cluster, which is an argument of `gauntlet down`. No two existing
+	// clusters have the same name.
+	Name     string
+	Provider string // name of the provider
+	State    State
+	// Kubeconfig is the path of the admin kubeconfig. The file exists if State is Standing.
+	Kubeconfig string
+
+	dir    string     // directory of the cluster's state; empty if unknown
+	hosted bool       // whether a host process runs the cluster
+	kind   kind.Found // empty unless package kind has found the cluster
+}
+
+// Root returns the path of the directory that contains one directory for each standing cluster. It
+// is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet if XDG_STATE_HOME is not set.
+func Root() (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home := os.Getenv("HOME")
+		if home == "" {
+			return "", errors.New("finding the directory of standing clusters: set XDG_STATE_HOME or HOME")
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	if !filepath.IsAbs(state) {
+		return "", fmt.Errorf("finding the directory of standing clusters: expected an absolute path in XDG_STATE_HOME, found %q", state)
+	}
+	return filepath.Join(state, "gauntlet"), nil
+}
+
+// Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
+// starts a subject. Up sets the fields StateDir, KeepState and LogDir of o. If the start fails, Up
+// keeps the logs.
+func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
+	if err != nil {
+		return Cluster{}, err
+	}
+	root, err := Root()
+	if err != nil {
+		return Cluster{}, err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
+	}
+	dir, err := os.MkdirTemp(root, o.Provider+"-")
+	if err != nil {
+		return Cluster{}, fmt.Errorf("creating the directory of the cluster: %w", err)
+	}
+	if err := writeOwner(dir); err != nil {
+		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	o.StateDir, o.KeepState, o.LogDir = dir, true, filepath.Join(dir, logSubdir)
+	up := upHosted
+	if provider.Capabilities.Has(cluster.RunsDetached) {
+		up = upDetached
+	}
+	c, err := up(ctx, o, s)
+	if err == nil {
+		return c, nil
+	}
+	if logs, _ := os.ReadDir(o.LogDir); len(logs) == 0 {
+		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
+	}
+	// The directory remains, because it contains the logs of the failed start.
+	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, o.LogDir)
+}
+
+// logSubdir is the name of the subdirectory for logs in the directory of a cluster.
+const logSubdir = "logs"
+
+// upDetached starts a cluster that keeps running without a gauntlet process.
+func upDetached(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	o.ControlPlane.Standing = true
+	e, err := environment.Start(ctx, o)
+	if err != nil {
+		return Cluster{}, err
+	}
+	detached, ok := e.Cluster.(cluster.Detached)
+	if !ok {
+		return Cluster{}, errors.Join(fmt.Errorf("provider %s: expected a cluster that implements cluster.Detached, found %T", o.Provider, e.Cluster), e.Cluster.Stop(ctx))
+	}
+	if s != nil {
+		if err := e.StartSubject(ctx, *s); err != nil {
+			return Cluster{}, errors.Join(err, e.Cluster.Stop(ctx))
+		}
+	}
+	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
+}
+
+// List returns the clusters of this user that host processes run, and all kind clusters. The kind
+// clusters include those of runs and of other users of the container engine. If no container engine
+// is running, List returns no kind clusters.
+func List(ctx context.Context) ([]Cluster, error) {
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	all, err := listHosted(root)
+	if err != nil {
+		return nil, err
+	}
+	found, err := kind.List(ctx)
+	if errors.Is(err, kind.ErrNoEngine) || errors.Is(err, kind.ErrEngineDown) {
+		return all, nil // the directories of kind clusters are no leftovers: a stopped engine may start again
+	}
+	if err != nil {
+		return nil, err
+	}
+	inUse := map[string]bool{}
+	for _, f := range found {
+		c := Cluster{Name: f.Name, Provider: kind.Name, State: f.State, Kubeconfig: f.Kubeconfig(), kind: f}
+		if dir := filepath.Dir(f.Dir); filepath.Dir(dir) == root {
+			c.dir, inUse[dir] = dir, true
+		}
+		all = append(all, c)
+	}
+	leftovers, err := listLeftovers(root, inUse)
+	return append(all, leftovers...), err
+}
+
+// listLeftovers returns the directories in root whose kind cluster does not exist. They contain the
+// logs of failed starts. The argument inUse is the set of directories whose kind cluster exists.
+func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
+	owners, err := ownersOf(root, kind.Name)
+	if err != nil {
+		return nil, err
+	}
+	var leftovers []Cluster
+	for _, o := range owners {
+		if !inUse[o.dir] && o.existence == process.Gone {
+			leftovers = append(leftovers, Cluster{Name: filepath.Base(o.dir), Provider: kind.Name, State: LeftBehind, dir: o.dir})
+		}
+	}
+	return leftovers, nil
+}
+
+// Down stops a cluster and removes its files, even if the cluster is in use.
+func Down(ctx context.Context, c Cluster) error {
+	if c.hosted {
+		if err := stopHost(ctx, c.dir); err != nil {
+			return fmt.Errorf("removing cluster %s: %w", c.Name, err)
+		}
+	} else if c.kind.Name != "" {
+		if err := kind.Remove(ctx, c.kind); err != nil {
+			return err
+		}
+	}
+	if c.dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(c.dir); err != nil {
+		return fmt.Errorf("removing the state of cluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// Clean removes all clusters whose state is LeftBehind. It returns the clusters that it has
+// removed, and the clusters that remain because of their state.
+func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
+	all, err := List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for _, c := range all {
+		if c.State != LeftBehind {
+			remaining = append(remaining, c)
+			continue
+		}
+		if err := Down(ctx, c); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, c)
+	}
+	return removed, remaining, errors.Join(errs...)
+}
+
+// CleanExisting deletes the objects that a killed run has left on an existing cluster. It reports
+// whether the namespace of the run existed. See [existing.Config] for the arguments.
+func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
+	config, err := existing.Config(kubeconfig, context)
+	if err != nil {
+		return false, err
+	}
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("existing cluster: %w", err)
+	}
+	if removed, err = existing.Clean(ctx, admin); err != nil {
+		return removed, err
+	}
+	return removed, subject.Revoke(ctx, admin)
+}
