@@ -124,7 +124,8 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 	return patches, nil
 }
 
-// with returns a copy of the map from with an entry for key. An entry of from replaces value.
+// with returns a copy of the map from that also contains key. If from already contains key, the
+// copy has the value in from.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {
