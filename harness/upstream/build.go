@@ -176,7 +176,7 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			file.Close()
-			return nil, fmt.Errorf("interrupted while waiting for the build that locks %s", file.Name())
+			return nil, fmt.Errorf("interrupted while waiting for another build, which locks %s", file.Name())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
