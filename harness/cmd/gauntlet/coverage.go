@@ -39,7 +39,7 @@ a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly
 			for _, file := range files {
 				err := table.Add(history.ReadFile(file))
 				switch {
-				case errors.Is(err, history.ErrTruncated): // the records before it count
+				case errors.Is(err, history.ErrTruncated): // count the records before the truncated line
 					cut = append(cut, err)
 				case err != nil:
 					return err
@@ -60,13 +60,13 @@ a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly
 	return cmd
 }
 
-// findHistories returns the history files of all runs in the directories, each once. It
-// skips runs whose directory was deleted.
+// findHistories returns the absolute paths of the histories of all runs in the directories,
+// each path once. It skips runs whose directory was deleted.
 func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {
 		file := run.HistoryFile(dir)
-		if _, err := os.Stat(file); err == nil { // the run need not be checked
+		if _, err := os.Stat(file); err == nil { // a run directory, even if no check has read its history yet
 			files = append(files, file)
 		} else {
 			campaigns = append(campaigns, dir)
@@ -93,6 +93,7 @@ func findHistories(dirs []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
+// writeCoverage writes the table as JSON to the file at path.
 func writeCoverage(path string, table *coverage.Table) error {
 	text, err := json.MarshalIndent(table, "", "  ")
 	if err != nil {
@@ -104,6 +105,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 	return nil
 }
 
+// readCoverage reads a file that writeCoverage wrote.
 func readCoverage(path string) (*coverage.Table, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

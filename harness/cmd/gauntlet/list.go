@@ -79,7 +79,7 @@ func listChecks(out io.Writer) {
 	}
 }
 
-// wrapIndented wraps a text at 80 columns, indented by the given number of steps.
+// wrapIndented indents a text by four spaces for each step, and wraps it at 80 columns.
 func wrapIndented(steps int, words string) string {
 	margin := strings.Repeat("    ", steps)
 	var out strings.Builder

@@ -12,11 +12,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// The live tests run commands on control planes. The controllers in these tests contain a
-// deliberate bug.
+// The live tests run commands on control planes, with controllers that have a deliberate bug.
 
-// mortal returns a value of --subject: our controllers with a bug. Once started, they do
-// not start again.
+// mortal returns a value of --subject. The subject is our controllers, except that they cannot
+// be started a second time.
 func mortal(t *testing.T) string {
 	t.Helper()
 	ours, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "workload-controller-manager"))
@@ -41,7 +40,7 @@ exec %s "$@"
 	return "exec:" + path
 }
 
-// file writes a scenario to a file and returns its path.
+// file writes a scenario to a YAML file and returns the path of the file.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
@@ -51,8 +50,8 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// failedIn returns the only run directory in a directory. It requires that the check with
-// the given ID failed in that run.
+// failedIn returns the path of the only run directory in out. The test fails if the check with
+// the given ID did not fail in that run.
 func failedIn(t *testing.T, out, id string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(out, "*", "scenario.yaml"))
@@ -73,8 +72,8 @@ func failedIn(t *testing.T, out, id string) string {
 	return ""
 }
 
-// TestSweepCrashLive checks that a crash at a write makes a passing workload fail, and that
-// a lost response does not. Only the failed run is kept.
+// TestSweepCrashLive checks that a crash at a write makes a passing workload fail, and that a
+// lost response does not. The command must keep only the directory of the failed run.
 func TestSweepCrashLive(t *testing.T) {
 	out := t.TempDir()
 	small := file(t, `name: small
@@ -94,8 +93,8 @@ settle: {within: 30s}
 	failedIn(t, out, "process-alive")
 }
 
-// TestShrinkLive checks that shrinking removes the parts that a failure does not need. The
-// result must fail the same check in a new run.
+// TestShrinkLive checks that shrink removes the parts of a scenario that the failure does not
+// need. The same check must fail in a new run of the result.
 func TestShrinkLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")

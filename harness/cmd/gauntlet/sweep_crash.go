@@ -54,7 +54,7 @@ same lines and the reports of all runs.`,
 	return cmd
 }
 
-// run makes the runs, and returns the exit code of the verdicts.
+// run makes all runs of the sweep, and returns the exit code for their verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
 		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not smaller", f.from, f.to)
@@ -86,8 +86,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan returns an attempt for each pair of a write of the subject and a disturbance. It
-// first makes a run without faults to record the writes.
+// plan returns an attempt for each combination of a write of the subject and a disturbance. It
+// first makes a run without faults, which determines the writes.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}
@@ -114,7 +114,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
-// subjectWrites makes a run without faults and returns the writes of the subject.
+// subjectWrites makes a run without faults and returns the writes of the subject in this run.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]sweep.Write, error) {
 	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults}, nil }, withoutFaults.Seed)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 		return nil, &unfinishedError{err}
 	}
 	if result.Verdict == check.Fail {
-		return nil, &unfinishedError{fmt.Errorf("the run without faults fails: see %s", result.Directory)}
+		return nil, &unfinishedError{fmt.Errorf("a check failed in the run without faults; expected all checks to pass; see %s", result.Directory)}
 	}
 	writes, err := sweep.Writes(history.ReadFile(run.HistoryFile(result.Directory)))
 	if err != nil {
