@@ -154,8 +154,8 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialOfRunsThatCannotBegin checks that a trial starts a run a second time if it cannot
-// start, and that this does not affect other runs.
+// TestTrialOfRunsThatCannotBegin checks that a trial tries once more if a run cannot start.
+// This must not affect other runs.
 func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 	l := &laboratory{absent: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
 	outcomes, err := l.try(t,

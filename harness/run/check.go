@@ -104,8 +104,8 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	return summary, draft, nil
 }
 
-// summarize returns the summary of a run for the reports, with the results of the checks and
-// the command that repeats the run. It does not set the verdict of the run.
+// summarize returns the summary of a run for the reports. It contains the results of the
+// checks and the command that repeats the run, but not the verdict of the run.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)

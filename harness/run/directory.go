@@ -166,8 +166,8 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	return dir, spec, environment, nil
 }
 
-// notDirectory returns the reason why a path is not a directory: the error of os.Stat, or that
-// the path is a file.
+// notDirectory returns the reason why a path is not a directory. This is err, the error of
+// os.Stat, or that the path is a file.
 func notDirectory(err error) error {
 	if err == nil {
 		return errors.New("it is a file")

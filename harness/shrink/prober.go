@@ -101,8 +101,8 @@ func (p *Prober) Runs() int {
 	return min(int(runs), runsMax)
 }
 
-// Confidence returns the probability that a scenario with the failure rate of the original
-// fails in at least one of [Prober.Runs] runs.
+// Confidence returns the probability that at least one of [Prober.Runs] runs fails. It assumes
+// that the scenario fails as often as the original.
 func (p *Prober) Confidence() float64 {
 	return 1 - math.Pow(1-p.original.rate(), float64(p.Runs()))
 }
@@ -121,8 +121,8 @@ func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (f
 	return t.failed, err
 }
 
-// probe runs a scenario until enough returns true for the counts of all its runs, including
-// the runs in the journal. It returns these counts.
+// probe runs a scenario until enough returns true, and returns the counts of all its runs. The
+// argument of enough is these counts. They include the runs in the journal.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

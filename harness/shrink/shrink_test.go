@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// need describes the parts of a scenario without which a failure does not occur: fault types,
-// steps on some objects, and a number of replicas of one object.
+// need describes the parts of a scenario without which a failure does not occur. These are
+// fault types, steps on some objects, and a number of replicas of one object.
 type need struct {
 	faults   []string
 	targets  []scenario.Target
@@ -65,8 +65,8 @@ func drawNeed(t *rapid.T, s *scenario.Scenario) need {
 	return n
 }
 
-// TestShrink checks that the result has everything that the failure needs, and that no single
-// part of it can be removed. Two searches for the same failure must give the same result.
+// TestShrink checks that the result is as small as possible and still fails. Two searches for
+// the same failure must give the same result.
 func TestShrink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)

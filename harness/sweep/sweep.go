@@ -1,6 +1,6 @@
-// Package sweep plans a run of a scenario for every write of the subject, with one fault at
-// exactly that write. It reads the writes from a history and returns scenarios. It does not
-// run them.
+// Package sweep plans runs of a scenario with one fault at exactly one write of the subject.
+// There is one run for each write. The package reads the writes from a history and returns
+// scenarios. It does not run them.
 package sweep
 
 import (

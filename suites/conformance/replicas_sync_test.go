@@ -12,13 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// eventSource maps a kind to the component name that its controller uses as the source
-// of events.
+// eventSource maps a kind to the source component of the events that its controller emits.
 var eventSource = map[string]string{
 	testenv.ReplicaSetKind: "replicaset-controller", testenv.ReplicationControllerKind: "replication-controller",
 }
 
-// These specs cover the creation of pods: content, events, retries and failures.
+// These specs test the creation of pods: their content, events, retries and failures.
 var _ = ginkgo.Describe("pod creation", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/statement 2", "a "+kind+" creates each pod once although none of them appears in its cache",

@@ -49,9 +49,9 @@ func TestRenamedFlags(t *testing.T) {
 	}
 }
 
-// TestRenamedScenario checks that a command warns once about the old name of a scenario, even
-// if it loads the scenario several times. No run starts, because the directory of binaries is
-// empty.
+// TestRenamedScenario checks the warning about the old name of a scenario. A command must
+// print it once, even if it loads the scenario several times. No run starts, because the
+// directory of binaries is empty.
 func TestRenamedScenario(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "moments"}, {"nightly", "moments"}, {"compare", "moments", "--pairs=2"},
@@ -63,8 +63,8 @@ func TestRenamedScenario(t *testing.T) {
 	}
 }
 
-// TestDefaultScenarios verifies that a command without names runs only the scenarios that
-// the provider supports, and says which ones it skips.
+// TestDefaultScenarios checks which scenarios a command without names runs. It must run those
+// that the provider supports, and name those that it skips.
 func TestDefaultScenarios(t *testing.T) {
 	f := runFlags{provider: "embedded"}
 	var warnings strings.Builder

@@ -102,8 +102,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 	return code, nil
 }
 
-// planPairs returns the options of all runs: for each pair and each of the two subjects, one
-// run for each scenario.
+// planPairs returns the options of all runs. For each pair and each of the two subjects, it
+// returns one run for each scenario.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()

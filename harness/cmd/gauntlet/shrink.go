@@ -54,7 +54,7 @@ Started again, the command resumes. The exit status is 0 if the search is comple
 	return cmd
 }
 
-// run shrinks the scenario of the run in the directory at path, and adds the result to the
+// run shrinks the scenario of the run in the directory at path. It adds the result to the
 // reports of that run.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := run.Check(path)
