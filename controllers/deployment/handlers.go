@@ -18,8 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the handlers of Deployment, ReplicaSet and pod events, which
-// enqueue Deployments.
+// eventHandlers returns the event handlers for Deployments, ReplicaSets and pods. They add the
+// keys of Deployments to the queue.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: deploymentsResource, Informer: config.Deployments, Handler: cache.ResourceEventHandlerFuncs{
@@ -41,8 +41,8 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
-// deploymentUpdated handles updates of a Deployment. If a Deployment was deleted and
-// recreated while the watch was down, the informer reports both as one update.
+// deploymentUpdated handles the update of a Deployment. If a Deployment was deleted and
+// recreated while the watch was interrupted, the informer reports this as one update.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -50,9 +50,9 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted drops the recorded writes and enqueues the key. It enqueues the key
-// because a sync that is still running may record another write. The next sync finds no
-// Deployment and drops that write.
+// deploymentDeleted drops the recorded writes of a Deployment and enqueues its key. A sync
+// that is still running may record another write. The next sync finds no Deployment and drops
+// this write too.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -60,6 +60,7 @@ func (c *Controller) deploymentDeleted(object any) {
 	}
 }
 
+// forget drops the recorded writes of a Deployment.
 func (c *Controller) forget(owner ownership.ID) {
 	c.replicaSetWrites.Forget(owner)
 	c.deploymentWrites.Forget(owner)
@@ -75,7 +76,7 @@ func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 
 func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	if set.ResourceVersion == old.ResourceVersion {
-		return // resync
+		return // a periodic resync, not a change
 	}
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(set)
 	controllerRefChanged := !equality.Semantic.DeepEqual(oldRef, ref)
@@ -96,7 +97,8 @@ func (c *Controller) replicaSetDeleted(object any) {
 	}
 }
 
-// enqueueController enqueues the Deployment that ref names, if it names one.
+// enqueueController enqueues the Deployment to which ref points. It does nothing if ref points
+// to no cached Deployment.
 func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerReference) {
 	if owner, ok := c.ownerLookup.ResolveControllerRef(namespace, ref); ok {
 		c.loop.Add(owner.Key)
@@ -115,13 +117,12 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podEnded enqueues a Recreate Deployment when no pod of one of its old ReplicaSets is
-// running any more. The rollout may be waiting until all old pods have stopped.
-// Terminal pods count as stopped, even while they exist.
+// podEnded enqueues a Recreate Deployment when the last running pod of an old ReplicaSet has
+// ended. The rollout may be waiting for that. A pod has ended if it is terminal or deleted.
 //
-// podEnded returns early while the ReplicaSet's spec or status still has replicas. The
-// rollout then also waits for the ReplicaSet, and a later ReplicaSet event enqueues the
-// Deployment. Returning early avoids a list of the pods for every pod that ends.
+// podEnded does nothing while spec or status of the ReplicaSet still has replicas. The rollout
+// then also waits for a ReplicaSet event, which enqueues the Deployment. This avoids a list of
+// all pods for every pod that ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {

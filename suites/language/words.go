@@ -63,8 +63,8 @@ var american = map[string]string{
 
 var proseWord = regexp.MustCompile(`[A-Za-z]+`)
 
-// replacedIn returns the first word of a text that is a key of one of the tables, and the term
-// that replaces this word. It returns empty strings if no word is a key.
+// replacedIn returns the first word of a text that is a key of one of the tables. It also
+// returns the term that replaces the word. Both are empty if no word is a key.
 func replacedIn(text string, tables ...map[string]string) (word, replacement string) {
 	for _, word := range proseWord.FindAllString(text, -1) {
 		for _, table := range tables {
