@@ -65,7 +65,7 @@ func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.De
 	}
 	before := findCondition(after.Conditions, appsv1.DeploymentProgressing)
 	if before != nil && before.Reason == reasonNewReplicaSetAvailable && after.Replicas == after.UpdatedReplicas {
-		return after.Conditions // The rollout is complete; pods that fail later do not start a new one.
+		return after.Conditions // the rollout is complete, and pods that fail later do not begin a new one
 	}
 	wait, running := untilDeadlineCheck(before, deadline, r.now)
 	switch {

@@ -118,7 +118,7 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 // yet, rollBack first creates one with 0 replicas, so that users can return to this template.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
 	if c.deferWrite(ctx, r, "rollback") {
-		return nil // The rollback may already be done, and the cache may not contain it yet.
+		return nil // the rollback may be done already without being in the cache
 	}
 	if r.newIndex == none {
 		if made, err := c.create(ctx, r, 0); err != nil || !made {

@@ -18,11 +18,12 @@ import (
 // sync reconciles the Deployment with the given key.
 //
 //  1. If the cache does not contain this controller's last writes to the Deployment's
-//     ReplicaSets, the sync is deferred: sums of stale sizes would be wrong.
+//     ReplicaSets, the sync is retried later. With a stale cache, sums of replicas would
+//     be wrong.
 //  2. A Deployment with an empty selector is not reconciled.
-//  3. ReplicaSets are adopted and released. An error ends the sync: decisions must
-//     not be based on an incomplete list of ReplicaSets.
-//  4. For a terminating Deployment, only the status is written.
+//  3. ReplicaSets are adopted and released. After an error the sync ends, because the
+//     list of ReplicaSets is incomplete.
+//  4. If the Deployment is terminating, only the status is written.
 //  5. The spec is reconciled.
 //  6. The status is written, even if step 5 failed.
 func (c *Controller) sync(ctx context.Context, key string) error {
@@ -56,18 +57,19 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 
 // syncSpec reconciles the spec. It goes through these steps in order:
 //
-//   - If the Deployment was resumed, only that is reported.
-//   - The new ReplicaSet, if it exists, gets its revision, annotations and
+//   - If the Deployment was just resumed, the sync only reports that.
+//   - The new ReplicaSet, if it exists, gets its revision, its annotations and
 //     minReadySeconds.
-//   - A paused Deployment is scaled and its history is cleaned up, but it is not
-//     rolled out.
-//   - A rollback changes the template before the rollout.
-//   - A change of replicas scales all ReplicaSets before the rollout continues.
+//   - A paused Deployment is scaled, and its old ReplicaSets above revisionHistoryLimit
+//     are deleted unless a rollback is requested. It is not rolled out.
+//   - A requested rollback changes the template; the rollout follows in the next sync.
+//   - After a change of spec.replicas, all ReplicaSets are scaled; the rollout continues
+//     in the next sync.
 //   - Otherwise, the strategy takes the next step of the rollout.
 func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {
-		return nil // The progress deadline must restart before progress is computed.
+		return nil // the progress deadline must restart before the next sync checks it
 	}
 	if err := c.adjustNewReplicaSet(ctx, r); err != nil {
 		return err

@@ -22,16 +22,16 @@ const maxBatchDelay = 250 * time.Millisecond
 
 // sync reconciles the Endpoints with the given key.
 //
-//  1. If the cache does not contain this controller's last write, the sync is
-//     deferred.
-//  2. If the Service does not exist, orphaned Endpoints are deleted.
-//  3. Endpoints of a Service without a selector are left unchanged.
+//  1. If the cache does not contain this controller's last write, the sync is retried
+//     later.
+//  2. If the Service does not exist, its Endpoints are deleted.
+//  3. If the Service has no selector, its Endpoints are left unchanged.
 //  4. If the last write failed, the Endpoints are read from the API server. The write
-//     may have succeeded although its response was lost, and the cache may be stale.
+//     may have succeeded although its response was lost, so the cache may be stale.
 //  5. The desired Endpoints are computed from the Service and its pods.
-//  6. They are written if they differ.
-//  7. The change times are recorded only after a successful write, so that a failed
-//     write does not lose the trigger time.
+//  6. The desired Endpoints are written if they differ from the existing ones.
+//  7. The change times are recorded. This happens only after a successful write, so
+//     that a failed write does not lose the trigger time.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.staleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
@@ -160,14 +160,14 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 	return nil
 }
 
-// deleteOrphaned deletes the Endpoints of a Service that is not in the cache. It takes these
-// precautions:
+// deleteOrphaned deletes the Endpoints of a Service that is not in the cache. It takes
+// these precautions:
 //
-//  1. It keeps a leader-election record, which never belonged to a Service.
-//  2. It reads the Service from the API server. If the cache is stale, the Service
-//     may exist, and its Endpoints are in use.
-//  3. The delete has the UID and resourceVersion as preconditions, so that it does
-//     not delete a changed or recreated object.
+//  1. It keeps a leader-election record, because this never belonged to a Service.
+//  2. It reads the Service from the API server. If the cache is stale, the Service may
+//     exist and use its Endpoints.
+//  3. The delete request has the UID and the resourceVersion as preconditions, so that
+//     it deletes neither a changed nor a recreated object.
 func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *endpoints) error {
 	if leftover != nil && isLeaderElectionRecord(leftover) {
 		return nil

@@ -24,17 +24,16 @@ import (
 // sync reconciles the owner with the given key.
 //
 //  1. If the caches do not contain this controller's last writes for the owner, the
-//     sync is deferred. For kinds without ReadsOwnWrites, this applies only once
-//     unmet expectations have expired: the pods exist, and only their events are
-//     late.
-//  2. Expectations are checked before pods are listed. If an event arrived in
-//     between, the old list would look like the result of the new requests.
-//  3. Pods are adopted and released. An error ends the sync: nothing may be created,
-//     deleted or reported from an incomplete list of pods.
-//  4. Pods are created or deleted, unless the owner is terminating or its
-//     expectations are unmet.
-//  5. The owner is enqueued for the time when the next pod becomes available or its
-//     expectations expire, because no event announces either.
+//     sync is retried later. For a kind without ReadsOwnWrites, this is so only after
+//     unmet expectations have expired. The pods then exist, but their events are late.
+//  2. Expectations are checked before the pods are listed. In the opposite order, an event
+//     between the two could satisfy the expectations although its pod is not in the list.
+//  3. Pods are adopted and released. After an error the sync ends, because the list of
+//     pods is incomplete.
+//  4. Pods are created or deleted, unless the owner is terminating or its expectations
+//     are unmet.
+//  5. The key is enqueued for the time at which the next pod becomes available, and for
+//     the time at which the expectations expire. No event occurs at these times.
 //  6. The status is written, even if step 4 failed or was skipped.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	stale := c.writes.StaleReason(key)
