@@ -39,6 +39,7 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	}
 }
 
+// enqueue adds the key of a Deployment to the queue.
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
 // deploymentUpdated handles the update of a Deployment. If a Deployment was deleted and
@@ -66,6 +67,8 @@ func (c *Controller) forget(owner ownership.ID) {
 	c.deploymentWrites.Forget(owner)
 }
 
+// replicaSetAdded enqueues the Deployment of a new ReplicaSet. For an orphan, it enqueues
+// the Deployments that could adopt it.
 func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 		c.enqueueController(set.Namespace, ref)
@@ -74,6 +77,9 @@ func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	}
 }
 
+// replicaSetUpdated enqueues the Deployment of a changed ReplicaSet. If the controllerRef has
+// changed, it also enqueues the former Deployment. For an orphan whose controllerRef, UID or
+// labels have changed, it enqueues the Deployments that could adopt it.
 func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	if set.ResourceVersion == old.ResourceVersion {
 		return // a periodic resync, not a change
@@ -91,6 +97,7 @@ func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	}
 }
 
+// replicaSetDeleted enqueues the Deployment of a deleted ReplicaSet.
 func (c *Controller) replicaSetDeleted(object any) {
 	if set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](c.logger, object); ok {
 		c.enqueueController(set.Namespace, metav1.GetControllerOfNoCopy(set))
@@ -105,12 +112,15 @@ func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerRefere
 	}
 }
 
+// podUpdated calls podEnded if a pod has become terminal or was replaced by another pod with
+// the same name.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)
 	}
 }
 
+// podDeleted calls podEnded for a deleted pod.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podEnded(pod)

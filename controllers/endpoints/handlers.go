@@ -94,6 +94,7 @@ func (c *Controller) keyOf(object any) (string, bool) {
 	return cache.MetaObjectToName(changed).String(), true
 }
 
+// podDeleted enqueues the Services that selected a deleted pod.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podChanged(pod, nil)

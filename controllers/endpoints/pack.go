@@ -53,6 +53,7 @@ func (id portID) compare(other portID) int {
 	)
 }
 
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -172,6 +173,7 @@ type hostKey struct {
 	pod types.UID
 }
 
+// hostKeyOf returns the hostKey of an address.
 func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }

@@ -89,6 +89,7 @@ func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	}
 }
 
+// ipFamily returns the IP family of an IP address.
 func ipFamily(ip string) corev1.IPFamily {
 	if netutils.IsIPv6String(ip) {
 		return corev1.IPv6Protocol

@@ -58,18 +58,22 @@ func newTriggerTimeTracker() *triggerTimeTracker {
 	return &triggerTimeTracker{byKey: map[string]*changeTimes{}}
 }
 
+// last returns the change times of the last successful sync of a Service, or nil if there
+// are none.
 func (d *triggerTimeTracker) last(key string) *changeTimes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.byKey[key]
 }
 
+// put stores the change times of a successful sync.
 func (d *triggerTimeTracker) put(key string, m *changeTimes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.byKey[key] = m
 }
 
+// forget drops the change times of a deleted Service.
 func (d *triggerTimeTracker) forget(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

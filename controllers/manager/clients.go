@@ -105,6 +105,7 @@ type cancelOnClose struct {
 	cancel context.CancelFunc
 }
 
+// Close closes the body and cancels the context of the request.
 func (c *cancelOnClose) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()

@@ -21,6 +21,8 @@ type eventBroadcasters struct {
 	byComponent map[string]record.EventBroadcaster // key: name of the component
 }
 
+// newEventBroadcasters returns broadcasters that send events to sink. They stop when ctx
+// ends.
 func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroadcasters {
 	return &eventBroadcasters{
 		newBroadcaster: func() record.EventBroadcaster {

@@ -52,5 +52,5 @@ func decode(kind string, into any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("rbac.yaml has no %s", kind)
+	return fmt.Errorf("found no %s in rbac.yaml; expected one", kind)
 }

@@ -28,6 +28,7 @@ func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []wor
 	}
 }
 
+// ownerChanged enqueues an added owner.
 func (c *Controller) ownerChanged(object any) {
 	c.loop.Add(ownership.IDOf(object.(metav1.Object)).Key)
 }
@@ -42,6 +43,8 @@ func (c *Controller) ownerUpdated(old, object any) {
 	c.loop.Add(after.Key)
 }
 
+// ownerDeleted drops the state of a deleted owner and enqueues its key. A sync that is still
+// running may record new state, which the next sync drops.
 func (c *Controller) ownerDeleted(object any) {
 	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -77,6 +80,9 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 	c.loop.Add(owner.Key)
 }
 
+// podUpdated records the observations that the update of a pod implies, and enqueues the
+// owner. If the controllerRef has changed, it also enqueues the former owner. For an orphan
+// whose controllerRef or labels have changed, it enqueues the owners that could adopt it.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if pod.ResourceVersion == old.ResourceVersion {
 		return // a periodic resync, not a change
@@ -114,6 +120,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	}
 }
 
+// podDeleted records that the deletion of a pod was observed, and enqueues the owner of the
+// pod.
 func (c *Controller) podDeleted(object any) {
 	pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object)
 	if !ok {

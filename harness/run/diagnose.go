@@ -44,6 +44,7 @@ type snapshotFile struct {
 	objects bool // content is a list of objects in JSON, as the API server returned it
 }
 
+// add adds a file to the snapshot.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }

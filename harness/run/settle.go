@@ -62,5 +62,5 @@ func (s *Session) Converged(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("not converged within %s: %s", s.Scenario.Settle.Within, strings.Join(s.monitor.settled.Pending(), "; "))
+	return fmt.Errorf("the objects did not converge within %s: %s", s.Scenario.Settle.Within, strings.Join(s.monitor.settled.Pending(), "; "))
 }

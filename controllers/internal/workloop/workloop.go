@@ -66,6 +66,7 @@ type rateLimiter struct {
 	bucket                             *rate.Limiter
 }
 
+// newRateLimiter returns the rate limiter for the retries of one loop.
 func newRateLimiter() workqueue.TypedRateLimiter[string] {
 	return rateLimiter{
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, MaxRetryDelay),

@@ -25,10 +25,11 @@ import (
 // campaignFlags are the flags of commands that make a campaign: nightly, and the subcommands
 // of sweep.
 type campaignFlags struct {
-	runs     runFlags
+	runs     runFlags // for every run; runs.subject is replaced by each of subjects
 	subjects []string
 }
 
+// add adds the flag --subjects and the flags that all commands that run scenarios have.
 func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
 	f.runs.addShared(flags)
@@ -101,7 +102,7 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 			if err != nil {
 				progress(err.Error())
 			}
-			progress(fmt.Sprintf("attempt %d of %d follows an unknown verdict: %s (%s)", n+1, times, result.Reason, result.Directory))
+			progress(fmt.Sprintf("the verdict is unknown: %s (%s); starting attempt %d of %d", result.Reason, result.Directory, n+1, times))
 		}
 	}
 }
@@ -169,7 +170,7 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, to
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
 	annotated := writeAnnotations(func() error { return reports.Annotations(cmd.OutOrStdout(), results.Failed) })
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("writing the failures: %w", err)
+		return fmt.Errorf("creating the directory of the campaign: %w", err)
 	}
 	all := []error{annotated, os.WriteFile(filepath.Join(dir, "failures.md"), lines.Bytes(), 0o644)}
 	if results.Runs > 0 {

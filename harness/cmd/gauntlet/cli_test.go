@@ -77,7 +77,7 @@ func TestDefaultScenarios(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if !strings.Contains(warnings.String(), "skipping node-cut-off: ") {
+	if !strings.Contains(warnings.String(), "skipping scenario node-cut-off: ") {
 		t.Errorf("warnings %q, want one of node-cut-off", warnings.String())
 	}
 }

@@ -23,8 +23,8 @@ import (
 // compareFlags are the flags of "gauntlet compare". The flags in runs apply to each run.
 type compareFlags struct {
 	runs     runFlags
-	subjects []string
-	pairs    int
+	subjects []string // the subject, and the base to compare it with
+	pairs    int      // number of pairs of runs of each scenario
 }
 
 func newCompare(code *int) *cobra.Command {

@@ -26,6 +26,7 @@ func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
 	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 
+// addDuration adds the flag --duration.
 func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.duration, "duration", 0, "how long the workload of a generated scenario lasts; 0 uses the duration of the profile")
 }

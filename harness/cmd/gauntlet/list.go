@@ -49,12 +49,14 @@ func newList() *cobra.Command {
 	}
 }
 
+// listScenarios writes the name and the description of each built-in scenario.
 func listScenarios(out io.Writer) {
 	for _, s := range library.All() {
 		fmt.Fprintf(out, "%s\n%s\n", s.Name, wrapIndented(1, s.Description))
 	}
 }
 
+// listFaults writes each fault type: description, parameters, healing and providers.
 func listFaults(out io.Writer) {
 	for _, kind := range catalog.All {
 		fmt.Fprintf(out, "%s\n%s", kind.Name, wrapIndented(1, kind.Description))
@@ -69,6 +71,7 @@ func listFaults(out io.Writer) {
 	}
 }
 
+// listChecks writes each check: guarantee, contract and allowed behaviors.
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
 		written := "Contract: " + c.Contract + "."

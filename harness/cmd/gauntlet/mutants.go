@@ -25,8 +25,8 @@ import (
 // mutantsFlags are the flags of "gauntlet mutants".
 type mutantsFlags struct {
 	runs     runFlags
-	tree     string
-	missing  bool
+	tree     string // root directory of the source tree
+	missing  bool   // run only mutants without a current outcome "detected"
 	keepRuns bool
 }
 

@@ -72,6 +72,6 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if _, err := round(first); err != nil {
 		return exitPass, err // before anything is written
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, from seed %d\n", f.duration, first)
+	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, beginning with seed %d\n", f.duration, first)
 	return f.runCampaign(cmd, "nightly", campaign.Options{Series: seriesOfRounds(first, math.MaxUint64-1, round), Duration: f.duration})
 }

@@ -32,13 +32,13 @@ type runFlags struct {
 	provider    string
 	seed        uint64
 	out         string
-	keepUp      bool
+	keepUp      bool // the value of --keep
 	upstreamDir string
 	nodeImage   string
-	existing    existing.Options
-	parallel    int
-	attempts    int
-	generated   generateFlags
+	existing    existing.Options // the cluster of provider existing
+	parallel    int              // 0: as many as cores and memory allow
+	attempts    int              // maximum number of runs of a scenario
+	generated   generateFlags    // for a scenario that a seed generates
 
 	// terminal prints progress lines. If it is nil, the method options creates a terminal.
 	terminal *terminal
@@ -115,14 +115,17 @@ func (f *runFlags) addShared(flags *pflag.FlagSet) {
 
 // Several commands have the following flags, which select the control plane.
 
+// providerFlag adds the flag --provider.
 func providerFlag(f *pflag.FlagSet, provider *string) {
 	f.StringVar(provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.Names(), ", "))
 }
 
+// upstreamDirFlag adds the flag --upstream-dir.
 func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
 	f.StringVar(dir, "upstream-dir", "", "the `directory` with the binaries of etcd, Kubernetes and KWOK (default: the cache that \"make upstream\" fills)")
 }
 
+// nodeImageFlag adds the flag --node-image.
 func nodeImageFlag(f *pflag.FlagSet, image *string) {
 	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
 }
@@ -135,6 +138,7 @@ func absolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// existingFlags adds the flags --kubeconfig and --context, which select an existing cluster.
 func existingFlags(f *pflag.FlagSet, o *existing.Options) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: the file that kubectl uses)")
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
@@ -232,7 +236,7 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
 		if err != nil {
-			fmt.Fprintf(warnings, "skipping %s: %v\n", s.Name, err)
+			fmt.Fprintf(warnings, "skipping scenario %s: %v\n", s.Name, err)
 		}
 		return err != nil
 	})
@@ -332,7 +336,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		name := all[place].Scenario.Name
 		switch {
 		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // other scenarios may need fewer pods or nodes
-			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", name, err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "skipping scenario %s: %v\n", name, err)
 			return nil
 		case err != nil:
 			errs[place] = fmt.Errorf("%s: %w", name, err)

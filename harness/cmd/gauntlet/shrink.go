@@ -117,13 +117,13 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	if err := prober.Calibrate(ctx, original); err != nil {
 		return fmt.Errorf("running the original scenario: %w", err)
 	}
-	fmt.Fprintf(out, "check %s fails; a candidate that does not fail in %d runs counts as passing, with a confidence of %.0f%%\n",
+	fmt.Fprintf(out, "check %s fails in the original scenario; a smaller scenario counts as passing after %d runs without a failure, with a confidence of %.0f%%\n",
 		f.check, prober.Runs(), 100*prober.Confidence())
 	smallest := filepath.Join(f.runs.out, "smallest.yaml")
 	small, err := shrink.Shrink(original, func(s *scenario.Scenario) (bool, error) {
 		failing, err := prober.Fails(ctx, s)
 		if failing && err == nil {
-			fmt.Fprintf(out, "still fails with %d steps and %d faults\n", len(s.Workload), len(s.Faults))
+			fmt.Fprintf(out, "the check still fails with %d steps and %d faults\n", len(s.Workload), len(s.Faults))
 			err = writeScenario(smallest, s)
 		}
 		return failing, err
@@ -138,7 +138,7 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	small = small.Clone()
 	small.Description = fmt.Sprintf("%s failed in %d of %d runs on %s. Shrunk from %s: %.700s",
 		f.check, times, confirmationRuns, filepath.Base(f.runs.subject), original.Name, original.Description)
-	fmt.Fprintf(out, "smallest scenario: %d steps and %d faults; it fails in %d of %d runs: %s\n",
+	fmt.Fprintf(out, "smallest scenario: %d steps and %d faults; the check failed in %d of %d runs; file: %s\n",
 		len(small.Workload), len(small.Faults), times, confirmationRuns, smallest)
 	return writeScenario(smallest, small)
 }

@@ -18,6 +18,7 @@ import (
 )
 
 const (
+	// upNodesDefault and upNodesMax are the default and the maximum of the flag --nodes.
 	upNodesDefault = 1
 	upNodesMax     = 20
 )
@@ -150,6 +151,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	return chosen, nil
 }
 
+// namesOf returns the names of the clusters, separated by commas, or "none".
 func namesOf(all []standing.Cluster) string {
 	if len(all) == 0 {
 		return "none"
@@ -231,13 +233,13 @@ func newStandingHost() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nodes, err := strconv.Atoi(args[2])
 			if err != nil {
-				return fmt.Errorf("NODES: %w", err)
+				return fmt.Errorf("argument NODES: %w", err)
 			}
 			var installed *environment.SubjectOptions
 			if len(args) == 7 {
 				replicas, err := strconv.Atoi(args[5])
 				if err != nil {
-					return fmt.Errorf("REPLICAS: %w", err)
+					return fmt.Errorf("argument REPLICAS: %w", err)
 				}
 				target, err := subject.ParseTarget(args[4])
 				if err != nil {

@@ -19,8 +19,8 @@ import (
 // sweepCrashFlags are the flags of "gauntlet sweep crash".
 type sweepCrashFlags struct {
 	campaignFlags
-	disturbances []string
-	from, to     int
+	disturbances []string // names of the disturbances to inject
+	from, to     int      // first and last write, counted from 1; to is 0 for the last write of the run
 }
 
 func newSweepCrash(code *int) *cobra.Command {
@@ -57,7 +57,7 @@ same lines and the reports of all runs.`,
 // run makes all runs of the sweep, and returns the exit code for their verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not smaller", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not before it", f.from, f.to)
 	}
 	var disturbances []sweep.Disturbance
 	for _, name := range f.disturbances {
@@ -99,7 +99,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	if f.to > 0 {
 		last = min(last, f.to)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s: %d writes; injecting at writes %d to %d: %s\n",
+	fmt.Fprintf(cmd.ErrOrStderr(), "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
 		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.disturbances, ", "))
 	var disturbed []*scenario.Scenario
 	for k := f.from; k <= last; k++ {

@@ -17,6 +17,7 @@ import (
 // All returns all mutants, in the order of TABLE.md.
 func All() []mutant.Mutant { return slices.Clone(all()) }
 
+// all returns all mutants, with the texts of their scenarios.
 var all = sync.OnceValue(func() []mutant.Mutant {
 	mutants := slices.Concat(replicas, deployments, endpoints, managers, heldOut, upstream)
 	for i := range mutants {

@@ -20,6 +20,7 @@ type Object interface {
 	runtime.Object
 }
 
+// rawEndpoints is the type of the deprecated v1 Endpoints API.
 type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the Endpoints API is deprecated, but it is what the specs test
 
 // Ref identifies an object in the namespace of a spec by kind and name.

@@ -358,6 +358,7 @@ func (n *Namespace) DeleteAll(ctx context.Context, kind, selector string) {
 		Body(deleteOptions("")).Do(ctx).Error()).To(gomega.Succeed())
 }
 
+// deleteOptions returns the options of a delete request with the given propagation policy.
 func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions {
 	if propagation == "" {
 		return &metav1.DeleteOptions{}

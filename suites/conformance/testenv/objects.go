@@ -149,6 +149,7 @@ type ReplicaOwner struct {
 	Conditions         []Condition
 }
 
+// fromReplicaSet returns the common fields of a ReplicaSet.
 func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
@@ -163,6 +164,7 @@ func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	return set
 }
 
+// fromReplicationController returns the common fields of a ReplicationController.
 func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),

@@ -185,4 +185,5 @@ func format(answer any) string {
 	return fmt.Sprintf("%+v", answer)
 }
 
+// indent indents each line of a text by two spaces.
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
