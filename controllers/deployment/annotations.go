@@ -59,9 +59,10 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns the annotations with the given revision, or unchanged if their revision
-// is higher or equal. It appends the former revision to the history. A revision never
-// decreases, because ReplicaSets with higher revisions may have been deleted.
+// withRevision returns the annotations with the given revision. It returns them unchanged if
+// they already have this or a higher revision. If the revision increases, withRevision appends
+// the former one to the history. A revision never decreases, because ReplicaSets with higher
+// revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {

@@ -25,8 +25,8 @@ const (
 	reasonResumed                  = "DeploymentResumed"
 )
 
-// findCondition returns the condition of the given type, or nil if there is none. Callers must
-// not modify the condition, because it may be part of a cached object.
+// findCondition returns the condition of the given type. It returns nil if no condition has
+// this type. Callers must not modify the condition, because it may be part of a cached object.
 func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
@@ -36,9 +36,9 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition returns the conditions with c added, or c in place of the condition of its
-// type. A condition with the same status and reason stays unchanged, even if its message is
-// different.
+// withCondition returns the conditions with c added. If a condition of the same type exists, c
+// replaces it, unless status and reason are equal. In this case the existing condition stays,
+// even if its message is different.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -46,10 +46,10 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition returns the conditions with c added, or c in place of the condition
-// of its type. It also replaces a condition with the same status and reason, but keeps its
-// lastTransitionTime if the status is the same. For the condition Progressing this restarts
-// the progress deadline.
+// withRefreshedCondition returns the conditions with c added. If a condition of the same type
+// exists, c replaces it, but keeps its lastTransitionTime if the status is equal. For the
+// condition Progressing, this restarts the progress deadline even if status and reason are
+// equal.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)

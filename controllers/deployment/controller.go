@@ -10,8 +10,8 @@
 //   - history.go selects old ReplicaSets to delete.
 //   - progress.go computes the condition Progressing.
 //
-// The file sync.go makes the API calls that these decisions need. They are in sets.go,
-// rollback.go and updatestatus.go.
+// The file sync.go carries out these decisions. The API calls are in sets.go, rollback.go and
+// updatestatus.go.
 //
 // The controller never creates or deletes pods. The ReplicaSet controller in package
 // replicaset does that.

@@ -44,10 +44,10 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// untilDeadlineCheck returns the time until the progress deadline must be checked. It is 0 or
-// negative if that time has come. The deadline begins at the last update of c, which is the
-// condition Progressing. The result ok is false if no deadline is running. This is so without
-// the condition, after a complete rollout, and after the deadline was exceeded.
+// untilDeadlineCheck returns the time until the progress deadline must be checked. The time is
+// 0 or negative if the check is due. The deadline begins at the last update of c, which is the
+// condition Progressing. The result ok is false if no deadline is running: if c is nil, after
+// a complete rollout, or after the deadline was exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false

@@ -37,9 +37,9 @@ type rollback struct {
 }
 
 // planRollback plans the rollback of d to the requested revision. Revision 0 means the
-// revision before the newest one. If the revision does not exist or is not a number, the plan
-// only removes the rollback annotation. Otherwise every later sync would try the rollback
-// again and never continue the rollout.
+// revision before the newest one. Every plan removes the rollback annotation; if the
+// annotation stayed, each later sync would try the rollback again. If the revision does not
+// exist or is not a number, the plan changes nothing else.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
@@ -62,8 +62,8 @@ func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested str
 	}
 }
 
-// findRevision returns the ReplicaSet with the given revision, or nil if there is none.
-// Revision 0 means the revision before the newest one.
+// findRevision returns the ReplicaSet with the given revision. It returns nil if no ReplicaSet
+// has this revision. Revision 0 means the revision before the newest one.
 func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet {
 	if revision == 0 {
 		revision = lastRevision(sets)
@@ -76,7 +76,8 @@ func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet 
 	return nil
 }
 
-// lastRevision returns the second highest revision of the ReplicaSets, or 0 if there is none.
+// lastRevision returns the second highest revision of the ReplicaSets. It returns 0 if fewer
+// than two ReplicaSets have a revision.
 func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	var revisions []int64
 	for _, set := range sets {

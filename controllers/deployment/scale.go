@@ -15,10 +15,11 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	})
 }
 
-// rescale returns the changes after a change of the Deployment's spec.replicas. They do not
-// continue the rollout. The result includes ReplicaSets that keep their size, because their
-// annotations must be updated. Otherwise isScalingEvent would stay true. The argument reported
-// is the number of replicas in the status of the Deployment.
+// rescale returns the changes of the ReplicaSets after a change of the Deployment's
+// spec.replicas. These changes do not continue the rollout. The result includes ReplicaSets
+// that keep their size, because their annotations must be updated. Otherwise isScalingEvent
+// would stay true. The argument reported is the number of replicas in the status of the
+// Deployment.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()

@@ -117,8 +117,8 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 
 // batchDelay returns how long pod changes are collected before the Endpoints with the given
 // key are written again. This is the duration of the last write, at most maxBatchDelay. When
-// many pods change at once, every write is outdated soon. With this delay, at most half of the
-// time is spent on writes of one key.
+// many pods change at once, every write is outdated soon. With this delay, the controller
+// writes the Endpoints of one Service during at most half of the time.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -128,9 +128,9 @@ func (c *Controller) batchDelay(key string) time.Duration {
 }
 
 // affectedServices returns the keys of the Services whose Endpoints may change when the pod
-// old becomes pod. If a part of the pod that Endpoints show has changed, these are all
-// Services that select old or pod. If only the labels have changed, these are the Services
-// that select exactly one of the two. If Endpoints show neither old nor pod, there are none.
+// old becomes pod. If the podContribution has changed, these are all Services that select old
+// or pod. If only the labels have changed, these are the Services that select exactly one of
+// old and pod. If Endpoints show neither old nor pod, affectedServices returns no keys.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {

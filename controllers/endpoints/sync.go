@@ -100,7 +100,8 @@ func (c *Controller) staleReason(key string) string {
 	return stale
 }
 
-// getCached returns the cached object with the given key, or nil if there is none.
+// getCached returns the cached object with the given key. It returns nil if the cache does not
+// contain the object.
 func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	object, exists, err := from.GetByKey(key)
 	if err != nil || !exists {

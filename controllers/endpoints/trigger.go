@@ -30,9 +30,9 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the earliest change since before. Without before, or if before
-// is of another Service, it returns the creation time of the Service. It returns zero if
-// nothing has changed, or if the time of the change is unknown.
+// trigger returns the time of the earliest change that is newer than the times in before. If
+// before is nil or of another Service, it returns the creation time of the Service. It returns
+// zero if nothing has changed, or if the time of the change is unknown.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created
@@ -58,8 +58,8 @@ func newTriggerTimeTracker() *triggerTimeTracker {
 	return &triggerTimeTracker{byKey: map[string]*changeTimes{}}
 }
 
-// last returns the change times of the last successful sync of a Service, or nil if there
-// are none.
+// last returns the change times of the last successful sync of a Service. It returns nil if no
+// sync of the Service has succeeded yet.
 func (d *triggerTimeTracker) last(key string) *changeTimes {
 	d.mu.Lock()
 	defer d.mu.Unlock()

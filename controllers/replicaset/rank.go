@@ -76,8 +76,8 @@ var phaseOrder = map[corev1.PodPhase]int{
 
 // logAge returns the logarithm to base 2 of the age in nanoseconds, rounded down. Pods of
 // similar age are therefore equal. With exact ages, scale-down would always delete the
-// youngest pod, which is often on the newest node. An unknown time is the most recent one; a
-// time that is not in the past is the second most recent one.
+// youngest pod, which is often on the newest node. An unknown time counts as the most recent
+// time. A time that is not in the past counts as the second most recent.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
@@ -102,8 +102,8 @@ func deletionCost(pod *corev1.Pod) int32 {
 }
 
 // podsToDelete returns the n pods that scale-down deletes first. It does not change the order
-// of pods. The argument relatedPods maps a node to the number of its related active pods. It
-// is empty if no object controls the owner.
+// of pods. The argument relatedPods maps a node to the number of active pods on it that belong
+// to the owner or to its siblings. It is empty if no object controls the owner.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

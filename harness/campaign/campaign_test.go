@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// fakeRuns returns runs of one minute. A function of the seed determines the verdict of each
-// run.
+// fakeRuns makes runs that take one minute of simulated time. The function outcome determines
+// the verdict of each run.
 type fakeRuns struct {
 	t     *testing.T
 	clock *clocktesting.FakePassiveClock

@@ -12,9 +12,9 @@ import (
 // error says why.
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
-// RunParallel makes the runs of a series, up to parallel at the same time. After each run it
-// calls take with the index of the run in the series, the run, and the error of its attempt.
-// It never calls take concurrently.
+// RunParallel makes the runs of a series, at most parallel of them at the same time. After
+// each run it calls take with the index of the run in the series, the run, and the error of
+// its attempt. It never calls take concurrently.
 //
 // RunParallel returns the first error of the series or of take. After such an error, or after
 // ctx has ended, no further run starts, and RunParallel waits for the runs in progress. An

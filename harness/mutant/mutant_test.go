@@ -51,26 +51,26 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// laboratory replaces the runs of a trial. The map says has results by executable and
-// scenario; all other runs pass.
-type laboratory struct {
-	mu   sync.Mutex
-	says map[[2]string]reports.Run
-	ran  []string
-	// absent is the number of times that a run fails to start, by its name in ran.
-	absent map[string]int
+// fakeRuns makes the runs of a trial without a control plane. The keys of results are
+// executable and scenario. A run without a result passes.
+type fakeRuns struct {
+	mu      sync.Mutex
+	results map[[2]string]reports.Run
+	started []string
+	// failedStarts is the number of times that a run fails to start, by its name in started.
+	failedStarts map[string]int
 }
 
-func (l *laboratory) run(_ context.Context, label, executable, scenario string) (*reports.Run, error) {
+func (l *fakeRuns) run(_ context.Context, label, executable, scenario string) (*reports.Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := label + " in " + scenario
-	l.ran = append(l.ran, name)
-	if l.absent[name] > 0 {
-		l.absent[name]--
+	l.started = append(l.started, name)
+	if l.failedStarts[name] > 0 {
+		l.failedStarts[name]--
 		return nil, errors.New("no control plane")
 	}
-	result, has := l.says[[2]string{executable, scenario}]
+	result, has := l.results[[2]string{executable, scenario}]
 	if !has {
 		result = reports.Run{Verdict: check.Pass}
 	}
@@ -87,7 +87,7 @@ func failing(at time.Duration, ids ...string) reports.Run {
 }
 
 // try runs a trial and returns the outcome of each mutant by its ID.
-func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
+func (l *fakeRuns) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
 	outcomes := map[string]Outcome{}
 	trial := Trial{
 		Mutants: mutants, Seed: 7, Parallel: 2,
@@ -101,7 +101,7 @@ func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, e
 }
 
 func TestTrial(t *testing.T) {
-	l := &laboratory{says: map[[2]string]reports.Run{
+	l := &fakeRuns{results: map[[2]string]reports.Run{
 		{"detected", "second"}: failing(4*time.Second, "late", "early"),
 		{"detected", "third"}:  failing(time.Second, "never asked"),
 		{"unclear", "first"}:   {Verdict: check.Unknown, Reason: "too little happened"},
@@ -142,14 +142,14 @@ func TestTrial(t *testing.T) {
 		t.Errorf("outcomes %v; expected one for each mutant but the unobservable one", outcomes)
 	}
 	for _, place := range []string{"unmodified ours in first", "unmodified upstream in shaky"} {
-		if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != place })); n != 1 {
+		if n := len(slices.DeleteFunc(slices.Clone(l.started), func(s string) bool { return s != place })); n != 1 {
 			t.Errorf("%s: run %d times; expected once", place, n)
 		}
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != "unclear in first" })); n != 1 {
+	if n := len(slices.DeleteFunc(slices.Clone(l.started), func(s string) bool { return s != "unclear in first" })); n != 1 {
 		t.Errorf("the run \"unclear in first\" was made %d times; expected once", n)
 	}
-	if slices.Contains(l.ran, "detected in third") {
+	if slices.Contains(l.started, "detected in third") {
 		t.Error("a detected mutant ran in another scenario")
 	}
 }
@@ -157,7 +157,7 @@ func TestTrial(t *testing.T) {
 // TestTrialOfRunsThatCannotBegin checks that a trial tries once more if a run cannot start.
 // This must not affect other runs.
 func TestTrialOfRunsThatCannotBegin(t *testing.T) {
-	l := &laboratory{absent: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
+	l := &fakeRuns{failedStarts: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
 	outcomes, err := l.try(t,
 		Mutant{ID: "slow", Base: Ours, Scenarios: []string{"first"}},
 		Mutant{ID: "gone", Base: Ours, Scenarios: []string{"first"}},

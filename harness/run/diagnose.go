@@ -32,7 +32,7 @@ const (
 // takes a snapshot, because its verdict is not known yet. The run writes the snapshot to a
 // directory only if a check failed or the subject did not converge.
 type snapshot struct {
-	// pending says for each object that has not converged what it lacks.
+	// pending has one line for each difference from the converged state; see [check.Settled].
 	pending []string
 	files   []snapshotFile
 }

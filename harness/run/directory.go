@@ -38,9 +38,10 @@ type Environment struct {
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
 	Provider string    `json:"provider"`
-	// UpstreamDir is the value of the flag --upstream-dir, or "".
+	// UpstreamDir is the value of the flag --upstream-dir. It is empty if the flag was not
+	// set.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
-	// NodeImage is the value of the flag --node-image, or "".
+	// NodeImage is the value of the flag --node-image. It is empty if the flag was not set.
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Kubeconfig, Context and ControllerSwitch are the values of these flags for an existing
 	// cluster, or "".

@@ -47,8 +47,8 @@ func (m *monitor) observe(r *history.Record) {
 }
 
 // waitUntil waits until done returns true. It returns false if ctx ends first. It calls done
-// after the records that observe uses. It also calls done every 100 ms, because the result of
-// done may depend on the time.
+// after each record that changes the state of the monitor. It also calls done every 100 ms,
+// because the result of done may depend on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

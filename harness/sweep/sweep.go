@@ -53,9 +53,9 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 // settleWithin is the time limit of the awaits that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns a copy of the scenario without faults. The copy ends only after all
-// objects have settled, because it has additional awaits at the end of the workload. A fault
-// at a late write would otherwise not begin, because faults begin only during the workload.
+// WithoutFaults returns a copy of the scenario without faults. The workload of the copy ends
+// only after all objects have settled, because it has additional awaits at its end. A fault at
+// a late write would otherwise not begin, because faults begin only during the workload.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -151,8 +151,8 @@ func newFault(name string, params any) (scenario.Fault, error) {
 }
 
 // At returns a copy of a scenario without faults, with the disturbance as its only fault. The
-// fault acts at the given write. The index k is its position among all writes of the subject,
-// counted from 1.
+// fault acts at the given write. The index k is the position of this write among all writes of
+// the subject, counted from 1.
 func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	fault, err := m.faultAt(k, write)

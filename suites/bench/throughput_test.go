@@ -107,7 +107,7 @@ func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	}
 }
 
-// median returns the median of the recorded durations, or 0 if there are none.
+// median returns the median of the recorded durations. Without durations it returns 0.
 func (t *runTimes) median() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -83,7 +83,7 @@ func eventWithPrefix(beginning string) types.GomegaMatcher {
 
 // waitActivePods waits until an object has count active pods and its status says so, and
 // returns these pods. A create with a lost response may add a surplus pod. When the status has
-// the right count, the controller has deleted it.
+// the right count, the controller has already deleted the surplus pod.
 func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	found := n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(ref), testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {

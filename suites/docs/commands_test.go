@@ -172,7 +172,8 @@ var external = []string{
 // assignment matches the beginning of NAME=VALUE, before a command or as an argument of make.
 var assignment = regexp.MustCompile(`^([A-Z_]+)=`)
 
-// problemOf returns the reason why a command cannot run. It returns "" if there is none.
+// problemOf returns the reason why a command cannot run. It returns "" for a command that can
+// run.
 func (p *parser) problemOf(t *testing.T, words []string) string {
 	t.Helper()
 	for len(words) > 0 && assignment.MatchString(words[0]) {
@@ -283,7 +284,8 @@ func isPlaceholder(argument string) bool {
 		strings.HasPrefix(argument, "/") || strings.Contains(argument, "$") || base == strings.ToUpper(base) && base != strings.ToLower(base)
 }
 
-// problemOfFile returns a problem if path is not a placeholder and no file of the project.
+// problemOfFile returns a problem if the project has no file with this path. It returns "" for
+// placeholders.
 func problemOfFile(path string) string {
 	if isPlaceholder(path) {
 		return ""

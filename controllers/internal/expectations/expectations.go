@@ -50,10 +50,11 @@ type expectation struct {
 }
 
 // New returns an empty Tracker. The function reached must report whether the cache of the
-// children has reached a resourceVersion, and false if the versions cannot be compared.
+// children has reached a resourceVersion. It must return false if the versions cannot be
+// compared.
 //
-// A child whose resourceVersion the cache has reached counts as observed. This also holds if
-// the cache got the child, or its deletion, by a relist without an event.
+// A child whose resourceVersion the cache has reached counts as observed. This also holds if a
+// relist brought the child, or its deletion, to the cache without an event.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }

@@ -43,7 +43,8 @@ func ReadyTransitionTime(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// readyCondition returns the condition Ready of a pod. It returns nil if there is none.
+// readyCondition returns the condition Ready of a pod. It returns nil if the pod has no such
+// condition.
 func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {

@@ -93,8 +93,8 @@ func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key,
 
 // Run starts the workers when all functions in synced return true. It returns when all workers
 // have stopped. After drain is closed, each worker finishes its current sync and starts no
-// other. If ctx is canceled, which is the context of all syncs, the syncs are aborted. Run can
-// be called once.
+// other. The context of all syncs is ctx; if it is canceled, the syncs are aborted. Run can be
+// called once.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})

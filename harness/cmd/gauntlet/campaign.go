@@ -89,9 +89,10 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// retryUnknown returns an attempt that repeats a run while its verdict is unknown, up to times
-// runs in total. A repetition can help, because the timing of a run decides whether a trigger
-// matches or a fault finds an object. A failed run is not repeated.
+// retryUnknown returns an attempt that repeats a run while its verdict is unknown. The
+// parameter times is the maximum number of runs. A repetition can help, because the timing of
+// a run decides whether a trigger matches or a fault finds an object. A failed run is not
+// repeated.
 func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
 	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {

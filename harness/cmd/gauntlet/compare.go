@@ -120,7 +120,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 				s.Seed = seedOf(f.runs.seed, s.Seed, random) + uint64(i)
 			}
 			flags := f.runs
-			flags.subject, flags.seed = name, 0 // the seed is in each scenario
+			flags.subject, flags.seed = name, 0 // each scenario contains its seed
 			if both[side], err = flags.options(cmd, scenarios); err != nil {
 				return nil, err
 			}

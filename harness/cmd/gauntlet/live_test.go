@@ -14,9 +14,9 @@ import (
 
 // The live tests run commands on control planes, with controllers that have a deliberate bug.
 
-// mortal returns a value of --subject. The subject is our controllers, except that they cannot
+// startsOnce returns a value of --subject. The subject is our controllers, except that they cannot
 // be started a second time.
-func mortal(t *testing.T) string {
+func startsOnce(t *testing.T) string {
 	t.Helper()
 	ours, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "workload-controller-manager"))
 	if err != nil {
@@ -33,7 +33,7 @@ fi
 : > "$started"
 exec %s "$@"
 `, ours)
-	path := filepath.Join(t.TempDir(), "mortal")
+	path := filepath.Join(t.TempDir(), "starts-once")
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ workload:
   - create: {kind: ReplicaSet, name: web, replicas: 1}
 settle: {within: 30s}
 `)
-	printed, err := command(t, "sweep", "crash", small, "--subjects="+mortal(t), "--from=1", "--to=1", "--out="+out)
+	printed, err := command(t, "sweep", "crash", small, "--subjects="+startsOnce(t), "--from=1", "--to=1", "--out="+out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestShrinkLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")
 	}
-	subject, out := mortal(t), t.TempDir()
+	subject, out := startsOnce(t), t.TempDir()
 	large := file(t, `name: large
 description: Much happens, and the subject is killed.
 cluster: {nodes: 2}
@@ -136,8 +136,8 @@ settle: {within: 10s}
 	if len(small.Faults) != 1 || small.Faults[0].Name != "restart" || len(small.Workload) > 1 || small.Seed != 7 {
 		t.Errorf("%d steps, faults %v and seed %d are left; want the restart, at most one step, and seed 7", len(small.Workload), small.Faults, small.Seed)
 	}
-	if !strings.HasPrefix(small.Description, "alive failed in 5 of 5 runs on mortal. Shrunk from large: ") {
-		t.Errorf("it is described as %q", small.Description)
+	if !strings.HasPrefix(small.Description, "process-alive failed in 5 of 5 runs on starts-once. Shrunk from large: ") {
+		t.Errorf("found the description %q; expected the failed runs and the name of the original", small.Description)
 	}
 	fresh := t.TempDir()
 	if _, err := command(t, "run", smallest, "--subject="+subject, "--out="+fresh); err != nil {

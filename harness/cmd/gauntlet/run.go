@@ -319,10 +319,10 @@ const parallelMax = 64
 // prevents the other runs too.
 var errCannotStart = errors.New("a run could not start")
 
-// runAll makes the runs, up to parallel at the same time, and prints their verdicts. While the
-// verdict of a run is unknown, runAll repeats the run, up to times runs in total. If the
-// cluster has no room for one of several runs, runAll skips that run. If a run cannot start
-// for another reason, or after an interrupt, no further run starts.
+// runAll makes the runs, at most parallel of them at the same time, and prints their verdicts.
+// While the verdict of a run is unknown, runAll repeats the run; times is the maximum number
+// of runs. If the cluster has no room for one of several runs, runAll skips that run. If a run
+// cannot start for another reason, or after an interrupt, no further run starts.
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
 	left := len(all) // number of runs that have not ended

@@ -1,5 +1,6 @@
-// Package rows lists the behaviors that the conformance suite must test. It has a row for
-// every test that Kubernetes has of the four controllers. It also has a row for every
+// Package rows lists the behaviors that the conformance suite must test. The four controllers
+// are those of ReplicaSets, ReplicationControllers, Deployments and Endpoints. The package has
+// a row for every test that Kubernetes has of these controllers. It also has a row for every
 // statement of controllers/CONTRACT.md that no such test covers.
 //
 // Each row has one or more specs, or a reason why it has none. A test of the suite compares
@@ -84,7 +85,7 @@ func All() []Row {
 	return slices.Concat(replicaSet, replicationController, deployment, endpoints, restart)
 }
 
-// Find returns the row with the given ID. It returns false if there is none.
+// Find returns the row with the given ID. It returns false if no row has this ID.
 func Find(id string) (Row, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(r Row) bool { return r.ID() == id })

@@ -21,10 +21,10 @@ type FaultSpec struct{ Kind, Params string }
 // Profiles are all fault profiles. A profile must not combine faults in which upstream shows a
 // known upstream issue; docs/known-upstream-issues.md describes these issues.
 //
-// Two combinations are known. One is a delayed watch of Endpoints with lost responses to
-// updates of Endpoints. The other one is failing status updates with rejected updates of
-// ReplicaSets. It also changes the proportions of a proportional scaling, if one of its
-// updates is rejected.
+// Two such combinations are known. The first one is a delayed watch of Endpoints with lost
+// responses to updates of Endpoints. The second one is failing status updates with rejected
+// updates of ReplicaSets. The second combination also changes the proportions of a
+// proportional scaling, if one of its updates is rejected.
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",

@@ -35,7 +35,8 @@ func (p Pod) Active() bool { return !p.Terminating() && !p.Terminal() }
 // none.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
 
-// controllerOf returns the object that controls o. It returns the zero Ref if there is none.
+// controllerOf returns the object that controls o. If no object controls o, it returns the
+// zero Ref.
 func controllerOf(o metav1.Object) Ref {
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 		return Ref{owner.Kind, owner.Name}
@@ -120,8 +121,8 @@ func joinLines[T fmt.Stringer](all []T) string {
 // Condition is a status condition of an object of any kind.
 type Condition struct{ Type, Status, Reason, Message string }
 
-// findCondition returns the condition of the given type. It returns the zero value if there is
-// none.
+// findCondition returns the condition of the given type. If no condition has this type, it
+// returns the zero value.
 func findCondition(conditions []Condition, kind string) Condition {
 	for _, c := range conditions {
 		if c.Type == kind {

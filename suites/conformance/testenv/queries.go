@@ -130,8 +130,8 @@ var barrierObjects = map[string]func(name string) Object{
 	EndpointsKind:             func(name string) Object { return NewService(name, map[string]string{"app": name}) },
 }
 
-// handled reports whether a controller has processed a new object: it has created its
-// Endpoints, or written its status.
+// handled reports whether a controller has processed a new object. For a Service, its
+// Endpoints must exist. For other objects, the status must have an observed generation.
 func (v *View) handled(ref Ref) bool {
 	switch ref.Kind {
 	case ServiceKind:

@@ -25,8 +25,8 @@ func objectsOf[T Object](v *View, kind string) []T {
 	return found
 }
 
-// objectNamed returns the object with the given kind and name. It returns the zero value if
-// there is none.
+// objectNamed returns the object with the given kind and name. It returns the zero value of T
+// if the object does not exist.
 func objectNamed[T Object](v *View, kind, name string) T {
 	object, _ := v.store.objects[Ref{kind, name}].(T)
 	return object
@@ -45,7 +45,7 @@ func (v *View) Pods() Pods {
 }
 
 // ReplicaOwner returns the ReplicaSet or ReplicationController that ref identifies. It returns
-// nil if there is none.
+// nil if this object does not exist.
 func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	if ref.Kind == ReplicationControllerKind {
 		if rc := objectNamed[*corev1.ReplicationController](v, ref.Kind, ref.Name); rc != nil {
@@ -71,7 +71,8 @@ func (v *View) ReplicaSets() ReplicaSets {
 	return sets
 }
 
-// Deployment returns the Deployment with the given name. It returns nil if there is none.
+// Deployment returns the Deployment with the given name. It returns nil if the Deployment does
+// not exist.
 func (v *View) Deployment(name string) *Deployment {
 	if d := objectNamed[*appsv1.Deployment](v, DeploymentKind, name); d != nil {
 		return &Deployment{d}
@@ -79,7 +80,8 @@ func (v *View) Deployment(name string) *Deployment {
 	return nil
 }
 
-// Endpoints returns the Endpoints with the given name. It returns nil if there are none.
+// Endpoints returns the Endpoints with the given name. It returns nil if the Endpoints do not
+// exist.
 func (v *View) Endpoints(name string) *Endpoints {
 	if e := objectNamed[*rawEndpoints](v, EndpointsKind, name); e != nil {
 		return &Endpoints{e}
@@ -87,7 +89,8 @@ func (v *View) Endpoints(name string) *Endpoints {
 	return nil
 }
 
-// Quota returns the ResourceQuota with the given name. It returns nil if there is none.
+// Quota returns the ResourceQuota with the given name. It returns nil if the ResourceQuota
+// does not exist.
 func (v *View) Quota(name string) *corev1.ResourceQuota {
 	return objectNamed[*corev1.ResourceQuota](v, resourceQuotaKind, name)
 }
