@@ -19,7 +19,8 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	}
 	switch {
 	case r.progressing != nil && r.progressing.Reason == reasonNewReplicaSetCreated:
-		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing) // replaces the condition of an earlier ReplicaSet
+		// The condition of an earlier ReplicaSet must not stay.
+		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing)
 		return status
 	case r.progressing != nil:
 		status.Conditions = withCondition(status.Conditions, *r.progressing)

@@ -181,7 +181,8 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 	if err != nil {
 		return nil, err
 	}
-	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // a random period, so that replicas do not resync at the same time
+	// The period is random, so that replicas do not resync at the same time.
+	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64()))
 	s := &controllerSet{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
 	for _, e := range enabled {
 		writer, err := m.clients(e.name)

@@ -23,7 +23,8 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers the metrics of work queues, requests and leader election
+	// This import registers the metrics of work queues, requests and leader election.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 )
 
 // healthCheck is a named health check. The function run returns an error if the check fails.

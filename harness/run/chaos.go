@@ -57,7 +57,7 @@ func (s *Session) runChaos(ctx context.Context) error {
 		}, s.Scenario.Workload)
 		if errors.Is(err, workload.ErrUnmet) {
 			s.progress("%v", err)
-			return nil // the checks decide whether an unmet await is a violation
+			return nil // not an error: the checks decide whether an unmet await is a violation
 		}
 		return err
 	})
@@ -129,7 +129,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 // trigger, and false if the fault must not start.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.workloadDone // ends the wait early: a fault without `for` ends with the workload, so it must begin before
+		over := t.workloadDone // a fault without `for` ends with the workload, so it must not begin after the workload
 		if spec.For > 0 {
 			over = nil
 		}

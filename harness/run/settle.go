@@ -40,7 +40,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	s.progress("settled after %.1f s", s.Clock.Since(start).Seconds())
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
-		return ctx.Err() // ctx ended the wait, so commits may be missing without a gap
+		return ctx.Err() // ctx ended the wait, so missing commits are no gap
 	} else if missing != nil {
 		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}

@@ -136,7 +136,7 @@ func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(co
 	for !enough(p.known[digest]) {
 		failed, err := p.Run(ctx, s)
 		if err == nil {
-			err = ctx.Err() // the result of a canceled run says nothing
+			err = ctx.Err() // a canceled run has no result
 		}
 		if err != nil {
 			return p.known[digest], err

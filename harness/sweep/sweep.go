@@ -76,7 +76,8 @@ func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
 	switch {
-	case slices.Contains(conditions, scenario.Complete) && !paused: // the rollout of the last pod template does not complete if the Deployment is paused
+	case slices.Contains(conditions, scenario.Complete) && !paused:
+		// A paused Deployment may never complete the rollout of its last pod template.
 		return scenario.Complete, true
 	case slices.Contains(conditions, scenario.Available):
 		return scenario.Available, true

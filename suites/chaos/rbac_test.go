@@ -112,7 +112,7 @@ func lastRunDirectory(name string) string {
 	for _, directory := range directories { // sorted by name
 		encoded, err := os.ReadFile(filepath.Join(directory, "environment.json"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the run has no control plane, because its start failed
+			continue // the run could not start
 		}
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var environment run.Environment

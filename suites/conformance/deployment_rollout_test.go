@@ -44,7 +44,8 @@ var _ = ginkgo.Describe("rollout", func() {
 			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`) // back to the first template
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(4, 0))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4)) // the Deployment uses the first ReplicaSet again
+			// The Deployment must use the first ReplicaSet again, not create another one.
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4))
 		})
 
 	spec("Deployment/RollingUpdateDeployment deletes old pods and creates new ones", "a Deployment adopts an existing ReplicaSet, rolls out from it, and continues its revision numbers",

@@ -271,7 +271,8 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, testenv.GetDeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("4"))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0)) // revision 1 is not the previous revision
+			// The previous revision is 2, so revision 1 stays scaled down.
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Normal DeploymentRollback (deployment-controller): "))
 		})
 	spec("Deployment/statement 18", "the rollback annotation rolls a Deployment back to the given revision",

@@ -201,7 +201,8 @@ var _ = ginkgo.Describe("endpoints", func() {
 			want := map[string]string{corev1.IsHeadlessService: "", managedBy: "endpoint-controller"}
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 			n.Patch(ctx, testenv.Ref{Kind: testenv.EndpointsKind, Name: "web"}, `{"metadata":{"labels":{%q:null}}}`, corev1.IsHeadlessService)
-			one := createReadyPod(ctx, n, "one") // a new pod makes the controller sync the Service; a change of the Endpoints does not
+			// A new pod makes the controller sync the Service; a change of the Endpoints does not.
+			one := createReadyPod(ctx, n, "one")
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 		})

@@ -129,8 +129,9 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1)[0].Name
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // the status is final
-				waitDelivered(ctx, n, set)                                             // the delivery includes the last update by the controller itself
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // wait for the last write of the status
+				// The delivery includes the last update by the controller itself.
+				waitDelivered(ctx, n, set)
 				heal := n.Inject(ctx, "watch-stall", fmt.Sprintf(`{resource: %s}`, testenv.ResourceOf(kind)))
 				n.Delete(ctx, set, metav1.DeletePropagationOrphan)
 				n.Eventually(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))

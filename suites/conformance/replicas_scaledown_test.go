@@ -81,7 +81,8 @@ var _ = ginkgo.Describe("scaling down", func() {
 				n.Create(ctx, testenv.NewPod("assigned", labels))
 				n.Eventually(ctx, testenv.GetPod("assigned"), testenv.Satisfy(testenv.Pod.Ready, "a running pod"))
 				n.Create(ctx, testenv.NewPod("unassigned", labels, testenv.Unschedulable))
-				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned") // readiness matters less than the assignment to a node
+				// Readiness matters less than the assignment to a node.
+				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned")
 				waitDelivered(ctx, n, podRef("assigned"), podRef("unassigned"))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, testenv.GetActivePods(set), podNames("assigned", "unassigned"))

@@ -194,7 +194,7 @@ var _ = ginkgo.Describe("pod creation", func() {
 			n.Patch(ctx, set, `{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":2}}`)
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(2))
 			n.PatchSubresource(ctx, set, "status", `{"status":{"readyReplicas":0,"availableReplicas":0}}`)
-			n.PutScale(ctx, set, 1) // the controller also corrects the status
+			n.PutScale(ctx, set, 1) // the sync after this update also corrects the status
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1))
 			n.DeleteAll(ctx, testenv.ReplicationControllerKind, "patched=yes")
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())

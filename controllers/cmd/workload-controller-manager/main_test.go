@@ -40,7 +40,7 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 // TestRunReportsErrors checks that an error is a single line with the name of the flag. Usage
 // errors and failures must have different exit codes.
 func TestRunReportsErrors(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // as outside of a pod
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // outside of a pod there is no in-cluster configuration
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	tests := []struct {
 		args string

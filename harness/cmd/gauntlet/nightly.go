@@ -70,7 +70,7 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		}, seed)
 	}
 	if _, err := round(first); err != nil {
-		return exitPass, err // before anything is written
+		return exitPass, err // the options are wrong; no run has started
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, beginning with seed %d\n", f.duration, first)
 	return f.runCampaign(cmd, "nightly", campaign.Options{Series: seriesOfRounds(first, math.MaxUint64-1, round), Duration: f.duration})

@@ -32,7 +32,7 @@ type runFlags struct {
 	provider    string
 	seed        uint64
 	out         string
-	keepUp      bool // the value of --keep
+	keepUp      bool // keep the control plane up after the run
 	upstreamDir string
 	nodeImage   string
 	existing    existing.Options // the cluster of provider existing

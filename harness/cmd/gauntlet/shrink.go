@@ -79,7 +79,7 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	f.runs.out = filepath.Join(path, "shrink")
 	f.runs.terminal = newTerminal(cmd.ErrOrStderr())
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
-		return err // before anything is written
+		return err // the options are wrong; no run has started
 	}
 	err = f.shrink(cmd, original)
 	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // report.html shows the smallest scenario

@@ -58,7 +58,7 @@ func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	}
 	round := func(seed uint64) ([]campaign.Attempt, error) { return f.attemptsOfSeed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {
-		return exitPass, err // before anything is written
+		return exitPass, err // the options are wrong; no run has started
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
 	return f.runCampaign(cmd, "seeds", campaign.Options{Series: seriesOfRounds(f.from, f.to, round)})
