@@ -29,7 +29,7 @@ func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 	time.Sleep(d / 2)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the goroutines of the queue end at their next tick
+	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 }
 
 // TestRecreateWithFailedPodsLeft checks when a Recreate rollout continues. It must continue

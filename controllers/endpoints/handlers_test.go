@@ -26,7 +26,7 @@ func runLoop(t *testing.T, loop *workloop.Loop, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the goroutines of the queue end at their next tick
+	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 }
 
 // enqueuedAt returns the keys that an event handler enqueues. The values are the times from

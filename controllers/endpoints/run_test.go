@@ -71,7 +71,7 @@ func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 		<-done
 		cancel()
 		factory.Shutdown()
-		time.Sleep(time.Hour) // the goroutines of the queue and the informers end at their next tick
+		time.Sleep(time.Hour) // wait until the goroutines of queue and informers end, at their next tick
 	}
 }
 

@@ -88,7 +88,7 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		if held := leaseHolder(t, h.leases); held != "" {
 			t.Errorf("the lease is still held by %q", held)
 		}
-		time.Sleep(time.Minute) // the goroutines of the queues end at their next tick
+		time.Sleep(time.Minute) // wait until the goroutines of the queues end, at their next tick
 	})
 }
 

@@ -274,7 +274,7 @@ func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // the goroutines of the queue end at their next tick
+	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 }
 
 func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {

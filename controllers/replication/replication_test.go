@@ -96,7 +96,7 @@ func TestEngine(t *testing.T) {
 		<-done
 		close(stopInformers)
 		factory.Shutdown()
-		time.Sleep(time.Minute) // the goroutines of the queue end at their next tick
+		time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 	})
 }
 

@@ -146,7 +146,7 @@ func halveReplicas(step *scenario.Step) bool {
 	return false
 }
 
-// halve halves a number above 1. It reports whether the number changed; nil does not.
+// halve halves a number above 1, and reports whether the number changed. It ignores nil.
 func halve(n *int) bool {
 	if n == nil || *n <= 1 {
 		return false

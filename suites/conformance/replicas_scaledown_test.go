@@ -11,7 +11,7 @@ import (
 )
 
 // scaleDownCase describes the states of two pods of a replica owner. When the owner is scaled
-// down by one, the controller must delete the pod in the state deleted.
+// down by one, the controller must delete the pod whose state is the field deleted.
 type scaleDownCase struct {
 	text          string
 	kept, deleted podState

@@ -24,7 +24,7 @@ func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	return func() {
 		close(drain)
 		<-done
-		time.Sleep(time.Minute) // the goroutines of the queue end at their next tick
+		time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 	}
 }
 

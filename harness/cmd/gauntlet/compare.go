@@ -32,9 +32,9 @@ func newCompare(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO…]",
 		Short: "Run scenarios on two subjects and compare their behavior",
-		Long: `Run scenarios on two subjects in turn, pair by pair with one seed after another,
-on equal control planes with equal flags, and compare verdicts, end states,
-milestones and cost.
+		Long: `Run each scenario on two subjects, and compare verdicts, end states, milestones and
+cost. The two runs of a pair have the same seed, on equal control planes with equal
+flags. Each further pair uses the next seed.
 
 A difference is accepted if both behaviors are correct, declared if our controllers
 differ on purpose, and undeclared otherwise. The exit status is 1 if a difference is
@@ -48,7 +48,7 @@ of both runs.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "the subject and the subject to compare it with; see --subject of \"gauntlet run\"")
+	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "two subjects: the subject, and the base that it is compared with; see --subject of \"gauntlet run\"")
 	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost is significant from 4 pairs on")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first pair; each further pair uses the next one; 0 uses the seed in the scenario, or a random one if it has none")
 	flags.runs.addAttempts(f)

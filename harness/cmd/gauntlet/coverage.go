@@ -25,9 +25,10 @@ func newCoverage() *cobra.Command {
 other objects, and in which phase: while a replica started, during a rollout, during
 scaling, or at rest. A dot means never.
 
-RUNDIR is the directory of a run, checked or not, or a directory that nightly, sweep
-or report wrote; of the latter the runs that were kept count. --out writes the table to
-a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly.`,
+RUNDIR is the directory of a run, or a directory that nightly, sweep or report wrote.
+Of such a directory, it reads only the runs whose directories still exist. --out writes
+the table to a file for the flag --prefer-uncovered of run, generate, sweep seeds and
+nightly.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			files, err := findHistories(dirs)

@@ -59,7 +59,7 @@ pass.`,
 	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
 	f.Uint64Var(&flags.runs.seed, "seed", 1, "the seed of every run")
 	f.StringVar(&flags.runs.out, "out", "out", "the `directory` in which the directory mutants is created")
-	f.IntVar(&flags.runs.parallel, "parallel", 0, "how many builds and runs are in progress at the same time; 0 means as many as cores and memory allow")
+	f.IntVar(&flags.runs.parallel, "parallel", 0, "the maximum number of builds and runs at the same time; 0 means as many as cores and memory allow")
 	upstreamDirFlag(f, &flags.runs.upstreamDir)
 	return cmd
 }

@@ -106,7 +106,7 @@ func (f *runFlags) checkAttempts() error {
 func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
 	flags.StringVar(&f.out, "out", "out", "the `directory` in which run directories are created")
-	flags.IntVar(&f.parallel, "parallel", 0, "how many runs are in progress at the same time; 0 means as many as cores and memory allow, and 1 on kind and on an existing cluster; an existing cluster allows only 1")
+	flags.IntVar(&f.parallel, "parallel", 0, "the maximum number of runs at the same time; 0 means as many as cores and memory allow, but 1 on kind; an existing cluster allows only 1")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
