@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -112,10 +113,14 @@ func TestEtcdCompact(t *testing.T) {
 
 // restartAPIServer restarts the API server, which empties its caches.
 func (l *live) restartAPIServer() error {
-	if err := controlPlane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
+	restartable, ok := controlPlane.cluster.(cluster.Restartable)
+	if !ok {
+		return fmt.Errorf("%T: expected a cluster.Restartable", controlPlane.cluster)
+	}
+	if err := restartable.Halt(l.t.Context(), cluster.APIServer); err != nil {
 		return err
 	}
-	return controlPlane.cluster.Resume(l.t.Context(), cluster.APIServer)
+	return restartable.Resume(l.t.Context(), cluster.APIServer)
 }
 
 // awaitFired waits until a fault has fired.

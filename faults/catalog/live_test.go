@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -34,7 +34,7 @@ import (
 // controlPlane is the control plane of the live tests.
 var controlPlane struct {
 	once    sync.Once
-	cluster *embedded.Cluster
+	cluster cluster.Cluster
 	err     error
 }
 
@@ -72,8 +72,12 @@ type live struct {
 func startLive(t *testing.T) *live {
 	t.Helper()
 	controlPlane.once.Do(func() {
-		controlPlane.cluster, controlPlane.err = embedded.Start(context.WithoutCancel(t.Context()),
-			embedded.Options{Nodes: 1, Dir: controlPlaneDir, LogDir: filepath.Join(controlPlaneDir, "logs")})
+		var provider providers.Provider
+		if provider, controlPlane.err = providers.Named(providers.Default()); controlPlane.err != nil {
+			return
+		}
+		controlPlane.cluster, controlPlane.err = provider.Start(context.WithoutCancel(t.Context()),
+			providers.Options{Nodes: 1, Dir: controlPlaneDir, LogDir: filepath.Join(controlPlaneDir, "logs")})
 	})
 	if controlPlane.err != nil {
 		t.Fatal(controlPlane.err)

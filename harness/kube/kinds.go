@@ -22,6 +22,7 @@ var Kinds = []Kind{
 	{Name: Endpoints, GVR: core("endpoints"), ShortName: "ep", EtcdPrefix: "/registry/services/endpoints/", Role: Routing, Color: "light-dark(#c2607a, #f2a8b8)"},
 	{Name: "Event", GVR: core("events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
 	{Name: "Event", GVR: group("events.k8s.io", "events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
+	{Name: "Ingress", GVR: group("networking.k8s.io", "ingresses"), ShortName: "ing", EtcdPrefix: "/registry/ingress/", Role: Routing},
 	{Name: "Job", GVR: group("batch", "jobs"), EtcdPrefix: "/registry/jobs/", Role: Workload, Controls: []string{Pod}, Color: "light-dark(#6b7300, #c3cc4a)"},
 	{Name: "Lease", GVR: group("coordination.k8s.io", "leases"), EtcdPrefix: "/registry/leases/", Role: Other},
 	{Name: "Namespace", GVR: core("namespaces"), ShortName: "ns", ClusterScoped: true, EtcdPrefix: "/registry/namespaces/", Role: Other},

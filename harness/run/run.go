@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -36,6 +35,10 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // its field Seed must not be 0
 	Target   subject.Target
+	// Workload is the workload of a scenario with an external workload, and nil for all other
+	// scenarios. Run calls it. A program that calls Start passes its workload to
+	// [Session.Chaos] instead.
+	Workload Workload
 	// Provider is one of providers.Names(); "" means [providers.Default].
 	Provider string
 	// Out is the parent directory of the run directory.
@@ -54,7 +57,7 @@ type Options struct {
 	// default image.
 	NodeImage string
 	// Existing selects the existing cluster for the provider existing.
-	Existing existing.Options
+	Existing cluster.Existing
 	// Direct connects the subject to the API server without the fault proxy, to measure the
 	// overhead of the proxy. A scenario with faults must not be run with Direct.
 	Direct bool
@@ -64,14 +67,24 @@ type Options struct {
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
-	Clock    clock.WithTicker  // nil means [clock.RealClock]
-	Revision string            // version of gauntlet
-	Versions map[string]string // versions of the components of the control plane
+	Clock    clock.WithTicker // nil means [clock.RealClock]
+	Revision string           // version of gauntlet
+	// Versions are the versions of the components of the control plane. If it is nil, the
+	// run uses the versions that the provider returns.
+	Versions map[string]string
 }
+
+// Workload creates, changes and deletes objects in the namespace environment.Namespace, with
+// the clients of s.Environment. The faults of the scenario are active until it returns. It may
+// call [Session.Converged] to wait. It must return soon after ctx ends. Its error aborts the run.
+type Workload func(ctx context.Context, s *Session) error
 
 // Run runs a scenario, checks its history and writes the reports. The error says why the run
 // was aborted. Run also checks an aborted run, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
+	if err := o.checkWorkload(); err != nil {
+		return nil, err
+	}
 	s, err := newSession(&o)
 	if err != nil {
 		return nil, err
@@ -89,6 +102,9 @@ func (o *Options) Preflight() error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkWorkload(); err != nil {
+		return err
+	}
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
@@ -99,6 +115,18 @@ func (o *Options) Preflight() error {
 		return err
 	}
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
+}
+
+// checkWorkload returns an error unless there is exactly one workload: the steps of the
+// scenario, or Options.Workload for a scenario with an external workload.
+func (o *Options) checkWorkload() error {
+	switch external := o.Scenario.ExternalWorkload != nil; {
+	case external && o.Workload == nil:
+		return o.Scenario.Errorf("externalWorkload", "the workload of this scenario is in a Go program; run that program instead")
+	case !external && o.Workload != nil:
+		return o.Scenario.Errorf("workload", "found steps besides Options.Workload; expected externalWorkload")
+	}
+	return nil
 }
 
 // controlPlane returns the options of the control plane that the run needs.
@@ -127,7 +155,7 @@ func (o *Options) subject() environment.SubjectOptions {
 func (s *Session) runPhases(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
-	if err := s.runChaos(ctx); err != nil {
+	if err := s.Chaos(ctx, s.Options.Workload); err != nil {
 		return s.endReason(ctx, err)
 	}
 	if err := s.Settle(ctx); err != nil {

@@ -93,8 +93,8 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 // field labels of the create sets the labels of the pods, not those of the object.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the objects that the workload creates, in the
-// order of their first create.
+// GenericKinds returns the generic kinds of the objects that the workload creates. They are in
+// the order of their first create, or in the order of the external workload.
 //
 // A CustomResourceDefinition in the workload defines the plural name and the scope of its
 // kind. [kube.Generic] describes other kinds.
@@ -103,6 +103,11 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 	for _, create := range s.creates() {
 		if create.Kind != "" && create.Kind.IsGeneric() && !hasKind(found, create.Kind) {
 			found = append(found, s.describe(create))
+		}
+	}
+	if s.ExternalWorkload != nil {
+		for _, kind := range s.ExternalWorkload.Kinds {
+			found = append(found, kind.describe())
 		}
 	}
 	return found

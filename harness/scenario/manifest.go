@@ -165,21 +165,30 @@ func (v *validator) apiVersion(path string, c *Create) {
 	}
 	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s",
 		string(c.Kind), list(allKinds, "and"))
-	group, version, grouped := strings.Cut(c.APIVersion, "/")
+	v.groupVersion(path, c.APIVersion)
+}
+
+// groupVersion requires a valid apiVersion.
+func (v *validator) groupVersion(path, found string) {
+	group, version, grouped := strings.Cut(found, "/")
 	if !grouped {
-		group, version = "", c.APIVersion
+		group, version = "", found
 	}
 	ok := len(validation.IsDNS1035Label(version)) == 0 && (!grouped || len(validation.IsDNS1123Subdomain(group)) == 0)
-	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", c.APIVersion)
+	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", found)
 }
 
 // kindPattern matches the names of kinds.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
+// kindName requires the name of a kind.
+func (v *validator) kindName(path, found string) {
+	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
+}
+
 // genericTarget checks the kind and the name of a generic object.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
-	v.check(kindPattern.MatchString(string(target.Kind)), path+".kind",
-		"found %.60q; expected the name of a kind, such as StatefulSet", string(target.Kind))
+	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
 		v.check(v.anyKind || hasKind(v.kinds, target.Kind), path+".kind", "found %q; expected %s",
 			string(target.Kind), list(v.expectedKinds(row), "or"))

@@ -8,7 +8,11 @@ import (
 // PodsMax returns the maximum number of pods that the workload requests at one time. For
 // Deployments it adds a quarter, because a rollout may create maxSurge additional pods. For
 // objects of generic kinds it counts spec.replicas, or 0 if their manifest has no replicas.
+// An external workload states the number.
 func (s *Scenario) PodsMax() int {
+	if s.ExternalWorkload != nil {
+		return s.ExternalWorkload.Pods
+	}
 	requested := map[Target]int{}
 	most := 0
 	for i := range s.Workload {

@@ -15,7 +15,10 @@ type object struct {
 
 // workload checks each step, and whether its objects exist when it begins.
 func (v *validator) workload(steps []Step) {
-	v.steps("workload", steps)
+	v.externalWorkload(v.scenario.ExternalWorkload)
+	if v.scenario.ExternalWorkload == nil {
+		v.steps("workload", steps)
+	}
 	objects := map[Target]*object{}
 	for i := range steps {
 		step, path := &steps[i], stepPath(i)

@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -35,7 +34,7 @@ type runFlags struct {
 	keepUp      bool // keep the control plane up after the run
 	upstreamDir string
 	nodeImage   string
-	existing    existing.Options // the cluster of provider existing
+	existing    cluster.Existing // the cluster of provider existing
 	parallel    int              // 0: as many as cores and memory allow
 	attempts    int              // maximum number of runs of a scenario
 	generated   generateFlags    // for a scenario that a seed generates
@@ -139,7 +138,7 @@ func absolutePath(path string) (string, error) {
 }
 
 // existingFlags adds the flags --kubeconfig and --context, which select an existing cluster.
-func existingFlags(f *pflag.FlagSet, o *existing.Options) {
+func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: the file that kubectl uses)")
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
 }
@@ -165,7 +164,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
-	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + existing.Name, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
+	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + providers.Existing, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
 	versions, err := provider.Versions(providers.Options{UpstreamDir: f.upstreamDir, Existing: f.existing})
 	if err != nil {
 		return nil, &unfinishedError{err}
@@ -335,7 +334,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		results[place] = run
 		name := all[place].Scenario.Name
 		switch {
-		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // other scenarios may need fewer pods or nodes
+		case errors.Is(err, cluster.ErrNoCapacity) && len(all) > 1: // other scenarios may need fewer pods or nodes
 			fmt.Fprintf(cmd.ErrOrStderr(), "skipping scenario %s: %v\n", name, err)
 			return nil
 		case err != nil:

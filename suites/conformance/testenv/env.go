@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -41,7 +40,7 @@ type Options struct {
 	// default image.
 	NodeImage string
 	// Existing selects the cluster for the provider existing.
-	Existing existing.Options
+	Existing cluster.Existing
 	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string
 	// Profile is the set of faults that are active while specs run. Nil means no faults.
