@@ -117,8 +117,8 @@ func (o *Options) Preflight() error {
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
 
-// checkWorkload returns an error unless there is exactly one workload: the steps of the
-// scenario, or Options.Workload for a scenario with an external workload.
+// checkWorkload returns an error unless there is exactly one workload. This is the steps of
+// the scenario, or Options.Workload for a scenario with an external workload.
 func (o *Options) checkWorkload() error {
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
