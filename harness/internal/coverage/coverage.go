@@ -1,8 +1,8 @@
-// Package coverage counts the effects of faults in saved runs. It counts by the verb and
-// resource of the request, by the outcome, and by the phase of the subject. The scenario
-// generator can use the counts to prefer faults that rarely occurred.
+// Package coverage counts the effects of faults in saved runs. It counts them by the verb
+// and resource of the request, by the outcome, and by the phase of the subject. The
+// scenario generator can use these counts to prefer faults that rarely had an effect.
 //
-// The package does not decide whether the subject is correct; package check does.
+// The package does not decide whether the subject is correct. Package check does that.
 package coverage
 
 import (
@@ -16,31 +16,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cell is a combination of a fault, a request, an outcome and a phase.
+// Cell is one combination for which the package counts effects: a fault, a request, an
+// outcome and a phase.
 type Cell struct {
-	// Fault is the type of the fault.
+	// Fault is the type of the fault, as scenarios name it.
 	Fault string `json:"fault"`
-	// Verb is the verb of the request or watch. It is empty for a fault of pods, nodes
-	// or processes.
+	// Verb is the verb of the request or watch. It is empty if the fault acted on a pod, a
+	// node or a process.
 	Verb string `json:"verb,omitempty"`
-	// Resource is the resource of the request, with its subresource after a slash, or of
-	// the object on which the fault acted. It is empty if there is no object.
+	// Resource is the resource of the request, with its subresource after a slash. If the
+	// fault acted on no request, Resource is the resource of the object. It is empty if
+	// there is no object.
 	Resource string `json:"resource,omitempty"`
-	Outcome  string `json:"outcome"`
-	Phase    Phase  `json:"phase"`
+	// Outcome describes the response to the request on which the fault acted. It is the
+	// type of the fault if the fault acted on a watch or on no request, or if another fault
+	// determined the response.
+	Outcome string `json:"outcome"`
+	Phase   Phase  `json:"phase"`
 }
 
-// Phase is a phase of the subject.
+// Phase says what the subject was doing when a fault acted.
 type Phase string
 
-// The phases, in the order of the table.
+// The phases of the subject, in the order of the table's columns.
 const (
-	// StartUp means that the replica has written nothing since its start. If the fault acts
-	// on no replica, it means that no replica has written anything since its start.
+	// StartUp means that the replica on which the fault acted has not written since its
+	// start. If the fault acted on no replica, it means that no replica has written since
+	// its start.
 	StartUp Phase = "start-up"
-	// Rollout means that a Deployment has pods that are unavailable or have an old
-	// template. A generic object is in this phase while its status.observedGeneration is
-	// older than its generation.
+	// Rollout means that a Deployment has not completed its rollout. For other objects, it
+	// means that status.observedGeneration is older than metadata.generation.
 	Rollout Phase = "rollout"
 	// Scale means that status.replicas of an object other than a Deployment differs from
 	// spec.replicas.
@@ -52,18 +57,18 @@ const (
 // Phases lists the phases in the order of the table's columns.
 var Phases = []Phase{StartUp, Rollout, Scale, Steady}
 
-// Count is a cell with the number of times that it occurred.
+// Count is the number of effects of faults in one cell.
 type Count struct {
 	Cell
 	Times int `json:"times"`
 }
 
-// Table contains the number of times that each cell occurred. The zero value is an empty
+// Table contains the number of effects of faults in each cell. The zero value is an empty
 // table.
 type Table struct{ cells map[Cell]int }
 
-// Add counts the effects of faults in a history. If the history ends with an error, Add
-// counts the records before it and returns the error.
+// Add counts the effects of faults in a history. If reading the history fails, Add counts
+// the records before the error and returns the error.
 func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	if t.cells == nil {
 		t.cells = map[Cell]int{}
@@ -79,7 +84,8 @@ func (t *Table) Add(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// Counts returns the cells with a count above 0, sorted.
+// Counts returns the cells with a count above 0. They are sorted by fault, resource, verb,
+// outcome and phase.
 func (t *Table) Counts() []Count {
 	counts := make([]Count, 0, len(t.cells))
 	for cell, times := range t.cells {
@@ -92,8 +98,9 @@ func (t *Table) Counts() []Count {
 	return counts
 }
 
-// Seen returns the count of a fault type with a verb and a resource. The resource includes
-// a subresource after a slash. An empty argument matches any value.
+// Seen returns the sum of all counts of a fault type with the given verb and resource. The
+// resource includes a subresource after a slash. An empty verb or resource matches any
+// value.
 func (t *Table) Seen(fault, verb, resource string) int {
 	sum := 0
 	for cell, times := range t.cells {
@@ -104,8 +111,8 @@ func (t *Table) Seen(fault, verb, resource string) int {
 	return sum
 }
 
-// Sum returns a checksum of the table, so that a generated scenario can name the table that
-// influenced it.
+// Sum returns a checksum of the table. A generated scenario contains this checksum, to name
+// the table that influenced it.
 func (t *Table) Sum() string {
 	hash := fnv.New32a()
 	for _, count := range t.Counts() {
@@ -120,14 +127,15 @@ type file struct {
 	Cells  []Count `json:"cells"`
 }
 
-// format is the version of the JSON form.
+// format is the version of the JSON form of a table.
 const format = 1
 
-// MarshalJSON returns the table as JSON, with its cells sorted so that equal tables have
+// MarshalJSON returns the table as JSON. The cells are sorted, so that equal tables have
 // equal JSON.
 func (t *Table) MarshalJSON() ([]byte, error) { return json.Marshal(file{format, t.Counts()}) }
 
-// UnmarshalJSON restores a table from the output of MarshalJSON.
+// UnmarshalJSON reads a table from the output of MarshalJSON. It returns an error if the
+// format is another one.
 func (t *Table) UnmarshalJSON(data []byte) error {
 	var read file
 	if err := json.Unmarshal(data, &read); err != nil {

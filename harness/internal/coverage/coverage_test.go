@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 )
 
-// records returns an iterator over records, which ends with the error if it is not nil.
+// records returns an iterator over records. If the error is not nil, the iterator ends with
+// it.
 func records(err error, records ...history.Record) func(func(*history.Record, error) bool) {
 	return func(yield func(*history.Record, error) bool) {
 		for i := range records {
@@ -45,7 +46,7 @@ func commit(eventType history.EventType, resource, body string) history.Record {
 		Ref: history.Ref{Resource: resource, Name: "web", UID: "u", Version: 7}, Body: json.RawMessage(body)}}}
 }
 
-// TestAdd counts faults of each type in one history.
+// TestAdd counts the effects of each type of fault in one history.
 func TestAdd(t *testing.T) {
 	const rolling = `{"spec":{"replicas":2},"status":{"replicas":2,"updatedReplicas":1,"availableReplicas":2}}`
 	pod := &history.Ref{Resource: "pods", Name: "a"}
@@ -55,7 +56,7 @@ func TestAdd(t *testing.T) {
 		request(1, "list", "pods"), fired("stale-list", 1), answered(history.Response{ID: 1, Code: 200, ServerCode: 200, Reached: true, Fault: "stale-list"}),
 		request(2, "watch", "pods"), answered(history.Response{ID: 2, Code: 200, ServerCode: 200, Reached: true}),
 		fired("restart", 0),
-		request(3, "create", "pods"), // the replica has started up from here on
+		request(3, "create", "pods"), // the first write ends the start-up of the replica
 		fired("response-lost", 3), answered(history.Response{ID: 3, ServerCode: 201, Reached: true, Fault: "response-lost"}),
 		commit(history.Added, "replicasets.apps", `{"spec":{"replicas":3},"status":{"replicas":1}}`),
 		request(4, "create", "pods"), fired("api-error", 4), answered(history.Response{ID: 4, Code: 500, Fault: "api-error"}),
@@ -97,13 +98,13 @@ func TestAdd(t *testing.T) {
 		{"api-error", "create", "pods", 1}, {"api-error", "delete", "pods", 0}, {"freeze", "", "", 0},
 	} {
 		if got := table.Seen(test.fault, test.verb, test.resource); got != test.want {
-			t.Errorf("%+v: seen %d times", test, got)
+			t.Errorf("Seen returned %d for %+v", got, test)
 		}
 	}
 }
 
-// TestGenericPhases checks the phase of a fault while an object without a type of its own is
-// in some state.
+// TestGenericPhases requires the right phase for a fault that acts while a generic object
+// is changing. A generic object is one without a type of its own in package objects.
 func TestGenericPhases(t *testing.T) {
 	tests := []struct {
 		resource, body string
@@ -128,8 +129,8 @@ func TestGenericPhases(t *testing.T) {
 	}
 }
 
-// TestStartUp checks that the phase start-up ends with the first write, also after a
-// restart.
+// TestStartUp requires that the phase start-up ends with the first write of a replica. A
+// restart begins the phase again.
 func TestStartUp(t *testing.T) {
 	var table coverage.Table
 	err := table.Add(records(nil,
@@ -149,7 +150,7 @@ func TestStartUp(t *testing.T) {
 	}
 }
 
-// TestTruncated checks that the records before the end of a truncated history count.
+// TestTruncated requires that Add counts the records before the end of a truncated history.
 func TestTruncated(t *testing.T) {
 	var table coverage.Table
 	err := table.Add(records(history.ErrTruncated, fired("restart", 0)))
@@ -158,7 +159,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestJSON checks that UnmarshalJSON reads the output of MarshalJSON.
+// TestJSON requires that UnmarshalJSON restores a table from the output of MarshalJSON.
 func TestJSON(t *testing.T) {
 	var table, read coverage.Table
 	if err := table.Add(records(nil, fired("restart", 0), fired("freeze", 0))); err != nil {
@@ -175,7 +176,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("read again (-want +got):\n%s", diff)
 	}
 	if err := json.Unmarshal([]byte(`{"format":2}`), &read); err == nil || !strings.Contains(err.Error(), "found coverage format 2; expected 1") {
-		t.Errorf("error %v of a later format", err)
+		t.Errorf("a table of a later format: error %v", err)
 	}
 	if err := read.Add(records(nil, fired("restart", 0))); err != nil || read.Seen("restart", "", "") != 2 || read.Sum() == table.Sum() {
 		t.Errorf("seen %d times after more, sum %s, error %v", read.Seen("restart", "", ""), read.Sum(), err)

@@ -14,7 +14,8 @@ import (
 type observer struct {
 	table *Table
 	// requests contains the requests without a response and the open watches, by ID. faulty
-	// contains the effects of faults on these requests, also by ID.
+	// contains the cells of the faults that acted on a request without a response, by the
+	// ID of the request.
 	requests   map[uint64]*history.Request
 	faulty     map[uint64][]Cell
 	active     map[string]bool       // replicas that have written since their start
@@ -49,8 +50,9 @@ func (w *observer) observe(r *history.Record) {
 	}
 }
 
-// fire counts the effect of a fault. If the fault acts on a request other than a watch,
-// answer counts the effect later, because the outcome depends on the response.
+// fire counts an effect of a fault. If the fault acts on a request other than a watch, fire
+// only stores the cell: the outcome depends on the response, so the method answer counts it
+// later.
 func (w *observer) fire(fault *history.Fault) {
 	cell := Cell{Fault: fault.Name, Outcome: fault.Name, Phase: w.phase("")}
 	if fault.Object != nil {
@@ -72,8 +74,8 @@ func (w *observer) fire(fault *history.Fault) {
 	w.faulty[request.ID] = append(w.faulty[request.ID], cell)
 }
 
-// answer counts the outcome of a request on which a fault acted. A watch remains open after
-// its response.
+// answer counts the faults that acted on a request, now that its response is known. A watch
+// remains open after its response.
 func (w *observer) answer(response *history.Response) {
 	for _, cell := range w.faulty[response.ID] {
 		if response.Fault == cell.Fault {
@@ -87,8 +89,8 @@ func (w *observer) answer(response *history.Response) {
 	}
 }
 
-// finish counts the effects of faults on requests that got no response before the end of
-// the history.
+// finish counts the faults that acted on requests without a response before the end of the
+// history.
 func (w *observer) finish() {
 	for _, cells := range w.faulty {
 		for _, cell := range cells {
@@ -99,7 +101,7 @@ func (w *observer) finish() {
 }
 
 // outcome describes the response that the subject received, and whether the API server
-// committed the request.
+// received the request.
 func outcome(r *history.Response) string {
 	switch {
 	case !r.Reached && r.Code == 0:
@@ -114,7 +116,7 @@ func outcome(r *history.Response) string {
 	return "passed"
 }
 
-// commit records whether the committed version of an object is rolling out or scaling.
+// commit records whether an object is rolling out or scaling in its new committed version.
 func (w *observer) commit(t *history.Commit) {
 	ref := t.Object.Ref
 	ref.Version = 0
@@ -138,9 +140,12 @@ func (w *observer) commit(t *history.Commit) {
 	}
 }
 
-// genericPhase returns the phase of an object of another kind. It is Rollout until its
-// controller has observed the latest spec, and then Scale while its numbers of replicas
-// differ.
+// genericPhase returns the phase of the subject that follows from an object without a type
+// of its own.
+//
+// It is Rollout until the controller of the object has observed the latest spec, and then
+// Scale while status.replicas differs from spec.replicas. It is always Steady for children
+// of a workload and for kinds that route traffic.
 func (w *observer) genericPhase(o *history.Object) Phase {
 	if kind, ok := kube.ByResource(o.Resource); ok && (kind.Role == kube.Child || kind.Role == kube.Routing) {
 		return Steady
@@ -157,14 +162,15 @@ func (w *observer) genericPhase(o *history.Object) Phase {
 	return Steady
 }
 
-// scaling reports whether status.replicas differs from spec.replicas.
+// scaling reports whether status.replicas of a ReplicaSet or ReplicationController differs
+// from spec.replicas.
 func (w *observer) scaling(o *history.Object) bool {
 	owner, err := w.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	return err == nil && len(o.Body) > 0 && owner.Status.Replicas != owner.Replicas
 }
 
-// phase returns the phase in which a replica of the subject is. An empty name stands for
-// all replicas.
+// phase returns the phase of the replica of the subject on which a fault acts. An empty
+// name means that the fault acts on no replica.
 func (w *observer) phase(subject string) Phase {
 	if starting := !w.active[subject]; starting && (subject != "" || len(w.active) == 0) {
 		return StartUp

@@ -22,16 +22,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The kinds of the custom resources in these tests. A Widget is in a namespace; a Park is
-// not.
+// The kinds of the custom resources in these tests. Widgets are namespaced, and Parks are
+// cluster-scoped.
 var (
 	definition = kube.Generic(kube.SplitGVK("apiextensions.k8s.io/v1", "CustomResourceDefinition"))
 	widget     = kube.Generic(kube.SplitGVK("example.com/v1", "Widget"))
 	park       = kube.Generic(kube.SplitGVK("example.com/v1", "Park"))
 )
 
-// TestSameAsProxy verifies that a version of a custom resource from etcd equals the version
-// that the fault proxy records.
+// TestSameAsProxy requires that the observer and the fault proxy record the same version of
+// a custom resource as equal objects.
 func TestSameAsProxy(t *testing.T) {
 	const body = `"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":3,"ratio":0.50,"name":"<a&b>"},"status":{"conditions":[{"type":"Ready","status":"True"}]}`
 	const metadata = `"name":"w","namespace":"observed","uid":"u","generation":2,"creationTimestamp":"2026-03-01T06:00:00Z",` +
@@ -56,7 +56,7 @@ func TestSameAsProxy(t *testing.T) {
 	}
 	list := recording.Await(t, "the list", func(r history.Record) bool { return r.List != nil }).List
 	if diff := cmp.Diff([]history.Object{fromEtcd}, list.Items); diff != "" {
-		t.Errorf("(-etcd +proxy):\n%s", diff)
+		t.Errorf("recorded objects (-etcd +proxy):\n%s", diff)
 	}
 	want := `{"spec":{"name":"\u003ca\u0026b\u003e","ratio":0.5,"size":3},"status":{"conditions":[{"status":"True","type":"Ready"}]}}`
 	if string(fromEtcd.Body) != want || fromEtcd.ControllerRef() == nil || fromEtcd.Version != 7 {
@@ -64,7 +64,7 @@ func TestSameAsProxy(t *testing.T) {
 	}
 }
 
-// TestSecret verifies that the record of a Secret contains neither data nor annotations.
+// TestSecret requires that the record of a Secret contains neither data nor annotations.
 func TestSecret(t *testing.T) {
 	stored := &mvccpb.KeyValue{ModRevision: 7, Value: []byte(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","namespace":"observed","labels":{"a":"b"},"annotations":{"last":"token"}},"data":{"password":"dG9rZW4="}}`)}
 	got, err := decode(kube.Generic(kube.SplitGVK("v1", "Secret")), stored)
@@ -77,8 +77,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestCustomResources observes custom resources from before their definition, both in etcd
-// and with watches. Objects of another namespace are not observed.
+// TestCustomResources observes custom resources, starting before their definition, both
+// from etcd and with watches. Objects of another namespace must not be recorded.
 func TestCustomResources(t *testing.T) {
 	f := newFixture(t)
 	client, err := dynamic.NewForConfig(f.cluster.Config(cluster.Admin))
@@ -91,7 +91,7 @@ func TestCustomResources(t *testing.T) {
 	f.must(err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	f.must(observer.CatchUp(ctx)) // resources that are not defined have no objects
+	f.must(observer.CatchUp(ctx)) // returns at once, because resources that are not defined have no objects
 
 	f.define(ctx, client, widget, "Namespaced")
 	f.define(ctx, client, park, "Cluster")
@@ -160,7 +160,7 @@ func (f *fixture) define(ctx context.Context, client dynamic.Interface, kind kub
 	f.must(err)
 }
 
-// awaitWatches waits until the observer watches all resources.
+// awaitWatches waits until the observer has listed all resources.
 func (f *fixture) awaitWatches(ctx context.Context, observer *Observer) {
 	f.t.Helper()
 	for _, w := range observer.watchers {
@@ -178,7 +178,7 @@ func (f *fixture) awaitWatches(ctx context.Context, observer *Observer) {
 	}
 }
 
-// object returns an object of a kind.
+// object returns an object of a kind with the given name.
 func object(kind kube.Kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": kind.APIVersion(), "kind": kind.Name,

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// decode decodes an object that the API server stored in etcd. It sets the
-// resourceVersion to the key's revision, as the API server does.
+// decode decodes an object that the API server stored in etcd. It sets the resourceVersion
+// to the revision of the key's last change, as the API server does.
 func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	object, _, err := decoderOf(kind).Decode(kv.Value, nil, nil)
 	if err != nil {
@@ -29,8 +29,8 @@ func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	return history.Project(kind.Resource(), object)
 }
 
-// decoderOf returns the decoder of a kind's objects in etcd. The API server stores objects of
-// its own kinds as protobuf or JSON, and custom resources as JSON.
+// decoderOf returns the decoder for objects of a kind in etcd. The API server stores
+// objects of built-in kinds as protobuf or JSON, and custom resources as JSON.
 func decoderOf(kind kube.Kind) runtime.Decoder {
 	if kind.Builtin() {
 		return scheme.Codecs.UniversalDeserializer()

@@ -16,39 +16,40 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// FollowOptions says what to observe and where to record it.
+// FollowOptions says what a Follower observes and where it records the commits.
 type FollowOptions struct {
-	// Etcd is a client of the cluster's etcd that may read all keys.
+	// Etcd is a client of the cluster's etcd. It needs permission to read all keys.
 	Etcd      *clientv3.Client
 	Namespace string
-	// Kinds are the kinds to observe. Objects of a cluster-scoped kind are observed without
-	// regard to Namespace.
+	// Kinds are the kinds to observe. For a namespaced kind, the Follower observes only
+	// objects in Namespace. For a cluster-scoped kind, it observes all objects.
 	Kinds    []kube.Kind
 	Recorder Recorder
 }
 
-// Follower records commits from etcd until it is stopped. It does not need the API
-// server, so an outage of the API server leaves no gap. A watch on the API server can
-// miss commits: a restarted API server does not send events from before its start. etcd
-// keeps them.
+// Follower records commits from etcd until the caller stops it.
+//
+// It does not need the API server, so an outage of the API server leaves no gap. A watch on
+// the API server can miss commits, because a restarted API server sends no events from
+// before its start. etcd keeps the changes until a compaction.
 type Follower struct {
 	FollowOptions
 	keys   etcdKeys
 	cancel context.CancelFunc
-	ended  chan struct{}
+	ended  chan struct{} // closed when the goroutine of run has ended
 
-	// latest is the last version seen of every existing object, by its etcd key. After
-	// lost events, resync compares it with etcd.
+	// latest contains the last recorded version of every existing object, by its etcd key.
+	// When changes were lost, resync compares it with etcd.
 	latest map[string]history.Object
 
 	mu sync.Mutex
-	// seenUpTo is the revision up to which everything is recorded.
+	// seenUpTo is the revision up to which every change is recorded.
 	seenUpTo int64
-	// changed is closed and replaced whenever seenUpTo changes.
+	// changed is closed, and replaced by a new channel, whenever seenUpTo changes.
 	changed chan struct{}
 }
 
-// Follow records all existing objects and watches etcd for changes. Stop the Follower
+// Follow records all existing objects and then watches etcd for changes. Stop the Follower
 // before you close its Recorder.
 func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	f := &Follower{
@@ -68,10 +69,10 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	return f, nil
 }
 
-// CatchUp waits until the follower has recorded everything that was committed before
-// the call. If ctx ends first, the error says which revisions of etcd are missing.
+// CatchUp waits until the Follower has recorded everything that was committed before the
+// call. If ctx ends first, the error says which revisions of etcd are missing.
 func (f *Follower) CatchUp(ctx context.Context) error {
-	// Every response carries etcd's current revision, whatever the key.
+	// The header of every response contains etcd's current revision, whatever the key is.
 	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
 		return fmt.Errorf("reading the current revision of etcd: %w", err)
@@ -91,14 +92,14 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	}
 }
 
-// Stop ends the watch and returns when nothing more is recorded.
+// Stop ends the watch, and returns when the Follower no longer records anything.
 func (f *Follower) Stop() {
 	f.cancel()
 	<-f.ended
 }
 
-// run follows etcd until ctx is done. If etcd has compacted changes that the follower
-// has not read, it records a gap and resyncs.
+// run follows etcd until ctx ends. If etcd has compacted changes that the Follower has not
+// read, run records a gap and calls resync until it succeeds.
 func (f *Follower) run(ctx context.Context) {
 	for {
 		err := f.follow(ctx)
@@ -117,13 +118,13 @@ func (f *Follower) run(ctx context.Context) {
 }
 
 // follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has
-// compacted the next revision. The etcd client itself reconnects after a broken
-// connection or a restart of etcd.
+// compacted the next revision. After a broken connection or a restart of etcd, the etcd
+// client itself reconnects.
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The watch includes all keys, so that every commit advances its revision. A watch
-	// on fewer keys could fall behind etcd's compaction.
+	// The watch includes all keys, so that every commit advances seenUpTo. With fewer keys,
+	// etcd could compact the revision seenUpTo + 1 before the watch reaches it.
 	watch := f.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(f.seenUpTo+1))
 	for response := range watch {
 		if err := response.Err(); err != nil {
@@ -139,8 +140,7 @@ func (f *Follower) follow(ctx context.Context) error {
 	return errors.New("the watch on etcd ended")
 }
 
-// event records one change from etcd, unless it concerns an object that is not
-// observed.
+// event records one change from etcd. It ignores keys of objects that are not observed.
 func (f *Follower) event(event *clientv3.Event) {
 	key := string(event.Kv.Key)
 	kind, observed := f.keys.kindOf(key)
@@ -170,8 +170,8 @@ func (f *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// resync reads all objects from etcd and records each difference from the latest versions
-// seen. At the start it records all objects.
+// resync reads all observed objects from etcd, and records each difference from the last
+// recorded versions. At the start, it records all objects.
 func (f *Follower) resync(ctx context.Context) error {
 	present, revision, err := f.snapshot(ctx)
 	if err != nil {
@@ -197,10 +197,13 @@ func (f *Follower) resync(ctx context.Context) error {
 	return nil
 }
 
-// snapshot reads all observed objects, by key, at one revision.
+// snapshot reads all observed objects at one revision of etcd. It returns them by their
+// etcd key, and the revision.
 func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
-	revision := int64(0) // 0 reads the current revision; the later reads use the same
+	// The first read uses revision 0, which means the current revision. All other reads use the
+	// revision of the first read.
+	revision := int64(0)
 	for _, kind := range f.keys.kinds {
 		response, err := f.Etcd.Get(ctx, f.keys.prefix(kind), clientv3.WithPrefix(), clientv3.WithRev(revision))
 		if err != nil {
@@ -222,19 +225,22 @@ func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int
 	return present, revision, nil
 }
 
+// record records a created or modified object and stores its version in latest.
 func (f *Follower) record(event history.EventType, key string, object history.Object) {
 	f.latest[key] = object
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// recordDeletion records a deletion as the API server reports it. The record contains
-// the last state of the object, with the version of the deletion.
+// recordDeletion records a deletion in the same form as the API server reports it. The
+// record contains the last state of the object, with the revision of the deletion as its
+// version.
 func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
 	delete(f.latest, key)
 	last.Version = history.Version(revision)
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
 
+// advance raises seenUpTo to the given revision, and wakes the callers of CatchUp.
 func (f *Follower) advance(revision int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -243,6 +249,7 @@ func (f *Follower) advance(revision int64) {
 	f.changed = make(chan struct{})
 }
 
+// gap records that commits are missing, and why.
 func (f *Follower) gap(format string, args ...any) {
 	f.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
 }

@@ -24,7 +24,7 @@ import (
 
 const namespace = "observed"
 
-// fixture is a control plane with a recorder, and the records so far.
+// fixture is a control plane with a recorder and the records that it has received so far.
 type fixture struct {
 	t        *testing.T
 	cluster  *embedded.Cluster
@@ -73,7 +73,7 @@ func (f *fixture) options() FollowOptions {
 	return FollowOptions{Etcd: f.etcd, Namespace: namespace, Kinds: []kube.Kind{service}, Recorder: f.recorder}
 }
 
-// create creates a Service. change sets its label, and remove deletes it.
+// create creates a Service.
 func (f *fixture) create(name string) {
 	f.t.Helper()
 	_, err := f.admin.CoreV1().Services(namespace).Create(f.t.Context(), &corev1.Service{
@@ -82,6 +82,7 @@ func (f *fixture) create(name string) {
 	f.must(err)
 }
 
+// change sets a label of a Service.
 func (f *fixture) change(name, label string) {
 	f.t.Helper()
 	_, err := f.admin.CoreV1().Services(namespace).Patch(f.t.Context(), name, "application/merge-patch+json",
@@ -89,6 +90,7 @@ func (f *fixture) change(name, label string) {
 	f.must(err)
 }
 
+// remove deletes a Service.
 func (f *fixture) remove(name string) {
 	f.t.Helper()
 	f.must(f.admin.CoreV1().Services(namespace).Delete(f.t.Context(), name, metav1.DeleteOptions{}))
@@ -103,8 +105,8 @@ func (f *fixture) compact() {
 	f.must(err)
 }
 
-// serviceCommits returns a description of each commit of a Service, and the number of
-// gaps.
+// serviceCommits returns a description of each recorded commit of a Service, and the number
+// of recorded gaps.
 func (f *fixture) serviceCommits(follower *Follower) (commits []string, gaps int) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
@@ -131,20 +133,20 @@ func (f *fixture) serviceCommits(follower *Follower) (commits []string, gaps int
 	return commits, gaps
 }
 
-// TestOutages verifies that the follower misses nothing when the API server and etcd
-// are killed and restarted. Compactions happen in between.
+// TestOutages requires that the Follower misses nothing when the API server and etcd are
+// killed and restarted. etcd is also compacted in between.
 func TestOutages(t *testing.T) {
 	f := newFixture(t)
 	f.create("before")
 	follower, err := Follow(t.Context(), f.options())
 	f.must(err)
 	f.change("before", "1")
-	f.must(follower.CatchUp(t.Context())) // a compaction of unseen revisions would be a gap
+	f.must(follower.CatchUp(t.Context())) // a compaction of revisions that the Follower has not received would be a gap
 	f.compact()
 	for _, part := range []cluster.Part{cluster.APIServer, cluster.Etcd, cluster.APIServer} {
 		name := "with-" + string(part)
 		f.create(name)
-		f.change(name, "1") // a watch on the API server might miss this
+		f.change(name, "1") // a watch on the API server might miss this change
 		f.must(f.cluster.Halt(t.Context(), part))
 		f.must(f.cluster.Resume(t.Context(), part))
 		f.change(name, "2")
@@ -162,8 +164,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestSameAsAPIServer verifies that a version read from etcd equals the version from
-// the API server.
+// TestSameAsAPIServer requires that a version read from etcd is equal to the version that
+// the API server returns.
 func TestSameAsAPIServer(t *testing.T) {
 	f := newFixture(t)
 	f.create("web")
@@ -178,7 +180,7 @@ func TestSameAsAPIServer(t *testing.T) {
 	for _, r := range f.records {
 		if r.Commit != nil && r.Commit.Object.Version == want.Version {
 			if diff := cmp.Diff(want, r.Commit.Object); diff != "" {
-				t.Errorf("(-API server +etcd):\n%s", diff)
+				t.Errorf("recorded object (-API server +etcd):\n%s", diff)
 			}
 			return
 		}
@@ -186,8 +188,8 @@ func TestSameAsAPIServer(t *testing.T) {
 	t.Errorf("version %d was not recorded", want.Version)
 }
 
-// TestGap verifies that a follower records a gap after a compaction of unseen
-// revisions, and continues with the current state.
+// TestGap requires that a Follower records a gap if etcd has compacted revisions that the
+// Follower has not received. It must then continue with the current state.
 func TestGap(t *testing.T) {
 	f := newFixture(t)
 	f.create("stays")

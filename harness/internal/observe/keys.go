@@ -7,14 +7,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// etcdKeys finds the observed objects in etcd.
+// etcdKeys finds the keys of the observed objects in etcd.
 type etcdKeys struct {
 	namespace string
 	kinds     []kube.Kind
 }
 
-// newEtcdKeys returns the etcdKeys of kinds. If several kinds have the same prefix, such as the
-// two kinds of events, it uses the first.
+// newEtcdKeys returns the etcdKeys for kinds. Several kinds may have the same prefix, as
+// the two kinds of events have. Only the first of them is then observed.
 func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	k := etcdKeys{namespace: namespace}
 	for _, kind := range kinds {
@@ -25,8 +25,8 @@ func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	return k
 }
 
-// kindOf returns the kind of the observed object with a key. The result is false for other
-// keys.
+// kindOf returns the kind of the object that a key belongs to. The second result is false
+// if the object is not observed.
 func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	for _, kind := range k.kinds {
 		if rest, ok := strings.CutPrefix(key, kind.EtcdPrefix); ok {
@@ -36,15 +36,17 @@ func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	return kube.Kind{}, false
 }
 
-// observes reports whether an object is observed. The argument is the object's key after the
-// prefix of its kind: namespace and name, or only the name of an object without a namespace.
+// observes reports whether an object is observed. The parameter rest is the part of the
+// object's key after the prefix of its kind. This part is namespace/name, or only the name
+// if the object has no namespace.
 func (k etcdKeys) observes(rest string) bool {
 	namespace, _, namespaced := strings.Cut(rest, "/")
 	return !namespaced || namespace == k.namespace
 }
 
-// prefix returns a prefix of the keys of all observed objects of a kind. The scope of a
-// custom resource is unknown, so its prefix also includes the objects of other namespaces.
+// prefix returns a prefix that the keys of all observed objects of a kind have. For a
+// custom resource, keys of objects in other namespaces may also have it, because the scope
+// of the kind is unknown.
 func (k etcdKeys) prefix(kind kube.Kind) string {
 	if kind.ClusterScoped || !kind.Builtin() {
 		return kind.EtcdPrefix

@@ -6,8 +6,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// TestKeys checks which keys of etcd belong to observed objects, and that the prefix of a
-// kind includes them.
+// TestKeys requires that kindOf finds the keys of observed objects, and that the prefix of
+// a kind includes them.
 func TestKeys(t *testing.T) {
 	policy := kube.Generic(kube.SplitGVK("example.com/v1", "Policy"))
 	node, _ := kube.Named("Node")
@@ -17,7 +17,7 @@ func TestKeys(t *testing.T) {
 	keys := newEtcdKeys("ns", []kube.Kind{policy, node, job, events, laterEvents})
 	tests := []struct{ key, resource string }{
 		{"/registry/example.com/policies/ns/strict", "policies.example.com"},
-		{"/registry/example.com/policies/strict", "policies.example.com"}, // if the kind is cluster-scoped
+		{"/registry/example.com/policies/strict", "policies.example.com"}, // the key of an object without a namespace
 		{"/registry/example.com/policies/other/strict", ""},
 		{"/registry/example.com/policyrules/ns/strict", ""},
 		{"/registry/minions/node-0", "nodes"},

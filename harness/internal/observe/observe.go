@@ -1,10 +1,13 @@
-// Package observe records every committed version of the observed objects. These are the
-// objects of the observed kinds in the namespace of a run, and those of the observed
-// cluster-scoped kinds. Where etcd is reachable, it follows etcd (see [Follow]). Elsewhere it
-// watches the API server directly, without the fault proxy.
+// Package observe records every committed version of the observed objects. An object is
+// observed if its kind is observed and it is in the namespace of the run, or in no
+// namespace.
 //
-// The package only records. If it may have missed a version, it records a gap; checks
-// that need the missing versions then report unknown.
+// If etcd is reachable, the caller uses [Follow], which reads the changes from etcd.
+// Otherwise the caller uses [Start], which watches the API server on a connection without
+// the fault proxy.
+//
+// The package only records. If it may have missed a version, it records a gap. Checks that
+// need the missing versions then return unknown.
 package observe
 
 import (
@@ -20,22 +23,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options says what to observe and where to record it.
+// Options says what an Observer observes and where it records the commits.
 type Options struct {
-	// Config connects to the API server directly, with permission to read Kinds.
+	// Config is for a direct connection to the API server. It needs permission to list and
+	// watch Kinds.
 	Config    *rest.Config
 	Namespace string
-	// Kinds are the kinds to observe. Objects of a cluster-scoped kind are observed without
-	// regard to Namespace. A custom resource may be defined after the observer has started.
+	// Kinds are the kinds to observe. For a namespaced kind, the Observer observes only
+	// objects in Namespace. For a cluster-scoped kind, it observes all objects. A custom
+	// resource may be defined after the start of the Observer.
 	Kinds    []kube.Kind
 	Recorder Recorder
 }
 
-// Recorder receives the commit records and gaps.
+// Recorder receives the commit records and gap records.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records commits from watches on the API server until it is stopped. If an API
-// server exits before it has sent all events, the Observer can miss the last commits.
+// Observer records commits from watches on the API server until the caller stops it. If the
+// API server exits before it has sent all events, the Observer can miss the last commits.
 type Observer struct {
 	watchers []*resourceWatcher
 	cancel   context.CancelFunc
@@ -66,10 +71,11 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 	return observer, nil
 }
 
-// CatchUp waits until the observer has recorded everything that was committed before
-// the call. If ctx ends first, the error says what is missing. CatchUp records no gap
-// then, because the missing events may still arrive; the caller decides whether to
-// record one.
+// CatchUp waits until the Observer has recorded everything that was committed before the
+// call. If ctx ends first, the error says what is missing.
+//
+// CatchUp records no gap in this case, because the missing events may still arrive. The
+// caller decides whether to record one.
 func (o *Observer) CatchUp(ctx context.Context) error {
 	missing := make([]error, len(o.watchers))
 	var group errgroup.Group
@@ -80,12 +86,12 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 	return errors.Join(missing...)
 }
 
-// Stop ends every watch and returns when nothing more is recorded.
+// Stop ends all watches, and returns when the Observer no longer records anything.
 func (o *Observer) Stop() {
 	o.cancel()
-	_ = o.group.Wait() // the watchers record their own failures
+	_ = o.group.Wait() // never an error: the watchers record their failures as gaps
 }
 
-// retryDelay is the time before a watcher reopens a broken watch. It keeps the watchers
-// from overloading an API server that is starting.
+// retryDelay is the time to wait before another attempt to list, to open a watch, or to
+// read etcd. It prevents an overload of an API server that is starting.
 const retryDelay = 50 * time.Millisecond

@@ -14,17 +14,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// source lists and watches the observed objects of one kind.
+// source lists and watches the objects of one kind, in the namespace of the run or in the
+// whole cluster.
 type source interface {
 	list(ctx context.Context) (runtime.Object, error)
 	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// newSource returns the source of a kind. Objects of client-go's kinds have Go types; other
-// objects are unstructured.
+// newSource returns the source of a kind. If client-go contains the Go type of the kind,
+// the objects have this type. Otherwise they are unstructured.
 func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	c := rest.CopyConfig(config)
-	c.QPS = -1 // no client-side limit: it would delay the records
+	c.QPS = -1 // a client-side rate limit would delay the records
 	c.UserAgent = "gauntlet-observer"
 	if kind.Builtin() {
 		return newTypedSource(c, kind, namespace)
@@ -32,15 +33,15 @@ func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, e
 	return newUnstructuredSource(c, kind, namespace)
 }
 
-// typedSource is the source of a kind of client-go.
+// typedSource is the source of a kind whose Go type client-go contains.
 type typedSource struct {
 	client    rest.Interface
 	plural    string
 	namespace string // empty for cluster-scoped kinds
 }
 
-// newTypedSource returns a source that uses protobuf, to save CPU on the machine that also
-// runs the control plane. It changes config.
+// newTypedSource returns a source that uses protobuf, to save CPU time on the machine that
+// also runs the control plane. It changes config.
 func newTypedSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	version := kind.GVR.GroupVersion()
 	config.GroupVersion = &version
@@ -76,11 +77,14 @@ func (s *typedSource) watch(ctx context.Context, options metav1.ListOptions) (wa
 // unstructuredSource is the source of a kind that client-go does not contain, such as a
 // custom resource. It uses JSON.
 type unstructuredSource struct {
-	// The scope of the kind is unknown. The API server answers requests for a cluster-scoped
-	// resource in a namespace with NotFound, as if the resource were not defined.
+	// The source needs both interfaces, because the scope of the kind is unknown. The API
+	// server answers a request for a cluster-scoped resource in a namespace with 404, as if
+	// the resource were not defined.
 	inNamespace, inCluster dynamic.ResourceInterface
 }
 
+// newUnstructuredSource returns a source that sends its requests with the dynamic client of
+// client-go.
 func newUnstructuredSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -102,9 +106,11 @@ func (s *unstructuredSource) watch(ctx context.Context, options metav1.ListOptio
 	})
 }
 
-// inEitherScope calls request for the resource in the namespace. If this resource does not
-// exist, it calls request for the resource of the cluster. The result may then contain
-// objects of other namespaces, if the resource is defined between the calls.
+// inEitherScope sends the request for the resource in the namespace. If the API server
+// returns 404, it sends the request for the whole cluster.
+//
+// The second result may contain objects of other namespaces, if the resource is defined
+// between the two requests.
 func inEitherScope[T any](s *unstructuredSource, request func(dynamic.ResourceInterface) (T, error)) (T, error) {
 	result, err := request(s.inNamespace)
 	if apierrors.IsNotFound(err) {

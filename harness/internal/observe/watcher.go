@@ -17,22 +17,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// resourceWatcher records the commits of one resource.
+// resourceWatcher records the commits of one resource from watches on the API server.
 type resourceWatcher struct {
 	source    source
-	resource  string // resource name in histories: "replicasets.apps"
+	resource  string // the resource as histories name it, such as "replicasets.apps"
 	namespace string
-	// mayBeUndefined is true if the resource may be defined during the run, as a custom
-	// resource is. While it is not defined, it has no objects.
+	// mayBeUndefined is true for a custom resource, which may be defined during the run. As
+	// long as it is not defined, it has no objects.
 	mayBeUndefined bool
 	recorder       Recorder
 
 	mu sync.Mutex
-	// seenUpTo is the version up to which the watcher has seen everything.
+	// seenUpTo is the resourceVersion up to which the watcher has received every change.
 	seenUpTo history.Version
-	// latest is the latest version seen of every existing object.
+	// latest contains the last received version of every existing object.
 	latest map[types.UID]history.Version
-	// changed is closed and replaced whenever latest or seenUpTo changes.
+	// changed is closed, and replaced by a new channel, whenever latest or seenUpTo
+	// changes.
 	changed chan struct{}
 }
 
@@ -49,7 +50,7 @@ func newResourceWatcher(objects source, kind kube.Kind, namespace string, record
 }
 
 // start records all existing objects and opens the first watch. If the resource is not
-// defined yet, it returns no stream, and run waits for the definition.
+// defined yet, start returns nil without an error, and run waits for the definition.
 func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	objects, version, err := w.list(ctx)
 	if w.undefined(err) {
@@ -62,13 +63,13 @@ func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	return w.open(ctx)
 }
 
-// undefined reports whether err means that the resource is not defined yet.
+// undefined reports whether an error means that the resource is not defined yet.
 func (w *resourceWatcher) undefined(err error) bool {
 	return w.mayBeUndefined && apierrors.IsNotFound(err)
 }
 
-// run records from stream, and reopens the watch when it ends, until ctx is done. If stream
-// is nil, run first waits until the resource is defined.
+// run records the events of the watch stream until ctx ends. When the watch ends, run opens
+// another one. If stream is nil, run first waits until the resource is defined.
 func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	if stream == nil && !w.awaitDefinition(ctx) {
 		return
@@ -95,11 +96,11 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	}
 }
 
-// awaitDefinition waits until the resource is defined, and records its objects. It returns
-// false if ctx ends first.
+// awaitDefinition waits until the resource is defined, and then records its objects. It
+// returns false if ctx ends first.
 //
-// If objects exist at that time, earlier versions of them may be missing, which is a gap. An
-// object that has been deleted by then is not recorded.
+// If objects exist in the first list, earlier versions of them may be missing, so it
+// records a gap. It does not detect an object that was deleted before the first list.
 func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	for pause(ctx) {
 		objects, version, err := w.list(ctx)
@@ -115,7 +116,7 @@ func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	return false
 }
 
-// pause waits for retryDelay. It returns false if ctx ends first.
+// pause waits for the time retryDelay. It returns false if ctx ends first.
 func pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -125,8 +126,8 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// drain records events until the stream ends. It reports whether the stream ended
-// because the API server compacted events that the watcher has not seen.
+// drain records events until the watch ends. It reports whether the watch ended because the
+// API server no longer has all events that the watcher needs.
 func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
@@ -144,14 +145,14 @@ func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (ex
 	}
 }
 
-// gone reports whether err means that a watch cannot start at a version because it is
-// too old.
+// gone reports whether an error means that the API server no longer has the events after
+// the requested version.
 func gone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// event records one watch event. A modification or deletion of an unknown object shows
-// that the watcher missed an event, which is a gap.
+// event records one watch event. If the event modifies or deletes an unknown object, the
+// watcher has missed an earlier event, so it also records a gap.
 func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
@@ -176,12 +177,14 @@ func (w *resourceWatcher) event(event watch.Event) {
 	}
 }
 
-// observes reports whether an object is observed: it is in the namespace, or in none.
+// observes reports whether an object is observed: it is in the namespace of the run, or in
+// no namespace.
 func (w *resourceWatcher) observes(object *history.Object) bool {
 	return object.Namespace == "" || object.Namespace == w.namespace
 }
 
-// recordAll records the objects of the first list, which has the given version.
+// recordAll records the objects of the first list. The parameter version is the
+// resourceVersion of this list.
 func (w *resourceWatcher) recordAll(objects []history.Object, version history.Version) {
 	for _, object := range objects {
 		w.record(history.Added, object)
@@ -189,7 +192,7 @@ func (w *resourceWatcher) recordAll(objects []history.Object, version history.Ve
 	w.advance(version)
 }
 
-// record appends a commit to the history and updates latest and seenUpTo.
+// record appends a commit record to the history, and updates latest and seenUpTo.
 func (w *resourceWatcher) record(event history.EventType, object history.Object) {
 	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 	w.mu.Lock()
@@ -202,7 +205,8 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance sets seenUpTo: the watcher has seen every change up to version.
+// advance raises seenUpTo: the watcher has received every change up to this version. It
+// wakes the callers of catchUp.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,12 +215,12 @@ func (w *resourceWatcher) advance(version history.Version) {
 	w.changed = make(chan struct{})
 }
 
-// resync lists all objects after a gap and records the versions that the watcher has
-// not seen.
+// resync lists all objects after a gap, and records the versions that the watcher has not
+// received.
 func (w *resourceWatcher) resync(ctx context.Context) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
-		return // the next watch fails with the same error and leads here again
+		return // the next watch also fails because its version is too old, and run calls resync again
 	}
 	for _, object := range objects {
 		w.mu.Lock()
@@ -232,9 +236,9 @@ func (w *resourceWatcher) resync(ctx context.Context) {
 	w.advance(version)
 }
 
-// catchUp waits until the watcher has seen everything that a consistent list returns.
-// A resource that is not defined has no objects. If ctx ends first, the error names the
-// missing version.
+// catchUp waits until the watcher has recorded everything that was committed before the
+// call. It does not wait for a resource that is not defined. If ctx ends first, the error
+// names a missing version.
 func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
 	if w.undefined(err) {
@@ -258,9 +262,9 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	}
 }
 
-// missing compares a list with the versions that the watcher has seen. It names an
-// object or deletion that the list shows and the watcher has not seen, or returns "".
-// An object that has changed again since the list is not missing.
+// missing compares a list with the versions that the watcher has received. It returns a
+// description of an object or a deletion that the watcher has not received, or "" if there
+// is none. A newer version than the listed one is enough.
 func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {
@@ -278,6 +282,7 @@ func (w *resourceWatcher) missing(objects []history.Object, version history.Vers
 	return ""
 }
 
+// gap records that commits of the resource are missing, and why.
 func (w *resourceWatcher) gap(format string, args ...any) {
 	w.recorder.Append(history.Record{Gap: &history.Gap{
 		Source: "commits of " + w.resource,
@@ -285,7 +290,8 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 	}})
 }
 
-// list returns all objects from a consistent read, and the version of the list.
+// list returns all observed objects from a consistent read, and the resourceVersion of the
+// list.
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
 	response, err := w.source.list(ctx)
 	if err != nil {
@@ -310,7 +316,7 @@ func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.V
 	return objects, version, err
 }
 
-// open starts a watch after the last version seen.
+// open starts a watch after the version seenUpTo.
 func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 	w.mu.Lock()
 	from := w.seenUpTo
