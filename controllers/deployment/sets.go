@@ -72,9 +72,8 @@ func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error 
 }
 
 // create creates the new ReplicaSet with the given replicas. If it created nothing, made is
-// false. There are two such cases without an error. If another ReplicaSet has the name, the
-// next sync uses a new hash. If the namespace is terminating, the controller gives up without
-// an event.
+// false. In two cases this is not an error. If another ReplicaSet has the name, the next sync
+// uses a new hash. If the namespace is terminating, the controller gives up without an event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
 	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))

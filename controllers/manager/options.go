@@ -42,8 +42,8 @@ type Options struct {
 	// KubeAPIQPS is the maximum number of requests per second of each client. A negative value
 	// means no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is the number of requests that a client may send at once, in excess of
-	// KubeAPIQPS.
+	// KubeAPIBurst is the number of requests that a client may send at once, before KubeAPIQPS
+	// limits it.
 	KubeAPIBurst int
 	// KubeAPIContentType is the media type of requests, such as application/json.
 	KubeAPIContentType string

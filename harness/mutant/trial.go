@@ -44,8 +44,8 @@ const (
 	// Detected means that an expected check failed in a scenario that the unmodified
 	// controllers pass. For a mutant without expected checks, any failed check counts.
 	Detected State = "detected"
-	// NotDetected means that the mutant ran in at least one such scenario, and that no
-	// expected check failed.
+	// NotDetected means that no expected check failed. The mutant ran in at least one scenario
+	// that the unmodified controllers pass.
 	NotDetected State = "not detected"
 	// Void means that the unmodified controllers pass none of the mutant's scenarios.
 	Void State = "void"

@@ -204,7 +204,7 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 }
 
 // isOutage reports whether a fault makes the control plane unavailable. Other faults begin
-// only after such an outage.
+// only after such a fault has ended.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage

@@ -33,7 +33,7 @@ import (
 // Options says which scenario to run on which subject, on which control plane, and where to
 // write the results.
 type Options struct {
-	Scenario *scenario.Scenario // its field Seed must not be 0
+	Scenario *scenario.Scenario // its field Seed is the random seed of the run
 	Target   subject.Target
 	// Workload is the workload of a scenario with an external workload, and nil for all other
 	// scenarios. Run calls it. A program that calls Start passes its workload to

@@ -1,9 +1,9 @@
 // Package rows lists the behaviors that the conformance suite must test. The four controllers
 // are those of ReplicaSets, ReplicationControllers, Deployments and Endpoints. The package has
 // a row for every test that Kubernetes has of these controllers. It also has a row for every
-// statement of controllers/CONTRACT.md that no such test covers.
+// statement of controllers/CONTRACT.md that none of these tests covers.
 //
-// Each row has one or more specs, or a reason why it has none. A test of the suite compares
+// Each row has one or more specs, or a reason why it has no spec. A test of the suite compares
 // the rows with the specs.
 package rows
 

@@ -258,9 +258,9 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 }
 
 // retryServerErrors repeats a write while the API server answers with status 500 or higher,
-// for about 6 seconds. A slow machine may cause such answers, and specs do not test the API
-// server. The function write must accept that an earlier attempt succeeded in spite of such an
-// answer.
+// for about 6 seconds. A slow machine may cause this status, and specs do not test the API
+// server. The function write must accept that an earlier attempt succeeded although it
+// returned this status.
 func retryServerErrors(ctx context.Context, write func() error) error {
 	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
 	var last error
