@@ -28,16 +28,16 @@ func forEachReplicaOwner(specs func(kind string)) {
 	}
 }
 
-// scaledTo matches a replica owner whose spec.replicas and status.replicas are count. The
-// status must be for the latest generation.
+// scaledTo matches a ReplicaSet or ReplicationController whose spec.replicas and
+// status.replicas are count. The status must be for the latest generation.
 func scaledTo(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Desired == count && s.Replicas == count
 	}, "spec.replicas and status.replicas of %d, and a status for the latest generation", count)
 }
 
-// allReady matches a replica owner whose status reports count replicas, all of them ready. The
-// status must be for the latest generation.
+// allReady matches a ReplicaSet or ReplicationController whose status reports count replicas,
+// all of them ready. The status must be for the latest generation.
 func allReady(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Replicas == count && s.Ready == count
@@ -61,8 +61,9 @@ func controlledBy(ref testenv.Ref) types.GomegaMatcher {
 	return testenv.Satisfy(func(pod testenv.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod controlled by %q", ref)
 }
 
-// ownerCondition matches a replica owner with a condition of the given type, status and
-// reason. With status "" it matches a replica owner without this condition.
+// ownerCondition matches a ReplicaSet or ReplicationController with a condition of the given
+// type, status and reason. With status "" it matches a ReplicaSet or ReplicationController
+// without this condition.
 func ownerCondition(kind, status, reason string) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		c := testenv.Condition{}
@@ -158,24 +159,25 @@ func containerRuns(pod testenv.Pod) bool {
 	return len(containers) == 1 && containers[0].State.Running != nil
 }
 
-// statusCounts matches a replica owner whose status reports the given numbers of pods.
+// statusCounts matches a ReplicaSet or ReplicationController whose status reports the given
+// numbers of pods.
 func statusCounts(replicas, ready, available int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.Ready == ready && s.Available == available
 	}, "%d replicas, %d ready, %d available", replicas, ready, available)
 }
 
-// fullyLabeled matches a replica owner whose status has the given values of replicas and
-// fullyLabeledReplicas.
+// fullyLabeled matches a ReplicaSet or ReplicationController whose status has the given values
+// of replicas and fullyLabeledReplicas.
 func fullyLabeled(replicas, fully int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.FullyLabeled == fully
 	}, "%d replicas, %d fully labeled", replicas, fully)
 }
 
-// terminatingCount matches a replica owner and its pods. The status must have the given
-// replicas, and count all terminating pods separately. Without a fault profile, exactly want
-// pods must be terminating, otherwise at least want.
+// terminatingCount matches a ReplicaSet or ReplicationController and its pods. The status must
+// have the given replicas, and count all terminating pods separately. Without a fault profile,
+// exactly want pods must be terminating, otherwise at least want.
 func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
 		return s.Object != nil && s.Object.Replicas == replicas && countsTerminating(n, s.Object.Terminating, s.Pods, want)

@@ -19,7 +19,8 @@ var _ = ginkgo.Describe("ownership", func() {
 		for _, test := range []struct {
 			text string
 			// owners returns the ownerReferences of the matching pod as JSON. The argument set
-			// is a reference to the replica owner, and other a reference to another object.
+			// is a reference to the ReplicaSet or ReplicationController, and other a reference
+			// to another object.
 			owners  func(set, other string) string
 			adopted bool
 		}{

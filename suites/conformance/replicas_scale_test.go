@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs test the number of pods and the status of replica owners.
+// These specs test the number of pods and the status of ReplicaSets and
+// ReplicationControllers.
 var _ = ginkgo.Describe("replicas", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/TestSpecReplicasChange", "a "+kind+" follows spec.replicas up, down and to zero, and keeps its pods when its template changes",

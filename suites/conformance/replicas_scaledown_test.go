@@ -10,8 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// scaleDownCase describes the states of two pods of a replica owner. When the owner is scaled
-// down by one, the controller must delete the pod whose state is the field deleted.
+// scaleDownCase describes the states of two pods of a ReplicaSet or ReplicationController.
+// When the owner is scaled down by one, the controller must delete the pod whose state is the
+// field deleted.
 type scaleDownCase struct {
 	text          string
 	kept, deleted podState

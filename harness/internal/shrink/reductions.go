@@ -31,7 +31,7 @@ var reductions = []reduction{
 	{"fault durations", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.For, time.Second) })},
 }
 
-// dropFaults removes faults.
+// dropFaults removes the faults with the indexes from, …, to-1.
 func dropFaults(s *scenario.Scenario, from, to int) bool {
 	s.Faults = slices.Delete(s.Faults, from, to)
 	return true
@@ -48,7 +48,7 @@ func objects(s *scenario.Scenario) []scenario.Target {
 	return all
 }
 
-// dropObjects removes all operations and awaits of some objects.
+// dropObjects removes all operations and awaits of the objects with the indexes from, …, to-1.
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -113,12 +113,13 @@ func set[T comparable](field *T, to T) bool {
 	return changed
 }
 
-// eachStep returns an apply function of a reduction that changes steps of the workload.
+// eachStep returns an apply function of a reduction. It calls change for each step of a range.
 func eachStep(change func(*scenario.Step) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Workload[from:to], change) }
 }
 
-// eachFault returns an apply function of a reduction that changes faults.
+// eachFault returns an apply function of a reduction. It calls change for each fault of a
+// range.
 func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }
 }
