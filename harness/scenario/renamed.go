@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// renamedUntil is the first release that rejects the old names. VERSIONING.md says how long an
-// old name works.
+// renamedUntil is the release that removes the old names. VERSIONING.md says how long an old
+// name works.
 const renamedUntil = "v0.4"
 
 // These maps have the names that earlier releases used, with the names that replace them.
