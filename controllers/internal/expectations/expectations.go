@@ -155,7 +155,6 @@ func (t *Tracker) ForgetKey(key string) {
 	delete(t.byKey, key)
 }
 
-// update calls change with the expectations of owner, if it has any.
 func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
