@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// renamedUntil is the release from which scenarios with the old names are no longer
-// accepted.
+// renamedUntil is the release that removes the old names. VERSIONING.md says how long an old
+// name works.
 const renamedUntil = "v0.4"
 
 // These maps have the names that earlier releases used, with the names that replace them.
@@ -57,9 +57,10 @@ func RenamedScenario(old string) (string, bool) {
 // in YAML.
 func RenamedFields(of reflect.Type) map[string]string { return maps.Clone(renamedFields[of]) }
 
-// RenameWarning returns the text of the warning about an old name.
+// RenameWarning returns the text of the warning for the use of an old name. It serves all kinds
+// of names: of YAML fields, checks, library scenarios and flags.
 func RenameWarning(old, name string) string {
-	return fmt.Sprintf("%q is now %q; the old name is read until %s", old, name, renamedUntil)
+	return fmt.Sprintf("%q is now %q; release %s removes the old name", old, name, renamedUntil)
 }
 
 // Warnings returns one line for each old name that the file uses, in the order
