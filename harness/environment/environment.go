@@ -260,15 +260,11 @@ func (e *Environment) Failed(ctx context.Context) error {
 	case <-recorder:
 		return e.Recorder.Flush()
 	case <-subjectFailed:
-		return fmt.Errorf("%w: %w", ErrSubjectDied, e.Subject.Err())
+		return e.Subject.Err()
 	case <-ctx.Done():
 		return nil
 	}
 }
-
-// ErrSubjectDied is wrapped by the error of [Environment.Failed] if a replica has exited
-// unexpectedly.
-var ErrSubjectDied = errors.New("the subject ended unexpectedly")
 
 // Stop stops all components in reverse order of their start, and removes the state directory. It
 // does so even if ctx is canceled, and cancels the remaining steps after 30 seconds. A second call

@@ -184,7 +184,7 @@ func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, environment.ErrSubjectDied): // not an error: the checks report the exit
+	case errors.Is(cause, subject.ErrDied): // not an error: the checks report the exit
 		s.progress("%v", s.Environment.Subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):

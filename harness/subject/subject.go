@@ -362,11 +362,14 @@ func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace str
 // holderOf returns the identity of the holder of a Lease, or "" if the Lease has no holder.
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
+// ErrDied is wrapped by the error of [Subject.Err] if a replica has ended by itself.
+var ErrDied = errors.New("the subject ended unexpectedly")
+
 // fail stores err as the reason why the subject has failed, and closes the channel failed. It
 // ignores all calls but the first.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
-		s.err = fmt.Errorf("the subject ended unexpectedly: %w", err)
+		s.err = fmt.Errorf("%w: %w", ErrDied, err)
 		close(s.failed)
 	})
 }

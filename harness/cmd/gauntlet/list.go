@@ -85,13 +85,16 @@ func listChecks(out io.Writer) {
 	}
 }
 
-// listKinds writes the known kinds of objects as a table, with the columns of
-// `kubectl api-resources`.
+// listKinds writes the known kinds of objects as a table.
 func listKinds(out io.Writer) {
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSHORTNAME\tAPIVERSION\tNAMESPACED\tKIND")
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSHORT\tAPIVERSION\tKIND")
 	for _, kind := range kube.Kinds {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%s\n", kind.GVR.Resource, kind.ShortName, kind.APIVersion(), !kind.ClusterScoped, kind.Name)
+		scope := ""
+		if kind.ClusterScoped {
+			scope = " (cluster)"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s%s\n", kind.GVR.Resource, kind.ShortName, kind.APIVersion(), kind.Name, scope)
 	}
 	table.Flush()
 	fmt.Fprintln(out)

@@ -219,8 +219,11 @@ func (c *Cluster) Health(ctx context.Context) error {
 	defer cancel()
 	var status int
 	result := c.admin.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status)
-	if err := result.Error(); err != nil || status != http.StatusOK {
+	if err := result.Error(); err != nil {
 		return fmt.Errorf("existing cluster: the API server at %s is not ready (status %d): %w", c.config.Host, status, err)
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("existing cluster: the API server at %s is not ready: found status %d of /readyz; expected %d", c.config.Host, status, http.StatusOK)
 	}
 	return nil
 }
