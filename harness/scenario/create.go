@@ -127,8 +127,8 @@ const (
 	SCTP Protocol = "SCTP"
 )
 
-// Names returns the names of the objects that the operation creates: the name of the target, or
-// NAME-0, NAME-1 and so on for several pods.
+// Names returns the names of the objects that the operation creates. For several pods, these
+// are NAME-0, NAME-1 and so on.
 func (c *Create) Names() []string {
 	if c.Count == 1 {
 		return []string{c.Name}

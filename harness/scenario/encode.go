@@ -122,7 +122,7 @@ func inline(n *node) string {
 	}
 }
 
-// formatFloat formats a number with a decimal point, so that a YAML reader parses it as a float
+// formatFloat formats a number with a decimal point. A YAML reader then parses it as a float,
 // and not as an integer.
 func formatFloat(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)

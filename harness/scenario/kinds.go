@@ -87,19 +87,19 @@ func (k Kind) row() kindRow {
 	return genericRow
 }
 
-// IsGeneric reports whether objects of the kind are created from a manifest, because the
-// operation create has no fields for the kind.
+// IsGeneric reports whether objects of the kind are created from a manifest. The operation
+// create has no other fields for such a kind.
 func (k Kind) IsGeneric() bool { return !slices.Contains(allKinds, k) }
 
 // owner reports whether objects of the kind have replicas and own pods.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether the field labels of a create is for pods: the created pods, or the
-// pods of the pod template. For other kinds, the field is for the labels of the object.
+// makesPods reports whether the field labels of a create sets the labels of pods. For other
+// kinds, the field sets the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the objects that the workload creates, in the order
-// of the first create of each kind.
+// GenericKinds returns the generic kinds of the objects that the workload creates. They have
+// the order in which the workload first creates each kind.
 //
 // If the workload creates a CustomResourceDefinition, the plural name and the scope of its kind
 // come from the definition. For other kinds, they come from [kube.Generic].

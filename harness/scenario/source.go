@@ -15,9 +15,8 @@ type source struct {
 	warnings []string
 }
 
-// errorAt returns an error that begins with the name of the file, and with line and column if
-// they are known. The path of the field follows, unless it is "", and then the formatted
-// message.
+// errorAt returns an error that begins with the name of the file. Line and column follow if
+// they are known, then the path of the field unless it is "", then the formatted message.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {

@@ -46,8 +46,8 @@ type Await struct {
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 }
 
-// Until is a condition that an await waits for: one of the constants below, or a condition on
-// fields (see [Until.FieldCondition]).
+// Until is a condition that an await waits for. It is one of the constants below, or a
+// condition on fields (see [Until.FieldCondition]).
 type Until string
 
 // The conditions that an await can name with one word.

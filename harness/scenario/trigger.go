@@ -299,8 +299,8 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	}
 }
 
-// globs checks the glob for the name of an object, and the globs for the kind and name of its
-// owner.
+// globs checks the globs of a trigger: for the object's name, and for its owner's kind and
+// name.
 func (v *validator) globs(at, name, owner string) {
 	_, err := path.Match(name, "")
 	v.check(err == nil, at+".name", "bad glob %q; expected a name with *, ? and [a-z] in it", name)

@@ -41,7 +41,7 @@ func (v *validator) steps(path string, steps []Step) {
 // the step exists.
 func (v *validator) step(path string, step *Step) {
 	v.bounded(path, step)
-	v.check(step.Operation != nil || step.Await != nil, path, "found neither an operation nor an await; expected %s or await", strings.Join(operationNames(), ", "))
+	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
 	if step.Operation != nil {
 		row := operationOf(step.Operation)
 		at := join(path, row.name)

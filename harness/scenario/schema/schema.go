@@ -223,8 +223,8 @@ const (
 	labelKeyPattern   = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$`
 )
 
-// formats maps each value of the tag format of a field to the constraints that the schema adds
-// to the field.
+// formats maps each value of the tag format to the constraints that the schema adds to the
+// field.
 var formats = map[string]object{
 	"name":        {"pattern": "^" + domainLabel + "$", "maxLength": 63},
 	"controllers": {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
@@ -374,8 +374,8 @@ func isGeneric() object {
 // ifGeneric returns a rule for objects with a generic kind.
 func ifGeneric(then object) object { return object{"if": isGeneric(), "then": then} }
 
-// shortNames is a rule that requires a DNS label as the name of an object, unless the kind of
-// the object is generic.
+// shortNames is a rule that requires a DNS label as the name of an object. It does not apply to
+// objects of a generic kind.
 var shortNames = object{"if": isGeneric(), "else": object{"properties": object{"name": formats["name"]}}}
 
 // anyKind sets the kinds that the schema of an operation accepts. If the operation supports
