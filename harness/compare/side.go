@@ -144,7 +144,7 @@ type observer struct {
 	lastChanged   map[string]int                // see Side.lastChanged
 	versions      []versionAtStep               // all versions of objects that have milestones, in order
 	events        []versionAtStep               // the events that the subject created
-	pending       map[uint64]pendingRequest     // the writes of ReplicaSets and events without a response yet, by request ID
+	pending       map[uint64]pendingRequest     // writes of ReplicaSets and events without a response, by request ID
 	lostAnswers   bool                          // see Side.lostAnswers
 	stalledEvents map[string]bool               // the components whose last event got no response; see Side.stalledEvents
 }
@@ -321,7 +321,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 			InvolvedObject, Regarding struct{ Kind string }
 		}
 		if err := json.Unmarshal(event.Body, &body); err != nil {
-			return nil, nil, fmt.Errorf("an event: %w", err)
+			return nil, nil, fmt.Errorf("decoding event %s: %w", event.Ref, err)
 		}
 		all.add(event.step, Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
 	}

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -129,7 +128,7 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 			return fault, nil
 		}
 	}
-	return scenario.Fault{}, errors.New("no type of fault fits the workload")
+	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
 }
 
 // podCreates describes the creates of pods, which every workload causes.

@@ -143,7 +143,7 @@ func (o *Options) complete() error {
 		return kind.Sample == nil || !o.Provider.Capabilities.Has(kind.Needs...)
 	})
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("no fault supports provider %q; expected one of %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
+		return fmt.Errorf("found no type of fault that supports provider %q; expected a provider such as %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ type Strategy string
 
 // The strategies of a Deployment.
 const (
-	RollingUpdate Strategy = "RollingUpdate" // The Deployment replaces its pods step by step, within maxSurge and maxUnavailable.
+	RollingUpdate Strategy = "RollingUpdate" // The Deployment replaces its pods within maxSurge and maxUnavailable.
 	Recreate      Strategy = "Recreate"      // The Deployment deletes all old pods before it creates new ones.
 )
 

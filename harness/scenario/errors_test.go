@@ -55,8 +55,8 @@ func TestParseErrors(t *testing.T) {
 
 		// workload
 		{"no steps", instead("  []"), "x.yaml:4:3: workload: found no step; expected at least one"},
-		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found neither an operation nor an await; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
-		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found neither an operation nor an await; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
+		{"empty step", step("  - {}"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
+		{"only after", step("  - after: 1s"), "x.yaml:5:5: workload[1]: found no operation; expected create, scale, delete, rollout, pause, resume, rollback, label, annotate, select, configure, publish, patch or await"},
 		{"two operations", step("  - {scale: {kind: ReplicaSet, name: web, replicas: 1}, delete: {kind: ReplicaSet, name: web}}"),
 			"x.yaml:5:57: workload[1]: found delete beside scale; expected one operation per step"},
 		{"negative after", step("  - scale: {kind: ReplicaSet, name: web, replicas: 1}\n    after: -1s"), "x.yaml:6:12: workload[1].after: found -1s; expected 0s to 5m0s"},

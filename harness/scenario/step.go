@@ -52,7 +52,7 @@ type Until string
 
 // The conditions that an await can name with one word.
 const (
-	Scaled    Until = "scaled"    // The field status.replicas equals spec.replicas, and status.observedGeneration is current.
+	Scaled    Until = "scaled"    // status.replicas equals spec.replicas, and status.observedGeneration is current.
 	Ready     Until = "ready"     // The object is scaled and every replica is ready. For a pod, the pod itself is ready.
 	Available Until = "available" // The object is scaled and every replica is available.
 	Complete  Until = "complete"  // The Deployment is available and every replica has the latest pod template.

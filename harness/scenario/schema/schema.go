@@ -152,7 +152,7 @@ func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:
 		return nil
-	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // the zero value is out of bounds, so it is not a default
+	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // the zero value is out of bounds
 		return nil
 	case field.Type == durationType:
 		return shortDuration(time.Duration(value.Int()))
