@@ -74,7 +74,8 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 }
 
 // findingText returns a finding in a word that fits the metric. For example, a shorter duration
-// is "faster", not "less". If there are too few pairs for a difference, it says so.
+// is "faster", not "less". It returns "too few pairs" if the values differ, but the test cannot
+// show a difference with so few pairs.
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):

@@ -41,7 +41,7 @@ type Cost struct {
 type Step struct {
 	Index    int           // the position in the workload, counted from 0
 	Name     string        // the step as text, such as "scale ReplicaSet web to 5"
-	Duration time.Duration // from the begin of the operation to the end of the await
+	Duration time.Duration // from the start of the operation to the end of the await
 }
 
 // Call is a verb and a resource of requests, such as "update deployments.apps/status".

@@ -76,10 +76,10 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences compares a run of the subject with a run of the base. It compares completed
-// steps, verdicts, end states, then milestones. The tables Deliberate, Incomparable and
-// Acceptable classify the differences. Deliberate applies only to our controllers, and
-// Incomparable only to aborted runs.
+// Differences returns the differences between a run of the subject and a run of the base, worst
+// classification first. It compares the completed steps, the verdicts, the end states and the
+// milestones. The rules in [Deliberate] apply only if the subject is ours and the base is not.
+// The rules in [Incomparable] apply only if a known upstream issue aborted one run.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {

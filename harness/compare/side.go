@@ -25,7 +25,8 @@ type Side struct {
 	// the stable name. The second key is a path, such as
 	// "status.conditions[Available].reason".
 	End map[string]map[string]string
-	// Milestones has the values of each milestone during the run, as a sequence or as a set.
+	// Milestones has the values of each milestone during the run. The kind of the milestone
+	// says whether they are a sequence or a set.
 	Milestones map[Milestone][]string
 	// Aborted describes the step that aborted the workload. It is nil if the workload
 	// completed.
@@ -242,7 +243,7 @@ func hasMilestones(resource string) bool {
 	return !known || kind.Role == kube.Workload
 }
 
-// observe reads one record. It ignores the records after the begin of the phase end.
+// observe reads one record. It ignores the records after the start of the phase end.
 func (o *observer) observe(r *history.Record) {
 	if !o.ended {
 		o.trackLostAnswers(r)

@@ -73,7 +73,7 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 }
 
 // unused reports whether no step of the workload after the trigger acts on the object or waits
-// for it. The trigger is the begin or the end of the step at the given index.
+// for it. The trigger matches at the start or at the end of the step with the given index.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++

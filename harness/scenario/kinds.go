@@ -194,12 +194,12 @@ func containsKind(in []kube.Kind, kind kube.Kind) bool {
 }
 
 // Resources returns the resources that the faults and triggers of the scenario may name. These
-// are the resources of [kube.Resources], and those of the generic kinds that the workload
-// creates.
+// are the resources of [kube.Resources], and the resources of the generic kinds that the
+// workload creates.
 func (s *Scenario) Resources() []string { return withResources(s.GenericKinds()) }
 
-// withResources returns the resources of [kube.Resources] and those of the given kinds, sorted
-// and each once.
+// withResources returns the resources of [kube.Resources] and the resources of the given kinds,
+// sorted and without repetitions.
 func withResources(of []kube.Kind) []string {
 	all := kube.Resources()
 	for _, kind := range of {

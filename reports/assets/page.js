@@ -69,7 +69,7 @@
   }
 
     // warp returns a function that maps times of one run to times of another run. It maps each
-  // knot of the first run, such as the begin of a step, to the same knot of the other run.
+  // knot of the first run, such as the start of a step, to the same knot of the other run.
   const warp = (from, to) => t => {
     const i = clamp(firstAtLeast(from, t), 1, from.length - 1);
     const width = from[i] - from[i - 1];

@@ -3,7 +3,7 @@ package timeline
 import "time"
 
 // Align returns pairs of times at which two runs of one scenario are at the same point. The
-// points are the start, the begin of each step and phase that both runs have, and the end. Both
+// points are the start, the start of each step and phase that both runs have, and the end. Both
 // lists are ascending and have the same length.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
@@ -20,7 +20,7 @@ func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	return ofA, ofB
 }
 
-// landmark is a point in a run that other runs of the scenario also reach. It is the begin of a
+// landmark is a point in a run that other runs of the scenario also reach. It is the start of a
 // step or phase, or the end of the run.
 type landmark struct {
 	what any // the name of the step or of the phase, or a value of type end

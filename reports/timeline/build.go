@@ -248,7 +248,7 @@ func (b *builder) phase(r *history.Record) {
 	b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
 }
 
-// step adds a mark at the begin of a step, and ends the mark at the end of the step.
+// step adds a mark at the start of a step, and ends the mark at the end of the step.
 func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {

@@ -48,7 +48,7 @@ func windowAround(results []check.Result, most int64) window {
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
 // observeOutside adds a record outside the displayed window. It draws only phases, steps,
-// processes, gaps, and the begin, failure and end of faults. These records show the course of
+// processes, gaps, and the start, failure and end of faults. These records show the course of
 // the run.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
@@ -110,7 +110,7 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops data that only the drawing of nearby records needs. It does so at the begin of
+// dropOld drops data that only the drawing of nearby records needs. It does so at the start of
 // the window, and every dropEvery records outside the window.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
@@ -123,7 +123,7 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed sets the begin or extends the end of the displayed time range.
+// updateDisplayed sets the start or extends the end of the displayed time range.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:

@@ -143,7 +143,7 @@ func (b *builder) delivery(r *history.Record) {
 	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag sets the begin of a delivery's mark to the time of the commit. It keeps the begin of
+// setLag sets the start of a delivery's mark to the time of the commit. It keeps the start of
 // the watch if that is later. The length of the mark is then the lag of the delivery.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]

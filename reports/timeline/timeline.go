@@ -31,7 +31,7 @@ type Timeline struct {
 // Span is a time range. Both ends are included.
 type Span struct{ From, To time.Duration }
 
-// Phase is the begin of a phase of the run.
+// Phase is the start of a phase of the run.
 type Phase struct {
 	Name history.PhaseName
 	At   time.Duration
@@ -88,7 +88,7 @@ type Mark struct {
 	// Answer is the Seq of the record that ends the mark, such as the response of a request.
 	// It is 0 if the history has no such record.
 	Answer int64
-	// From and To are the begin and the end of the mark. For a delivery, From is the time of
+	// From and To are the start and the end of the mark. For a delivery, From is the time of
 	// the commit, or the time at which the watch was established if that is later. Therefore
 	// To - From is the lag of the delivery.
 	From, To time.Duration
