@@ -66,7 +66,7 @@ type Kind int
 
 // The kinds of marks.
 const (
-	Step     Kind = iota // a step of the workload, from its begin to its end
+	Step     Kind = iota // a step of the workload, from its start to its end
 	Fault                // an action of a fault
 	Process              // a start or an end of a process
 	Commit               // a version of an object that etcd committed
