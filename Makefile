@@ -77,7 +77,7 @@ e2e: build upstream ## run scenarios and conformance specs on kind clusters, on 
 
 .PHONY: e2e-clusters
 e2e-clusters: build ## test that kind clusters start, and are removed however gauntlet ends
-	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/cluster/kind ./harness/standing; do \
+	@attempt=1; until $(GO) test -count=1 -timeout 10m ./harness/internal/cluster/kind ./harness/internal/standing; do \
 		[ $$attempt -lt $(ATTEMPTS) ] || exit 1; \
 		attempt=$$((attempt + 1)); echo "attempt $$attempt of $(ATTEMPTS)"; \
 	done
@@ -154,7 +154,7 @@ rbac: ## test, on the runs in out/, that ours has all the RBAC permissions that 
 .PHONY: test-slow
 test-slow: build upstream ## run the tests that make test leaves out because they take minutes
 	$(GO) test -timeout 30m -count=1 -run 'TestShrinkLive|TestEveryScenario|TestBroken(Controllers|Deployers)AreDetected' \
-		./harness/cmd/gauntlet ./harness/generate ./harness/check
+		./harness/cmd/gauntlet ./harness/internal/generate ./harness/check
 	$(GO) test -timeout 30m -count=1 ./suites/docs
 	$(GINKGO) --procs=2 --randomize-all --timeout=30m --fail-on-empty --label-filter=slower ./suites/chaos
 
@@ -200,7 +200,7 @@ lint: ## check formatting, vet, lint, language and import directions
 .PHONY: golden
 golden: ## write the golden files and the generated documentation; review the diff
 	$(GO) test ./reports -update
-	$(GO) test ./harness/generate -run TestSameBytes -update
+	$(GO) test ./harness/internal/generate -run TestSameBytes -update
 	$(GO) test ./faults/catalog -run TestReference -update
 	$(GO) test ./harness/cluster/providers -run TestReference -update
 	$(GO) test ./suites/conformance -run TestDocumentation -update

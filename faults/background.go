@@ -2,17 +2,19 @@ package faults
 
 import "context"
 
-// Background runs a fault's goroutine from Inject to Heal. A fault embeds or contains
-// the zero value and calls Begin in Inject and End in Heal.
+// Background runs the goroutine of a fault between Inject and Heal. A fault embeds a
+// Background, calls Begin in its Inject method and End in its Heal method. The zero value
+// is ready for Begin.
 type Background struct {
-	cancel context.CancelFunc // cancels the operation in flight
-	stop   chan struct{}      // closed: start no new operation
-	ended  chan struct{}      // closed by the goroutine when it returns
+	cancel context.CancelFunc // cancels the context of run
+	stop   chan struct{}      // closed by End; then run must start no new operation
+	ended  chan struct{}      // closed when run has returned
 }
 
-// Begin starts run in a goroutine. Begin may be called once. After Stopping is closed,
-// run must finish the operation in flight and return. Canceling ctx does not cancel the
-// context of run. Only End cancels it, if its own ctx is done before run has returned.
+// Begin starts a goroutine that calls run. A fault must call Begin only once. When End
+// closes the channel that Stopping returns, run must finish its current operation and
+// return. The context of run stays valid when ctx is canceled. End cancels it if run takes
+// too long.
 func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	b.stop, b.ended = make(chan struct{}), make(chan struct{})
 	ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -22,12 +24,14 @@ func (b *Background) Begin(ctx context.Context, run func(ctx context.Context)) {
 	}()
 }
 
-// Stopping returns a channel that is closed when run must not start another operation.
+// Stopping returns a channel that End closes. After that, run must not start another
+// operation.
 func (b *Background) Stopping() <-chan struct{} { return b.stop }
 
-// End closes Stopping and waits until the goroutine has returned. The operation in flight
-// therefore finishes and is recorded. If ctx is done first, End cancels the operation and
-// returns the error of ctx. End may be called again, and before Begin.
+// End stops the goroutine that Begin started, and waits until it has returned. It lets the
+// current operation finish, so that the history contains its record. If ctx is done first,
+// End cancels the context of run and returns the error of ctx. End may be called more than
+// once, and returns nil if Begin was never called.
 func (b *Background) End(ctx context.Context) error {
 	if b.ended == nil {
 		return nil

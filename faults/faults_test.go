@@ -13,12 +13,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// recording is a history in memory.
+// recording is a Recorder that keeps all records in memory.
 type recording struct{ records []history.Record }
 
 func (r *recording) Append(record history.Record) { r.records = append(r.records, record) }
 
-// fakeFault is a fault whose methods return the given errors.
+// fakeFault is a fault whose Inject and Heal return the given errors.
 type fakeFault struct{ inject, heal error }
 
 func (f *fakeFault) Inject(_ context.Context, env *faults.Env) error {
@@ -30,8 +30,8 @@ func (f *fakeFault) Inject(_ context.Context, env *faults.Env) error {
 func (f *fakeFault) Heal(context.Context) error { return f.heal }
 func (f *fakeFault) Summary() string            { return "1 bang" }
 
-// TestRecordOrder checks the order of the records: injected, fired, healed. The
-// healing must be recorded once, and only if it succeeded.
+// TestRecordOrder checks that the history records a fault as injected, then fired, then
+// healed. Healing must be recorded only once, and only after it succeeded.
 func TestRecordOrder(t *testing.T) {
 	injected := history.Fault{Index: 3, Name: "faulty", Event: history.FaultInjected}
 	fired := history.Fault{
@@ -77,8 +77,8 @@ func TestRecordOrder(t *testing.T) {
 	}
 }
 
-// TestTolerateOutage checks when a fault records a failure that an unavailable control
-// plane causes. It must record the failure only if no other fault causes the outage.
+// TestTolerateOutage checks that a reporter ignores errors of an unavailable control plane
+// only after TolerateOutage. It must always record other errors.
 func TestTolerateOutage(t *testing.T) {
 	for _, tolerate := range []bool{false, true} {
 		var r recording

@@ -7,13 +7,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Verbs and Resources are the verbs and resources that a scenario may name.
+// Verbs and Resources are the API verbs and the resources that every scenario may name.
 var (
 	Verbs     = scenario.Verbs
 	Resources = scenario.Resources
 )
 
-// OneOf returns an error unless the parameter has one of the known values.
+// OneOf returns an error with the position of the given field unless its value is one of
+// the known values.
 func OneOf(params Params, field, value string, known []string) error {
 	if slices.Contains(known, value) {
 		return nil

@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// otherControllerName is the name of the ConfigMap whose controllerRef stands for
-// another controller.
+// otherControllerName is the name of a ConfigMap in the namespace of the run. Objects that
+// a fault gives to another controller have this ConfigMap as their controller.
 const otherControllerName = "other-controller"
 
-// OtherClient returns the controllerRef of objects that belong to another controller. It
-// refers to a ConfigMap in the run's namespace, because no controller reconciles ConfigMaps.
-// If the ConfigMap does not exist, OtherClient creates it: the garbage collector would
-// delete objects whose owner does not exist.
+// OtherClient returns a controllerRef that makes an object belong to another controller.
+// The controllerRef refers to a ConfigMap in the namespace of the run, because no
+// controller reconciles ConfigMaps. OtherClient creates the ConfigMap if it does not exist.
+// Otherwise the garbage collector would delete every object that has this controllerRef.
 func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 	configMaps := e.Admin.CoreV1().ConfigMaps(e.Namespace)
 	owner, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: otherControllerName}}, metav1.CreateOptions{})

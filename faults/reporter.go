@@ -10,40 +10,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Reporter writes the history records of one fault.
+// Reporter writes the history records of one fault: injected, fired, failed and healed.
 type Reporter struct {
 	recorder proxy.Recorder
 	index    int
 	name     string
-	once     sync.Once // for the record of the healing
-	// tolerateOutage omits failures that an unavailable control plane causes.
+	once     sync.Once // writes the record that the fault is healed only once
+	// tolerateOutage makes Failed ignore errors that an unavailable API server or etcd
+	// causes.
 	tolerateOutage bool
 }
 
-// NewReporter returns the reporter of the fault at the given index of its scenario, counted
-// from 0. The name is that of the fault type.
+// NewReporter returns a reporter that writes its records to the recorder. index is the
+// position of the fault in the scenario, counted from 0. name is the name of the fault
+// type.
 func NewReporter(recorder proxy.Recorder, index int, name string) *Reporter {
 	return &Reporter{recorder: recorder, index: index, name: name}
 }
 
-// String identifies the fault by its index, counted from 0, and its type.
+// String returns a text for errors that identifies the fault, such as "fault 0
+// (api-error)". The number is the position of the fault in the scenario, counted from 0.
 func (r *Reporter) String() string { return fmt.Sprintf("fault %d (%s)", r.index, r.name) }
 
 // Name returns the name of the fault type.
 func (r *Reporter) Name() string { return r.name }
 
-// Fired records one effect of the fault. request is the ID of the affected request, or 0.
-// object is the affected object, or nil. Fired is safe for concurrent use.
+// Fired records that the fault fired: it changed something. request is the ID of the
+// affected request, or 0 if it affected no request. object is the affected object, or nil
+// if it affected no object. Fired is safe for concurrent use.
 func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 	r.record(history.Fault{Event: history.FaultFired, Request: request, Object: object, Detail: detail})
 }
 
-// TolerateOutage makes the reporter omit failures that an unavailable control plane
-// causes. The run calls it when another fault of the scenario causes an outage.
+// TolerateOutage makes Failed ignore errors that an unavailable API server or etcd causes.
+// The run calls TolerateOutage when another fault of the scenario makes them unavailable.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
-// Failed records that the fault could not do its work. object is the affected object, or
-// nil.
+// Failed records that the fault could not do what the scenario asks. object is the object
+// that it tried to change, or nil.
 func (r *Reporter) Failed(object *history.Ref, err error) {
 	if r.tolerateOutage && cluster.Unavailable(err) {
 		return
@@ -51,16 +55,18 @@ func (r *Reporter) Failed(object *history.Ref, err error) {
 	r.record(history.Fault{Event: history.FaultFailed, Object: object, Detail: err.Error()})
 }
 
-// injected records that the fault may fire from now on, and the trigger match that started
-// it.
+// injected records that the fault may fire from now on. The record also identifies the
+// request or watch event that triggered the injection, if the fault has a trigger.
 func (r *Reporter) injected(match trigger.Match) {
 	r.record(history.Fault{Event: history.FaultInjected, Request: match.Request, Object: match.Object, Detail: match.Description})
 }
 
+// healed records that the fault is healed. Only the first call writes a record.
 func (r *Reporter) healed(summary string) {
 	r.once.Do(func() { r.record(history.Fault{Event: history.FaultHealed, Detail: summary}) })
 }
 
+// record writes one event of the fault to the history.
 func (r *Reporter) record(fault history.Fault) {
 	fault.Index, fault.Name = r.index, r.name
 	r.recorder.Append(history.Record{Fault: &fault})

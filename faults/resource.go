@@ -1,7 +1,8 @@
 package faults
 
-// Resource returns an error unless the parameter "resource" is a resource that the scenario
-// may name. These include the custom resources that its workload creates.
+// Resource returns an error unless the value of the parameter "resource" is a resource that
+// the scenario may name. The custom resources that the workload of the scenario creates are
+// permitted too.
 func Resource(params Params, value string) error {
 	return OneOf(params, "resource", value, params.Resources())
 }

@@ -7,29 +7,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// SampleInput describes a generated scenario to the Sample function of a [Type]. No list in
-// it is empty.
+// SampleInput tells the Sample function of a [Type] what the generated scenario contains.
+// Its lists are never empty.
 type SampleInput struct {
-	// Requests are the requests that the subject will make for the workload.
+	// Requests are the requests that the subject will send because of the workload.
 	Requests []Request
-	// Resources are the resources that the subject watches and whose objects will
-	// change during the run.
+	// Resources are the resources that the subject watches, and whose objects will change
+	// during the run.
 	Resources []string
-	// Span is how long the fault is in force, at least 500 ms.
+	// Span is the time from the injection of the fault until it is healed. It is at least
+	// 500 ms.
 	Span time.Duration
-	// Edit draws workload steps of a second user. It returns nil if such steps would
-	// have no effect at the time when the fault is injected.
+	// Edit draws random workload steps for a second user. It returns nil if no step would
+	// have an effect at the time when the fault is injected.
 	Edit func() []scenario.Step
 }
 
-// Request identifies requests by verb, resource and subresource.
+// Request describes requests of the subject by their verb, resource and subresource. The
+// resource contains the API group, such as "replicasets.apps".
 type Request struct{ Verb, Resource, Subresource string }
 
-// Pick returns one of the values at random.
+// Pick returns one of the given values, chosen at random with equal probability.
 func Pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// PickTime returns a random duration from least to most, in increments of step. Coarse steps
-// keep scenario files readable.
+// PickTime returns a random duration from least to most, both inclusive. The result is
+// least plus a multiple of step, so that generated scenarios contain round values.
 func PickTime(r *rand.Rand, least, most, step time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64((most-least)/step)+1))*step
 }

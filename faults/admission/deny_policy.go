@@ -15,24 +15,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// denyPolicy is a ValidatingAdmissionPolicy that denies creates of one resource in the
-// run's namespace.
+// denyPolicy is a ValidatingAdmissionPolicy in the cluster. It denies creates of one
+// resource in the namespace of the run, for objects that do not satisfy an expression.
 type denyPolicy struct {
-	// resource is the resource whose creates are denied, possibly with a subresource, such
-	// as pods/binding. expression is a CEL expression that is true for admitted objects.
+	// resource is the resource whose creates the policy denies. It may have a subresource,
+	// such as pods/binding. expression is a CEL expression; the policy admits an object if
+	// the expression is true. message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
-	reason              metav1.StatusReason
-	// probe sends a dry-run create that the policy denies.
+	// reason is the reason in the Status of the error for a denied object.
+	reason metav1.StatusReason
+	// probe sends a dry-run create that the policy must deny. It shows whether the API
+	// server enforces the policy.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
-	name string // of the policy and its binding; "" before they are created
+	name string // name of the policy and of its binding; "" before they are created
 }
 
-// create creates the policy and returns when the API server enforces it. The policy's
-// name starts with prefix. If create returns an error, it has deleted the policy
-// again.
+// create creates the policy and returns when the API server enforces it. The name of the
+// policy begins with prefix. If create returns an error, it has tried to delete the policy.
 func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string) error {
 	d.env = env
 	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
@@ -46,7 +48,8 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 	return nil
 }
 
-// createPolicy creates the policy and its binding to the namespace.
+// createPolicy creates the policy, and the ValidatingAdmissionPolicyBinding that applies it
+// to the namespace of the run.
 func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
@@ -69,6 +72,7 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	return nil
 }
 
+// spec returns the policy with the given metadata.
 func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
@@ -84,8 +88,8 @@ func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissi
 	}
 }
 
-// remove deletes the policy, if there is one, and returns when the API server no longer
-// enforces it.
+// remove deletes the policy and its binding, and returns when the API server no longer
+// enforces the policy. It does nothing if the policy was never created.
 func (d *denyPolicy) remove(ctx context.Context) error {
 	if d.name == "" {
 		return nil
@@ -101,6 +105,7 @@ func (d *denyPolicy) remove(ctx context.Context) error {
 	return awaitRefused(ctx, d.env, d.probe, d.name, false)
 }
 
+// ref returns a reference to the policy for the history.
 func (d *denyPolicy) ref() *history.Ref {
 	return &history.Ref{Resource: "validatingadmissionpolicies.admissionregistration.k8s.io", Name: d.name}
 }

@@ -1,8 +1,8 @@
-// Package admission contains the faults that make the API server refuse creates of the
-// subject. The reason is a name conflict, a quota, an admission policy or a terminating
-// namespace. A policy can also prevent the scheduling of the subject's pods. The faults
-// create the quota, policy or conflicting object; the API server then refuses the creates by
-// itself.
+// Package admission contains the faults that make the API server refuse creates. They cause
+// a name conflict, an exhausted quota, a denying admission policy or a terminating
+// namespace. One fault denies bindings, so that the scheduler cannot assign pods to nodes.
+// A fault creates the conflicting object, the quota or the policy, or deletes the
+// namespace. The API server itself then refuses the creates.
 package admission
 
 import (
@@ -24,12 +24,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Name is the fault type name-taken.
+// Name is the fault type name-taken: it creates a ReplicaSet with the name that the subject
+// has chosen.
 var Name = faults.Type{
 	Name: "name-taken",
 	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
 		"The API server answers the subject's create with 409 (AlreadyExists).",
-	Healing: "The fault stops creating ReplicaSets. Those that it created remain.",
+	Healing: "The fault stops creating ReplicaSets. The ReplicaSets that it created remain.",
 	Params: []faults.Param{
 		{Name: "owner", Description: "A glob for the kind and name of the owner of the subject's ReplicaSet.", Bounds: "such as Deployment/web-*", Default: "any owner, or none"},
 		{Name: "template", Description: "The pod template of the other ReplicaSet. other: a different template, and no controllerRef. same: the template and labels of the subject's ReplicaSet, and the controllerRef of another controller. Its spec.replicas is 0.", Bounds: "one of " + strings.Join(templates, ", "), Default: templateOther},
@@ -39,23 +40,28 @@ var Name = faults.Type{
 	Sample: sampleName,
 }
 
-// NameParams are the parameters of name-taken; [Name] documents them.
+// NameParams contains the parameters of a name-taken fault in a scenario. The field Params
+// of [Name] describes each of them.
 type NameParams struct {
 	Owner    string `yaml:"owner"`
 	Template string `yaml:"template"`
 	Times    int    `yaml:"times"`
 }
 
-// The values of the parameter template.
+// These are the values of the parameter template.
 const (
 	templateOther = "other"
 	templateSame  = "same"
 )
 
+// templates are the permitted values of the parameter template.
 var templates = []string{templateOther, templateSame}
 
+// namesMax is the largest permitted value of the parameter times.
 const namesMax = 100
 
+// newName returns a name-taken fault with the given parameters, or an error if a parameter
+// is invalid.
 func newName(params faults.Params) (faults.Fault, error) {
 	p := NameParams{Template: templateOther, Times: 1}
 	if err := params.Decode(&p); err != nil {
@@ -73,16 +79,17 @@ func newName(params faults.Params) (faults.Fault, error) {
 	return &name{params: p}, nil
 }
 
-// name is a name-taken fault in force.
+// name is a fault of type name-taken, which creates ReplicaSets with the names that the
+// subject wants to use.
 type name struct {
 	params NameParams
 	env    *faults.Env
-	remove func()
+	remove func() // ends the calls of match by the proxy; nil before Inject
 
 	mu     sync.Mutex
-	left   int            // remaining number of names
+	left   int            // number of ReplicaSets that the fault may still create
 	taken  []string       // names of the created ReplicaSets
-	taking sync.WaitGroup // creates in flight
+	taking sync.WaitGroup // calls of take in flight
 }
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
@@ -91,7 +98,7 @@ func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal returns when no create of the fault is in flight.
+// Heal ends the fault. It returns after all creates of the fault have ended.
 func (n *name) Heal(context.Context) error {
 	if n.remove != nil {
 		n.remove()
@@ -109,8 +116,9 @@ func (n *name) Summary() string {
 	return "created " + strings.Join(n.taken, ", ")
 }
 
-// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet
-// of the same name. The API server then answers the waiting create with AlreadyExists.
+// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet with
+// the same name. The API server then answers the create of the subject with 409
+// (AlreadyExists).
 func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
@@ -130,9 +138,9 @@ func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	}}
 }
 
-// take creates a ReplicaSet with the name in the request. If a ReplicaSet of that name
-// exists already, the fault has no effect on this request. The fault may then fire on
-// a later request.
+// take creates a ReplicaSet with the name in the request, and records a firing. If a
+// ReplicaSet with this name exists already, or the create fails, the fault may fire on a
+// later request instead.
 func (n *name) take(ctx context.Context, request *history.Request) {
 	ref := &history.Ref{Resource: setResource, Namespace: request.Namespace, Name: request.Object.Name}
 	set, err := n.conflictingSet(ctx, request.Object)
@@ -153,6 +161,7 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	n.left++
 }
 
+// detail describes the ReplicaSet of the fault for the record of a firing.
 func (p *NameParams) detail() string {
 	if p.Template == templateSame {
 		return "the same template and another controller"
@@ -160,8 +169,9 @@ func (p *NameParams) detail() string {
 	return "another template"
 }
 
-// conflictingSet returns a ReplicaSet with the name of the given ReplicaSet, for the fault
-// to create.
+// conflictingSet returns the ReplicaSet that the fault creates. It has the name of the
+// given ReplicaSet and 0 replicas. The parameter template decides its pod template and its
+// controllerRef.
 func (n *name) conflictingSet(ctx context.Context, of *history.Object) (*appsv1.ReplicaSet, error) {
 	labels := map[string]string{"taken-by": n.env.Report.Name()}
 	set := &appsv1.ReplicaSet{

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Namespace is the fault type namespace-terminating.
+// Namespace is the fault type namespace-terminating: it deletes the namespace of the run.
 var Namespace = faults.Type{
 	Name: "namespace-terminating",
 	Description: "The fault deletes the namespace of the workload, and with it all objects, one resource after the other in no particular order. " +
@@ -29,21 +29,22 @@ var Namespace = faults.Type{
 	New: func(params faults.Params) (faults.Fault, error) {
 		return &terminating{}, params.Decode(&struct{}{})
 	},
-	NotGeneratedReason: "it deletes all of the users' objects, and most of their later operations fail",
+	NotGeneratedReason: "it deletes all objects of the workload, and most later steps of the workload fail",
 }
 
-// namespaceFinalizer prevents the removal of the deleted namespace until Heal, so that
-// the namespace stays in the phase Terminating.
+// namespaceFinalizer is a finalizer that keeps the deleted namespace in the phase
+// Terminating. Heal removes it.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceTimeout limits the wait for the removal of the namespace and its content.
-// The content includes pods, which have a grace period.
+// namespaceTimeout is the maximum time until the API server has removed the namespace and
+// its objects. Among them are pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
-// terminating is a namespace-terminating fault in force.
+// terminating is a fault of type namespace-terminating, which deletes the namespace of the
+// run.
 type terminating struct {
 	env *faults.Env
-	uid types.UID // of the namespace; "" before its deletion
+	uid types.UID // UID of the deleted namespace; "" before the deletion
 }
 
 func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
@@ -61,7 +62,8 @@ func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal returns when a new namespace of the same name admits pods.
+// Heal waits until the namespace is removed and creates a namespace with the same name. It
+// returns when the API server admits pods to the new namespace.
 func (n *terminating) Heal(ctx context.Context) error {
 	if n.uid == "" {
 		return nil
@@ -77,10 +79,10 @@ func (n *terminating) Heal(ctx context.Context) error {
 			made, err = n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
 		}
 		if err == nil && made.UID == n.uid && made.DeletionTimestamp == nil {
-			return nil // the delete failed, so the namespace is still usable
+			return nil // the delete in Inject failed, so the namespace is still usable
 		}
 		if err == nil && made.UID == n.uid {
-			return fmt.Errorf("the old namespace still exists, conditions: %v", made.Status.Conditions)
+			return fmt.Errorf("the deleted namespace still exists, with conditions %v", made.Status.Conditions)
 		}
 		return err
 	})
@@ -92,8 +94,8 @@ func (n *terminating) Heal(ctx context.Context) error {
 	})
 }
 
-// removeFinalizer removes namespaceFinalizer, so that the deletion of the namespace
-// can finish.
+// removeFinalizer removes namespaceFinalizer from the deleted namespace, so that its
+// deletion can finish.
 func (n *terminating) removeFinalizer(ctx context.Context) error {
 	_, err := n.edit(ctx, func(found *corev1.Namespace) {
 		if found.UID == n.uid {
@@ -104,12 +106,12 @@ func (n *terminating) removeFinalizer(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("removing the finalizer of namespaces %s: %w", n.env.Namespace, err)
+		return fmt.Errorf("removing the finalizer from namespaces %s: %w", n.env.Namespace, err)
 	}
 	return nil
 }
 
-// edit updates the namespace and retries on a conflict.
+// edit reads the namespace, changes it and updates it. It retries after a conflict.
 func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
@@ -123,13 +125,15 @@ func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) 
 	return edited, err
 }
 
+// namespaces returns the client with which the fault changes namespaces. It bypasses the
+// fault proxy.
 func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
 	return n.env.Admin.CoreV1().Namespaces()
 }
 
 func (n *terminating) Summary() string {
 	if n.uid == "" {
-		return "the namespace was not deleted"
+		return "did not delete the namespace"
 	}
 	return "deleted the namespace"
 }

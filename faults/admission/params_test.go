@@ -39,10 +39,10 @@ func TestPendingParams(t *testing.T) {
 	faulttest.Params(t, Pending, []faulttest.Case{
 		{Text: "{}"},
 		{Text: "prefix: web-"},
-		{Text: "prefix: -x", Want: `s.yaml:1:9: pod-pending.prefix: found "-x"; expected a prefix of pod names, such as web-`},
+		{Text: "prefix: -x", Want: `s.yaml:1:9: pod-pending.prefix: found "-x"; expected a prefix of pod names such as web-: at most 63 lower-case letters, digits and -, not starting with -`},
 		{Text: "prefix: 0a"},
 		{Text: "prefix: " + strings.Repeat("a", 63)},
-		{Text: "prefix: a" + strings.Repeat("-", 63), Want: `s.yaml:1:9: pod-pending.prefix: found "a` + strings.Repeat("-", 63) + `"; expected a prefix of pod names, such as web-`},
-		{Text: `prefix: "')"`, Want: `s.yaml:1:9: pod-pending.prefix: found "')"; expected a prefix of pod names, such as web-`},
+		{Text: "prefix: a" + strings.Repeat("-", 63), Want: `s.yaml:1:9: pod-pending.prefix: found "a` + strings.Repeat("-", 63) + `"; expected a prefix of pod names such as web-: at most 63 lower-case letters, digits and -, not starting with -`},
+		{Text: `prefix: "')"`, Want: `s.yaml:1:9: pod-pending.prefix: found "')"; expected a prefix of pod names such as web-: at most 63 lower-case letters, digits and -, not starting with -`},
 	})
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Pending is the fault type pod-pending.
+// Pending is the fault type pod-pending: it prevents the scheduler from assigning pods to
+// nodes.
 var Pending = faults.Type{
 	Name:        "pod-pending",
 	Description: "New pods of the workload stay Pending: a ValidatingAdmissionPolicy denies the bindings by which the scheduler assigns them to nodes.",
@@ -32,20 +33,25 @@ var Pending = faults.Type{
 	Sample: func(*rand.Rand, faults.SampleInput) any { return &PendingParams{} },
 }
 
-// PendingParams are the parameters of pod-pending; [Pending] documents them.
+// PendingParams contains the parameters of a pod-pending fault in a scenario. The field
+// Params of [Pending] describes each of them.
 type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
 
+// prefixPattern matches the permitted values of the parameter prefix, which is inserted
+// into a CEL expression.
 var prefixPattern = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
 
+// newPending returns a pod-pending fault with the given parameters, or an error if the
+// prefix is invalid.
 func newPending(params faults.Params) (faults.Fault, error) {
 	var p PendingParams
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
 	if !prefixPattern.MatchString(p.Prefix) {
-		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names, such as web-", p.Prefix)
+		return nil, params.Errorf("prefix", "found %q; expected a prefix of pod names such as web-: at most 63 lower-case letters, digits and -, not starting with -", p.Prefix)
 	}
 	return &pending{denyPolicy: denyPolicy{
 		resource:   schema.GroupResource{Resource: "pods/binding"},
@@ -56,27 +62,28 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding sends a dry-run binding of a pod that does not exist, to find out
-// whether the policy denies bindings.
+// probeBinding sends a dry-run binding of a pod that does not exist and whose name begins
+// with prefix. Its error shows whether the policy denies bindings.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time between lists of the pods. It is shorter than the one
-// second after which the scheduler retries a pod at the earliest, so no refusal is
-// missed.
+// pendingInterval is the time between two lists of the pods. The scheduler retries a pod
+// after one second at the earliest. The interval is shorter, so that the fault sees every
+// denied pod.
 const pendingInterval = 100 * time.Millisecond
 
-// pending is a pod-pending fault in force.
+// pending is a fault of type pod-pending, which makes the API server deny the bindings of
+// pods to nodes.
 type pending struct {
 	denyPolicy
 	faults.Background
-	count atomic.Int64
+	count atomic.Int64 // number of pods whose binding was denied
 }
 
-// Inject returns when the API server enforces the policy.
+// Inject creates the policy and returns when the API server enforces it.
 func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 	if err := p.create(ctx, env, "pending"); err != nil {
 		return err
@@ -87,7 +94,7 @@ func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 
 func (p *pending) Heal(ctx context.Context) error {
 	if err := p.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the list of pods in progress: %w", err)
+		return fmt.Errorf("waiting until the current list of pods has ended: %w", err)
 	}
 	return p.remove(ctx)
 }
@@ -96,15 +103,15 @@ func (p *pending) Summary() string {
 	return fmt.Sprintf("denied the bindings of %d pods", p.count.Load())
 }
 
-// run lists the pods until Heal. It records one firing for each pod that the scheduler
-// could not bind because of the policy.
+// run lists the pods until the fault is healed. It records one firing for each pod that the
+// scheduler cannot bind because of the policy.
 func (p *pending) run(ctx context.Context) {
 	ticker := p.env.Clock.NewTicker(pendingInterval)
 	defer ticker.Stop()
 	reported, failing := map[types.UID]bool{}, false
 	for {
 		err := p.reportDenied(ctx, reported)
-		if err != nil && !failing { // report an outage once, not at every tick
+		if err != nil && !failing { // record an outage once, not at every tick
 			p.env.Report.Failed(nil, err)
 		}
 		failing = err != nil
@@ -116,6 +123,8 @@ func (p *pending) run(ctx context.Context) {
 	}
 }
 
+// reportDenied records a firing for each pod whose binding the policy has denied and that
+// is not in reported. It adds these pods to reported.
 func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool) error {
 	list, err := p.env.Admin.CoreV1().Pods(p.env.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}) // from the watch cache
 	if err != nil {
@@ -133,7 +142,7 @@ func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool)
 	return nil
 }
 
-// deniedBy reports whether a pod has no node because the policy denied its binding.
+// deniedBy reports whether a pod has no node because the named policy denied its binding.
 func deniedBy(pod *corev1.Pod, policy string) bool {
 	if pod.Spec.NodeName != "" {
 		return false

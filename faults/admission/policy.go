@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Policy is the fault type admission-denied.
+// Policy is the fault type admission-denied: an admission policy denies creates of pods or
+// ReplicaSets.
 var Policy = faults.Type{
 	Name:        "admission-denied",
 	Description: "A ValidatingAdmissionPolicy denies the creation of objects with a controllerRef in the namespace.",
@@ -25,17 +26,21 @@ var Policy = faults.Type{
 	Sample: samplePolicy,
 }
 
-// PolicyParams are the parameters of admission-denied; [Policy] documents them.
+// PolicyParams contains the parameters of an admission-denied fault in a scenario. The
+// field Params of [Policy] describes each of them.
 type PolicyParams struct {
 	Resource string `yaml:"resource"`
 	Reason   string `yaml:"reason"`
 }
 
+// denied and reasons are the permitted values of the parameters resource and reason.
 var (
 	denied  = []string{podResource, setResource}
 	reasons = []string{string(metav1.StatusReasonInvalid), string(metav1.StatusReasonForbidden)}
 )
 
+// newPolicy returns an admission-denied fault with the given parameters, or an error if a
+// parameter is invalid.
 func newPolicy(params faults.Params) (faults.Fault, error) {
 	p := PolicyParams{Resource: podResource, Reason: reasons[0]}
 	if err := params.Decode(&p); err != nil {
@@ -57,13 +62,14 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// policy is an admission-denied fault in force.
+// policy is a fault of type admission-denied, which makes the API server deny creates of
+// one resource.
 type policy struct {
 	denyPolicy
-	denied string // the resource, with its group
+	denied string // resource whose creates are denied, with its API group
 }
 
-// Inject returns when the API server enforces the policy.
+// Inject creates the policy and returns when the API server enforces it.
 func (p *policy) Inject(ctx context.Context, env *faults.Env) error {
 	if err := p.create(ctx, env, "denied"); err != nil {
 		return err

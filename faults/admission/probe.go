@@ -19,16 +19,16 @@ const (
 	podResource = "pods"
 	setResource = "replicasets.apps"
 
-	// inForceTimeout limits the wait until the API server enforces a new policy or quota. It
-	// also limits the wait after a deletion, until the API server no longer enforces the
-	// policy or quota.
+	// inForceTimeout is the maximum time until the API server enforces a new policy or
+	// quota. It also limits the time until the API server no longer enforces a deleted one.
+	// inForceInterval is the time between two probes.
 	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probes contains a dry-run create for each resource. The creates show when the API
-// server enforces a new policy or quota: only after its informer has received the
-// object.
+// probes contains a function for each resource that sends a dry-run create. The API server
+// enforces a new policy or quota only after its informer has received the object. The error
+// of the dry-run create shows when this is the case.
 var probes = map[string]func(context.Context, *faults.Env) error{
 	podResource: func(ctx context.Context, env *faults.Env) error {
 		_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx,
@@ -45,15 +45,17 @@ var probes = map[string]func(context.Context, *faults.Env) error{
 	},
 }
 
+// dryRun makes the API server admit or refuse a create without storing the object.
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// probeMeta returns the metadata of a probe's object, with a controllerRef like the
-// objects that the subject creates.
+// probeMeta returns the metadata of the object in a probe. The object has a controllerRef,
+// like the objects that the subject creates.
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}
 }
 
+// probeTemplate returns the pod template of the object in a probe.
 func probeTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"probe": "yes"}},
@@ -61,9 +63,9 @@ func probeTemplate() corev1.PodTemplateSpec {
 	}
 }
 
-// awaitRefused waits until the API server refuses a probe because of the named policy or
-// quota. If refused is false, it waits until the API server no longer refuses the probe
-// because of it. Other policies may refuse the probe in either case.
+// awaitRefused waits until the API server refuses a probe because of the policy or quota
+// with the given name. If refused is false, it waits until the API server no longer refuses
+// the probe for this reason. Another policy may still refuse the probe.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
@@ -76,7 +78,7 @@ func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Conte
 		case found == refused:
 			return nil
 		case err == nil:
-			return errors.New("the API server admits the probe")
+			return errors.New("the API server still admits the dry-run create")
 		default:
 			return err
 		}

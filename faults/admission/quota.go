@@ -16,10 +16,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Quota is the fault type quota-exhausted.
+// Quota is the fault type quota-exhausted: a ResourceQuota limits the number of pods in the
+// namespace.
 var Quota = faults.Type{
 	Name: "quota-exhausted",
-	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. It applies to the users' own pods too. " +
+	Description: "A ResourceQuota limits the namespace to the pods that it has, plus a given number. The quota also limits pods that users create. " +
 		"The API server refuses further creates of pods with 403 (Forbidden).",
 	Healing: "The fault deletes the quota and waits until the API server admits pods.",
 	Params: []faults.Param{
@@ -29,13 +30,17 @@ var Quota = faults.Type{
 	Sample: sampleQuota,
 }
 
-// QuotaParams are the parameters of quota-exhausted; [Quota] documents them.
+// QuotaParams contains the parameters of a quota-exhausted fault in a scenario. The field
+// Params of [Quota] describes each of them.
 type QuotaParams struct {
 	Left int `yaml:"left"`
 }
 
+// leftMax is the largest permitted value of the parameter left.
 const leftMax = 10_000
 
+// newQuota returns a quota-exhausted fault with the given parameters, or an error if a
+// parameter is invalid.
 func newQuota(params faults.Params) (faults.Fault, error) {
 	var p QuotaParams
 	if err := params.Decode(&p); err != nil {
@@ -47,16 +52,17 @@ func newQuota(params faults.Params) (faults.Fault, error) {
 	return &quota{params: p}, nil
 }
 
-// quota is a quota-exhausted fault in force.
+// quota is a fault of type quota-exhausted, which limits the number of pods in the
+// namespace of the run.
 type quota struct {
 	params QuotaParams
 	env    *faults.Env
-	name   string // of the ResourceQuota; "" before it is created
-	hard   int64
+	name   string // name of the ResourceQuota; "" before it is created
+	hard   int64  // limit of the number of pods
 }
 
-// Inject creates the quota and returns when its status contains the number of pods.
-// Until then the API server refuses every pod, even below the limit.
+// Inject creates the quota and returns when its status contains the current number of pods.
+// Until then the API server refuses every create of a pod, even below the limit.
 func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	q.env = env
 	pods, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{})
@@ -73,8 +79,8 @@ func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// countedPods returns the number of pods that the API server counts against a quota.
-// It does not count pods in a terminal phase.
+// countedPods returns the number of pods that count against a quota. Succeeded and Failed
+// pods do not count.
 func countedPods(pods []corev1.Pod) int {
 	n := 0
 	for i := range pods {
@@ -85,6 +91,8 @@ func countedPods(pods []corev1.Pod) int {
 	return n
 }
 
+// createQuota creates the quota and waits until its status contains the number of pods. It
+// returns the UID of the quota.
 func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 	quotas := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace)
 	made, err := quotas.Create(ctx, &corev1.ResourceQuota{
@@ -102,7 +110,7 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 			return err
 		}
 		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
-			return errors.New("the status does not contain the number of pods")
+			return errors.New("its status does not contain the number of pods yet")
 		}
 		return nil
 	})

@@ -1,6 +1,6 @@
-// Package catalog is the table of all fault types. Scenarios, `gauntlet list` and the
-// generated reference use it. It is separate from package faults, which the packages of the
-// fault types import.
+// Package catalog contains the table of all fault types. Scenarios, `gauntlet list` and the
+// generated reference use the table. It is not in package faults, because the packages of
+// the fault types import package faults.
 package catalog
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/watches"
 )
 
-// All contains every fault type in the order of the reference.
+// All contains every fault type, in the order of docs/reference/faults.md.
 var All = []faults.Type{
 	requests.Error,
 	requests.Reset,
@@ -56,7 +56,8 @@ var All = []faults.Type{
 	users.Edit,
 }
 
-// Find returns the fault type with the given name. Its error lists the known names.
+// Find returns the fault type with the given name. If there is none, the error lists the
+// known names.
 func Find(name string) (faults.Type, error) {
 	names := make([]string, 0, len(All))
 	for _, faultType := range All {

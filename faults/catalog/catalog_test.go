@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-var _ faults.Params = scenario.Params{} // scenario.Params provides the parameters
+var _ faults.Params = scenario.Params{} // a run passes scenario.Params to New
 
-// recordingParams is a Params that records which fields a fault type reads.
+// recordingParams is a Params that records which fields a fault type decodes.
 type recordingParams struct{ fields *[]string }
 
 var errRecorded = errors.New("recorded")
@@ -36,8 +36,8 @@ func (a recordingParams) CheckSteps(string, []scenario.Step) error { return errR
 
 func (a recordingParams) Resources() []string { return nil }
 
-// TestDocumented checks that every type has a description and documents exactly the
-// parameters that it reads.
+// TestDocumented checks that every type has a description, and documents exactly the
+// parameters that it decodes.
 func TestDocumented(t *testing.T) {
 	seen := map[string]bool{}
 	for _, faultType := range All {
@@ -59,7 +59,7 @@ func TestDocumented(t *testing.T) {
 			}
 		}
 		if _, err := faultType.New(recordingParams{&read}); !errors.Is(err, errRecorded) {
-			t.Errorf("%s: error %v", faultType.Name, err)
+			t.Errorf("New of %s: error %v, want the error of recordingParams", faultType.Name, err)
 		}
 		if diff := cmp.Diff(documented, read); diff != "" {
 			t.Errorf("%s: parameters (-documented +read):\n%s", faultType.Name, diff)
@@ -70,7 +70,7 @@ func TestDocumented(t *testing.T) {
 func TestFind(t *testing.T) {
 	for _, faultType := range All {
 		if found, err := Find(faultType.Name); err != nil || found.Name != faultType.Name {
-			t.Errorf("found %q, error %v", found.Name, err)
+			t.Errorf("Find returned %q, error %v, want the type with the given name", found.Name, err)
 		}
 	}
 	const want = `unknown fault type "pod-chrun"; expected one of api-error, request-reset, request-slow, request-hang, response-lost, ` +
@@ -80,7 +80,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestLibrary creates every fault of the scenarios in the library.
+// TestLibrary checks that every fault in the scenarios of the library can be created.
 func TestLibrary(t *testing.T) {
 	for _, s := range library.All() {
 		for _, fault := range s.Faults {
@@ -89,7 +89,7 @@ func TestLibrary(t *testing.T) {
 				_, err = faultType.New(fault.Params)
 			}
 			if err != nil {
-				t.Errorf("%s: %v", s.Name, err)
+				t.Errorf("creating the faults of scenario %s: %v", s.Name, err)
 			}
 		}
 	}

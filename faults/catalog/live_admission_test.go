@@ -12,7 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replicaSet returns a ReplicaSet with 0 replicas.
+// replicaSet returns a ReplicaSet with 0 replicas. If owner is not nil, it is the
+// controller of the ReplicaSet.
 func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": "web"}
 	none := int32(0)
@@ -31,8 +32,9 @@ func replicaSet(name string, owner *corev1.ConfigMap) *appsv1.ReplicaSet {
 	}
 }
 
-// TestNameTaken checks that the API server answers the subject's create with AlreadyExists.
-// The fault creates only as many ReplicaSets as given, and none for another owner.
+// TestNameTaken checks that the API server answers the subject's create with 409
+// (AlreadyExists). The fault must create only as many ReplicaSets as given, and none for
+// another owner.
 func TestNameTaken(t *testing.T) {
 	for _, template := range []string{"other", "same"} {
 		t.Run(template, func(t *testing.T) {
@@ -45,7 +47,7 @@ func TestNameTaken(t *testing.T) {
 				return err
 			}
 			if err := create(replicaSet("theirs", l.commit("db"))); err != nil {
-				t.Errorf("create for another owner: %v", err)
+				t.Errorf("create of a ReplicaSet of another owner: error %v, want none", err)
 			}
 			for _, name := range []string{"web-1", "web-2"} {
 				if err := create(replicaSet(name, owner)); !apierrors.IsAlreadyExists(err) {
@@ -62,7 +64,7 @@ func TestNameTaken(t *testing.T) {
 				}
 			}
 			if err := create(replicaSet("web-3", owner)); err != nil {
-				t.Errorf("third create: %v", err)
+				t.Errorf("third create of a ReplicaSet: error %v, want none", err)
 			}
 			if l.fired() != 2 {
 				t.Errorf("fired %d times, want 2", l.fired())
@@ -75,8 +77,8 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// createPod creates a pod as the subject. If owner is not nil, the ConfigMap controls the
-// pod.
+// createPod creates a pod through the proxy, as the subject does. If owner is not nil, it
+// is the controller of the pod.
 func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -90,21 +92,21 @@ func (l *live) createPod(name string, owner *corev1.ConfigMap) error {
 }
 
 // TestQuotaExhausted checks that the API server admits only the given number of pods. It
-// admits more after another pod is deleted or the fault is healed.
+// must admit more pods after one is deleted, and after the fault is healed.
 func TestQuotaExhausted(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
 	heal := l.inject("quota-exhausted", "left: 2")
 	for _, name := range []string{"a", "b"} {
 		if err := l.createPod(name, nil); err != nil {
-			t.Errorf("pod %s: %v", name, err)
+			t.Errorf("create of pod %s within the quota: error %v, want none", name, err)
 		}
 	}
 	if err := l.createPod("c", nil); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
 		t.Errorf("create above the quota: error %v; want Forbidden", err)
 	}
 	if err := l.create("config"); err != nil {
-		t.Errorf("a ConfigMap: %v", err)
+		t.Errorf("create of a ConfigMap: error %v, want none", err)
 	}
 	now := int64(0)
 	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "early", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
@@ -115,15 +117,15 @@ func TestQuotaExhausted(t *testing.T) {
 	}
 	heal()
 	if err := l.createPod("d", nil); err != nil {
-		t.Errorf("after healing: %v", err)
+		t.Errorf("create of a pod after healing: error %v, want none", err)
 	}
 	if l.fired() != 1 {
 		t.Errorf("fired %d times, want once", l.fired())
 	}
 }
 
-// TestAdmissionDenied checks that only objects with a controller are denied, with the given
-// reason.
+// TestAdmissionDenied checks that the API server denies only objects with a controllerRef,
+// with the given reason.
 func TestAdmissionDenied(t *testing.T) {
 	for _, test := range []struct {
 		resource, reason string
@@ -146,14 +148,14 @@ func TestAdmissionDenied(t *testing.T) {
 				return err
 			}
 			if err := create(test.resource, "a", owner); !test.denied(err) || !strings.Contains(err.Error(), "denied request: objects with a controller are denied") {
-				t.Errorf("one of %s: %v", test.resource, err)
+				t.Errorf("create of one of %s with a controllerRef: error %v, want a denial by the policy", test.resource, err)
 			}
 			if err := l.createPod("free", nil); err != nil {
-				t.Errorf("a pod without a controller: %v", err)
+				t.Errorf("create of a pod without a controllerRef: error %v, want none", err)
 			}
 			other := map[string]string{"pods": "replicasets.apps", "replicasets.apps": "pods"}[test.resource]
 			if err := create(other, "b", owner); err != nil {
-				t.Errorf("one of %s: %v", other, err)
+				t.Errorf("create of one of %s, which the policy does not deny: error %v, want none", other, err)
 			}
 			heal()
 			if err := create(test.resource, "a", owner); err != nil {
@@ -166,8 +168,8 @@ func TestAdmissionDenied(t *testing.T) {
 	}
 }
 
-// TestNamespaceTerminating checks that the objects in the namespace are deleted and that
-// creates are refused. Healing must create a new namespace.
+// TestNamespaceTerminating checks that the objects in the namespace are deleted, and that
+// the API server refuses creates. Healing must create a new namespace.
 func TestNamespaceTerminating(t *testing.T) {
 	l := startLive(t)
 	l.runPod("early", ready)
@@ -206,8 +208,8 @@ func TestNamespaceTerminating(t *testing.T) {
 	}
 }
 
-// onceTried returns the number of occurrences of an event. An event of events.k8s.io counts
-// in its series and not in its count.
+// onceTried returns how often an event has occurred. For an event of events.k8s.io, this is
+// in the series and not in the count.
 func onceTried(event *corev1.Event) int32 {
 	n := max(1, event.Count)
 	if event.Series != nil {
@@ -216,8 +218,8 @@ func onceTried(event *corev1.Event) int32 {
 	return n
 }
 
-// TestPodPending checks that a new pod gets no node until the fault is healed, and fires
-// once. Pods with another name or with a node are not affected.
+// TestPodPending checks that a new pod gets no node until the fault is healed, and that the
+// fault fires once. It must not affect pods with another name or with a node.
 func TestPodPending(t *testing.T) {
 	l := startLive(t)
 	l.runPod("web-early", ready)
@@ -246,7 +248,7 @@ func TestPodPending(t *testing.T) {
 	}
 	late := l.pod("web-late")
 	if late.Status.Phase != corev1.PodPending || late.Spec.NodeName != "" || !ready(l.pod("web-early")) {
-		t.Errorf("the later pod is %v", late)
+		t.Errorf("the later pod is %v, want it Pending without a node, and the earlier pod ready", late)
 	}
 	if l.fired() != 1 {
 		t.Errorf("fired %d times, want once", l.fired())

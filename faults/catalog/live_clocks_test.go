@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestClockSkew checks that responses, lists and watches contain shifted timestamps in both
-// encodings, and that updates store the original ones.
+// TestClockSkew checks that the subject receives shifted timestamps in responses, lists and
+// watches, in both encodings. Its updates must store the original timestamps.
 func TestClockSkew(t *testing.T) {
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestClockSkew(t *testing.T) {
 			l.skewedPods(time.Minute)
 			set := l.writesBack()
 			heal()
-			if l.fired() != 2 { // one for the pod and one for the ReplicaSet
+			if l.fired() != 2 { // one firing for the pod and one for the ReplicaSet
 				t.Errorf("fired %d times, want 2", l.fired())
 			}
 			l.skewedPods(0)
@@ -42,8 +42,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// skewedPods checks that the subject receives the pod with timestamps shifted by the given
-// time.
+// skewedPods checks that the timestamps of the pod which the subject receives are shifted
+// by the given duration.
 func (l *live) skewedPods(by time.Duration) {
 	l.t.Helper()
 	ctx, t := l.t.Context(), l.t
@@ -66,7 +66,7 @@ func (l *live) skewedPods(by time.Duration) {
 		"list": func(client kubernetes.Interface) *corev1.Pod {
 			pods, err := client.CoreV1().Pods(l.namespace).List(ctx, metav1.ListOptions{})
 			if err != nil || len(pods.Items) != 1 {
-				t.Fatalf("%d pods, %v", len(pods.Items), err)
+				t.Fatalf("listing the pods: got %d pods, error %v; want 1 pod and no error", len(pods.Items), err)
 			}
 			return &pods.Items[0]
 		},
@@ -79,7 +79,7 @@ func (l *live) skewedPods(by time.Duration) {
 			event := <-events.ResultChan()
 			pod, ok := event.Object.(*corev1.Pod)
 			if !ok || event.Type != watch.Added {
-				t.Fatalf("%s of %T", event.Type, event.Object)
+				t.Fatalf("first watch event: got %s with a %T, want ADDED with a pod", event.Type, event.Object)
 			}
 			return pod
 		},
@@ -93,8 +93,8 @@ func (l *live) skewedPods(by time.Duration) {
 	}
 }
 
-// writesBack creates, reads and updates a ReplicaSet as the subject, and returns it as the
-// subject received it.
+// writesBack creates, reads and updates a ReplicaSet through the proxy. It returns the
+// ReplicaSet that the subject has received.
 func (l *live) writesBack() *appsv1.ReplicaSet {
 	l.t.Helper()
 	sets, ctx := l.subject.AppsV1().ReplicaSets(l.namespace), l.t.Context()
@@ -116,7 +116,7 @@ func (l *live) writesBack() *appsv1.ReplicaSet {
 		l.t.Fatal(err)
 	}
 	if shift := set.CreationTimestamp.Sub(stored.CreationTimestamp.Time); shift != time.Minute || stored.Labels["touched"] != "yes" || stored.Status.Replicas != 3 {
-		l.t.Errorf("creationTimestamp shifted by %v; stored labels %v, %d replicas", shift, stored.Labels, stored.Status.Replicas)
+		l.t.Errorf("creationTimestamp is shifted by %v, want 1m; stored labels %v and %d replicas, want touched=yes and 3", shift, stored.Labels, stored.Status.Replicas)
 	}
 	return set
 }

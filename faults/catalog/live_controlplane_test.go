@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // TestAPIServerRestart checks that every request fails during the downtime. The new API
-// server has the stored objects but no old watch events.
+// server must have the stored objects, but no watch events from before its start.
 func TestAPIServerRestart(t *testing.T) {
 	l := startLive(t)
 	old := l.commit("old")
@@ -21,10 +22,10 @@ func TestAPIServerRestart(t *testing.T) {
 	heal := l.inject("api-server-restart", "downtime: 30s")
 	l.awaitFired()
 	if err := l.create("meanwhile"); !cluster.Unavailable(err) {
-		t.Errorf("request of the subject during the downtime: error %v", err)
+		t.Errorf("request of the subject during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	if _, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(t.Context(), "old", metav1.GetOptions{}); !cluster.Unavailable(err) {
-		t.Errorf("request of admin during the downtime: error %v", err)
+		t.Errorf("request without the proxy during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	begun := time.Now()
 	heal() // ends the downtime
@@ -51,8 +52,8 @@ func TestAPIServerRestart(t *testing.T) {
 	}
 }
 
-// TestEtcdRestart checks that no write is committed while etcd is down, and that stored
-// objects remain.
+// TestEtcdRestart checks that the API server commits no write while etcd is down, and that
+// stored objects remain.
 func TestEtcdRestart(t *testing.T) {
 	l := startLive(t)
 	l.commit("old")
@@ -61,7 +62,7 @@ func TestEtcdRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(ctx, configMap("meanwhile"), metav1.CreateOptions{}); !cluster.Unavailable(err) {
-		t.Errorf("request during the downtime: error %v", err)
+		t.Errorf("request of the subject during the downtime: error %v, want an error of an unavailable API server", err)
 	}
 	heal()
 	if !l.exists("old") {
@@ -73,7 +74,7 @@ func TestEtcdRestart(t *testing.T) {
 }
 
 // TestEtcdCompact checks that a restarted API server cannot serve a compacted version.
-// Without a compaction it reads the version from etcd.
+// Without the compaction, it must read the version from etcd.
 func TestEtcdCompact(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -86,7 +87,7 @@ func TestEtcdCompact(t *testing.T) {
 			maps := l.subject.CoreV1().ConfigMaps(l.namespace)
 			page, err := maps.List(t.Context(), metav1.ListOptions{Limit: 1})
 			if err != nil || page.Continue == "" {
-				t.Fatalf("first page %v, error %v", page, err)
+				t.Fatalf("listing the first page: got %v, error %v; want a continue token and no error", page, err)
 			}
 			l.commit("c")
 			if test.compact {
@@ -110,15 +111,19 @@ func TestEtcdCompact(t *testing.T) {
 	}
 }
 
-// restartAPIServer restarts the API server, which empties its caches.
+// restartAPIServer restarts the API server, so that its watch caches are empty.
 func (l *live) restartAPIServer() error {
-	if err := controlPlane.cluster.Halt(l.t.Context(), cluster.APIServer); err != nil {
+	restartable, ok := controlPlane.cluster.(cluster.Restartable)
+	if !ok {
+		return fmt.Errorf("%T: expected a cluster.Restartable", controlPlane.cluster)
+	}
+	if err := restartable.Halt(l.t.Context(), cluster.APIServer); err != nil {
 		return err
 	}
-	return controlPlane.cluster.Resume(l.t.Context(), cluster.APIServer)
+	return restartable.Resume(l.t.Context(), cluster.APIServer)
 }
 
-// awaitFired waits until a fault has fired.
+// awaitFired waits until the history says that a fault has fired.
 func (l *live) awaitFired() {
 	l.t.Helper()
 	l.Await(l.t, "fault", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })

@@ -17,8 +17,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestNodeCordon checks that no new pod is scheduled until the fault is healed, and that
-// running pods remain.
+// TestNodeCordon checks that the scheduler assigns no new pod to the node until the fault
+// is healed. Running pods must remain.
 func TestNodeCordon(t *testing.T) {
 	l := startLive(t)
 	l.runPod("settled", ready)
@@ -31,8 +31,8 @@ func TestNodeCordon(t *testing.T) {
 	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeTaint checks that no new pod is scheduled until the fault is healed. Running pods
-// must be deleted only with the effect NoExecute.
+// TestNodeTaint checks that the scheduler assigns no new pod to the node until the fault is
+// healed. Running pods must be deleted only with the effect NoExecute.
 func TestNodeTaint(t *testing.T) {
 	for params, stays := range map[string]bool{"{}": false, "effect: NoExecute": false, "effect: NoSchedule": true} {
 		t.Run(params, func(t *testing.T) {
@@ -44,19 +44,19 @@ func TestNodeTaint(t *testing.T) {
 			}
 			unscheduled := l.unscheduledPods()
 			if pod := l.pod("there"); stays && (!ready(pod) || pod.DeletionTimestamp != nil) {
-				t.Errorf("the running pod is %v", pod)
+				t.Errorf("the running pod is %v, want it ready and not terminating", pod)
 			}
 			heal()
 			l.awaitPod(unscheduled, ready)
 			if taints := l.node().Spec.Taints; len(taints) != 0 {
-				t.Errorf("after healing the node has the taints %v", taints)
+				t.Errorf("after healing the node has the taints %v, want none", taints)
 			}
 		})
 	}
 }
 
-// TestNodeDrain checks that pods with a controller are evicted. A pod that a
-// PodDisruptionBudget protects for longer than the patience must remain.
+// TestNodeDrain checks that pods with a controllerRef are evicted. A pod must remain if a
+// PodDisruptionBudget protects it for longer than the parameter patience.
 func TestNodeDrain(t *testing.T) {
 	l := startLive(t)
 	owner := metav1.NewControllerRef(l.commit("owner"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
@@ -69,12 +69,12 @@ func TestNodeDrain(t *testing.T) {
 		return r.Fault != nil && r.Fault.Event == history.FaultFailed
 	})
 	if !strings.Contains(failure.Fault.Detail, "1 pods were not evicted within 1s") {
-		t.Errorf("failure %q", failure.Fault.Detail)
+		t.Errorf("recorded failure %q, want one pod that was not evicted", failure.Fault.Detail)
 	}
 	l.awaitPod("free", gone)
 	for _, name := range []string{"guarded", "orphan"} {
 		if pod := l.pod(name); pod == nil || pod.DeletionTimestamp != nil {
-			t.Errorf("%s was evicted", name)
+			t.Errorf("pod %s was evicted, want it to remain", name)
 		}
 	}
 	if fired := l.fired(); fired != 1 || !l.node().Spec.Unschedulable {
@@ -86,8 +86,9 @@ func TestNodeDrain(t *testing.T) {
 	}
 }
 
-// TestNodeNotReady checks that the node's pods are not ready and that deleted pods remain.
-// New pods must not be scheduled until the fault is healed.
+// TestNodeNotReady checks that the pods of the node are not ready, and that deleted pods
+// remain terminating. The scheduler must assign no new pod to the node until the fault is
+// healed.
 func TestNodeNotReady(t *testing.T) {
 	l := startLive(t)
 	l.runPod("stays", ready)
@@ -97,9 +98,9 @@ func TestNodeNotReady(t *testing.T) {
 	if err := l.admin.CoreV1().Pods(l.namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	unscheduled := l.unscheduledPods() // takes longer than a kubelet needs to end the deleted pod
+	unscheduled := l.unscheduledPods() // takes longer than a running kubelet would need to stop the deleted pod
 	if pod := l.pod("deleted"); pod == nil || pod.DeletionTimestamp == nil {
-		t.Errorf("the deleted pod is %v", pod)
+		t.Errorf("the deleted pod is %v, want it terminating", pod)
 	}
 	heal()
 	l.awaitPod("deleted", gone)
@@ -107,8 +108,8 @@ func TestNodeNotReady(t *testing.T) {
 	l.awaitPod(unscheduled, ready)
 }
 
-// TestNodeDelete checks that the pods of a deleted node are deleted. New pods must not be
-// scheduled until the fault is healed.
+// TestNodeDelete checks that the pods of a deleted node are deleted. The scheduler must
+// assign no new pod to the node until the fault is healed.
 func TestNodeDelete(t *testing.T) {
 	l := startLive(t)
 	l.runPod("lost", ready)
@@ -121,7 +122,7 @@ func TestNodeDelete(t *testing.T) {
 	heal()
 	l.awaitPod(unscheduled, ready)
 	if after := l.node(); after.Name != before.Name || after.UID == before.UID {
-		t.Errorf("the node is %s %s, was %s %s", after.Name, after.UID, before.Name, before.UID)
+		t.Errorf("after healing the node is %s with UID %s, before it was %s with UID %s; want the same name and a new UID", after.Name, after.UID, before.Name, before.UID)
 	}
 }
 
@@ -130,12 +131,13 @@ func (l *live) node() *corev1.Node {
 	l.t.Helper()
 	list, err := l.admin.CoreV1().Nodes().List(l.t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
-		l.t.Fatalf("%d nodes, %v", len(list.Items), err)
+		l.t.Fatalf("listing the nodes: got %d nodes, error %v; want 1 node and no error", len(list.Items), err)
 	}
 	return &list.Items[0]
 }
 
-// runPod creates a pod with its name as a label, and waits until the condition is true.
+// runPod creates a pod with its name as a label. It waits until the function until returns
+// true for the pod.
 func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav1.OwnerReference) {
 	l.t.Helper()
 	err := l.poll("pod "+name+" to be admitted", func(ctx context.Context) error { // after the namespace has its service account
@@ -151,8 +153,9 @@ func (l *live) runPod(name string, until func(*corev1.Pod) bool, owners ...metav
 	l.awaitPod(name, until)
 }
 
-// unscheduledPods creates pods until one is not scheduled, and returns its name. The
-// scheduler receives a change of the nodes with a delay.
+// unscheduledPods creates pods until one is not scheduled, and returns the name of this
+// pod. It may need several pods, because the scheduler learns of a change of the nodes
+// late.
 func (l *live) unscheduledPods() (name string) {
 	l.t.Helper()
 	decided := func(pod *corev1.Pod) bool {
@@ -164,7 +167,7 @@ func (l *live) unscheduledPods() (name string) {
 		name = fmt.Sprintf("unscheduled-%d", tried)
 		l.runPod(name, decided)
 		if pod := l.pod(name); !has(pod, corev1.PodScheduled, corev1.ConditionFalse) {
-			return fmt.Errorf("found %v", pod)
+			return fmt.Errorf("found pod %v, want one that is not scheduled", pod)
 		}
 		return nil
 	})
@@ -187,6 +190,8 @@ func (l *live) pod(name string) *corev1.Pod {
 	return pod
 }
 
+// awaitPod waits until holds returns true for a pod. holds gets nil if the pod does not
+// exist.
 func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	l.t.Helper()
 	err := l.poll("pod "+name, func(context.Context) error {
@@ -200,8 +205,8 @@ func (l *live) awaitPod(name string, holds func(*corev1.Pod) bool) {
 	}
 }
 
-// protect creates a PodDisruptionBudget that allows no disruption of a pod, and waits until
-// it is effective.
+// protect creates a PodDisruptionBudget that allows no disruption of a pod. It waits until
+// the disruption controller has processed the budget.
 func (l *live) protect(name string) {
 	l.t.Helper()
 	one := intstr.FromInt32(1)
@@ -227,7 +232,7 @@ func (l *live) protect(name string) {
 	}
 }
 
-// poll calls look until it returns no error, for a minute at most.
+// poll calls look until look returns no error, for at most one minute.
 func (l *live) poll(what string, look func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// startPod creates a pod with a controllerRef to a ConfigMap, and waits until it is ready.
+// startPod creates a pod with a controllerRef to a ConfigMap, and waits until the pod is
+// ready.
 func (l *live) startPod(name string) {
 	l.t.Helper()
 	owner := l.commit("owner")
@@ -39,7 +40,8 @@ func isReady(p *corev1.Pod) bool {
 	return false
 }
 
-// awaitPodState waits until the condition is true for a pod. The pod is nil after its deletion.
+// awaitPodState waits until want returns true for a pod. After the pod is deleted, it calls
+// want with nil.
 func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	l.t.Helper()
 	l.eventually("the pod becomes "+what, func(ctx context.Context) (bool, string) {
@@ -54,6 +56,8 @@ func (l *live) awaitPodState(name, what string, want func(*corev1.Pod) bool) {
 	})
 }
 
+// eventually calls done until done returns true. If that takes too long, the test fails
+// with the last text that done returned.
 func (l *live) eventually(what string, done func(context.Context) (bool, string)) {
 	l.t.Helper()
 	last := ""
@@ -66,7 +70,7 @@ func (l *live) eventually(what string, done func(context.Context) (bool, string)
 	}
 }
 
-// TestLivePods checks the pod after each action and after the fault is healed.
+// TestLivePods checks the state of a pod after each action, and after the fault is healed.
 func TestLivePods(t *testing.T) {
 	gone := func(p *corev1.Pod) bool { return p == nil }
 	tests := []struct {

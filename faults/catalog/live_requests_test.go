@@ -15,13 +15,13 @@ import (
 
 var isNotFound = apierrors.IsNotFound
 
-// TestLiveWrites injects a fault into the second of three creates. It checks the subject's
-// error, the stored objects and the history.
+// TestLiveWrites injects a fault that fires on the second of three creates. It checks the
+// error that the subject receives, the stored objects and the history.
 func TestLiveWrites(t *testing.T) {
 	const second = "verb: create, resource: configmaps, nth: 2"
 	tests := []struct {
 		fault, params string
-		wantErr       func(error) bool // accepts the error of the second create
+		wantErr       func(error) bool // reports whether the second create may return the error
 		committed     bool
 		record        history.Response
 		least         time.Duration // minimum duration of the second create
@@ -59,7 +59,7 @@ func TestLiveWrites(t *testing.T) {
 					t.Errorf("took %v, want at least %v", took, test.least)
 				}
 				if (!injected && !isNil(err)) || (injected && !test.wantErr(err)) {
-					t.Errorf("create of %s: error %v", name, err)
+					t.Errorf("create of %s returned the unexpected error %v", name, err)
 				}
 				if want := !injected || test.committed; l.exists(name) != want {
 					t.Errorf("%s exists: %v, want %v", name, !want, want)
@@ -73,7 +73,7 @@ func TestLiveWrites(t *testing.T) {
 				t.Errorf("the response record lacks the committed object: %+v", got.Object)
 			}
 			if l.fired() != 1 {
-				t.Errorf("fired %d times", l.fired())
+				t.Errorf("fired %d times, want once", l.fired())
 			}
 		})
 	}
@@ -81,14 +81,15 @@ func TestLiveWrites(t *testing.T) {
 
 func isNil(err error) bool { return err == nil }
 
-// isBroken reports whether an error is not from the API server.
+// isBroken reports whether an error means that the subject received no response of the API
+// server.
 func isBroken(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return err != nil && !asStatus(err, &status)
 }
 
-// TestLiveRetryAfter checks that client-go retries a request with a Retry-After, and that
-// the history contains the header.
+// TestLiveRetryAfter checks that client-go repeats a request after a response with
+// Retry-After, and that the history contains this header.
 func TestLiveRetryAfter(t *testing.T) {
 	for _, code := range []int{429, 500} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
@@ -99,16 +100,17 @@ func TestLiveRetryAfter(t *testing.T) {
 				t.Error(err)
 			}
 			if first := l.responseTo("create", 0); first.Code != code || first.RetryAfter == nil || *first.RetryAfter != 1 {
-				t.Errorf("response %+v", *first)
+				t.Errorf("first response %+v, want one with the code of the fault and Retry-After 1", *first)
 			}
 			if again := l.responseTo("create", 1); again.Code != http.StatusCreated || again.RetryAfter != nil {
-				t.Errorf("response %+v", *again)
+				t.Errorf("second response %+v, want 201 without Retry-After", *again)
 			}
 		})
 	}
 }
 
-// TestLiveHealing checks that healing ends the hold of a request.
+// TestLiveHealing checks that the proxy no longer holds a request after the fault is
+// healed.
 func TestLiveHealing(t *testing.T) {
 	for _, test := range []struct {
 		fault, params string
@@ -139,19 +141,20 @@ func TestLiveHealing(t *testing.T) {
 			select {
 			case err := <-done:
 				if !test.wantErr(err) {
-					t.Errorf("create: error %v", err)
+					t.Errorf("create returned the unexpected error %v", err)
 				}
 			case <-time.After(20 * time.Second):
 				t.Fatal("the request is still held")
 			}
 			if l.exists("a") != test.committed {
-				t.Errorf("object exists: %v", !test.committed)
+				t.Errorf("the object exists: %v, want the opposite", !test.committed)
 			}
 		})
 	}
 }
 
-// TestLiveOwner checks that a delete matches by the owner of the named object.
+// TestLiveOwner checks that the parameter owner selects deletes by the owner of the deleted
+// object.
 func TestLiveOwner(t *testing.T) {
 	l := startLive(t)
 	yes := true
@@ -166,7 +169,7 @@ func TestLiveOwner(t *testing.T) {
 	for name, refused := range map[string]bool{"mine": true, "theirs": false, "web-1": false} {
 		err := l.subject.CoreV1().ConfigMaps(l.namespace).Delete(t.Context(), name, metav1.DeleteOptions{})
 		if apierrors.IsForbidden(err) != refused || (err != nil) != refused {
-			t.Errorf("deleting %s: %v", name, err)
+			t.Errorf("deleting %s: error %v, want Forbidden only for an object of the given owner", name, err)
 		}
 	}
 }

@@ -21,20 +21,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The live tests run faults between a real API server and client-go, which acts as the
-// subject. They share one control plane, which the first test starts. Each test has its own
-// namespace and proxy.
+// The live tests inject faults between a real API server and client-go, which acts as the
+// subject. They share one control plane, which the first test starts. Each test has a
+// namespace and a proxy of its own.
 
-// controlPlane is the control plane of the live tests.
+// controlPlane is the control plane that the live tests share.
 var controlPlane struct {
 	once    sync.Once
-	cluster *embedded.Cluster
+	cluster cluster.Cluster
 	err     error
 }
 
@@ -58,22 +58,26 @@ func TestMain(m *testing.M) {
 
 var controlPlaneDir string
 
-// live is the fixture of a live test.
+// live contains what one live test uses: a namespace, a proxy and clients.
 type live struct {
 	*historytest.Recording
 	t         *testing.T
 	proxy     *proxy.Proxy
 	namespace string
-	admin     kubernetes.Interface // bypasses the proxy
-	config    *rest.Config         // of the subject, through the proxy
+	admin     kubernetes.Interface // client whose requests bypass the proxy
+	config    *rest.Config         // configuration of the subject, whose requests go through the proxy
 	subject   kubernetes.Interface
 }
 
 func startLive(t *testing.T) *live {
 	t.Helper()
 	controlPlane.once.Do(func() {
-		controlPlane.cluster, controlPlane.err = embedded.Start(context.WithoutCancel(t.Context()),
-			embedded.Options{Nodes: 1, Dir: controlPlaneDir, LogDir: filepath.Join(controlPlaneDir, "logs")})
+		var provider providers.Provider
+		if provider, controlPlane.err = providers.Named(providers.Default()); controlPlane.err != nil {
+			return
+		}
+		controlPlane.cluster, controlPlane.err = provider.Start(context.WithoutCancel(t.Context()),
+			providers.Options{Nodes: 1, Dir: controlPlaneDir, LogDir: filepath.Join(controlPlaneDir, "logs")})
 	})
 	if controlPlane.err != nil {
 		t.Fatal(controlPlane.err)
@@ -91,8 +95,8 @@ func startLive(t *testing.T) *live {
 	return l
 }
 
-// startProxy starts a proxy in front of the API server. The subject uses it with the
-// permissions of admin.
+// startProxy starts a proxy in front of the API server. The subject sends its requests
+// through the proxy, with the permissions of admin.
 func (l *live) startProxy(admin *rest.Config) {
 	l.t.Helper()
 	target, err := url.Parse(admin.Host)
@@ -130,8 +134,8 @@ func (l *live) clientOf(config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// inject injects a fault with parameters in YAML. The function heal, or else the end
-// of the test, heals the fault.
+// inject injects a fault with the given parameters in YAML. The function heal heals the
+// fault. If the test does not call heal, the end of the test heals the fault.
 func (l *live) inject(name, text string) (heal func()) {
 	l.t.Helper()
 	params, err := scenario.ParseParams("live.yaml", name, []byte(text))
@@ -163,18 +167,18 @@ func (l *live) inject(name, text string) (heal func()) {
 	return heal
 }
 
-// configMap returns an object that no controller reconciles.
+// configMap returns a ConfigMap, because no controller reconciles ConfigMaps.
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// create creates a ConfigMap as the subject.
+// create creates a ConfigMap through the proxy, as the subject does.
 func (l *live) create(name string) error {
 	_, err := l.subject.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
 	return err
 }
 
-// commit creates a ConfigMap without the proxy.
+// commit creates a ConfigMap with a request that bypasses the proxy.
 func (l *live) commit(name string) *corev1.ConfigMap {
 	l.t.Helper()
 	made, err := l.admin.CoreV1().ConfigMaps(l.namespace).Create(l.t.Context(), configMap(name), metav1.CreateOptions{})
@@ -184,7 +188,7 @@ func (l *live) commit(name string) *corev1.ConfigMap {
 	return made
 }
 
-// remove deletes a ConfigMap without the proxy.
+// remove deletes a ConfigMap with a request that bypasses the proxy.
 func (l *live) remove(name string) {
 	l.t.Helper()
 	if err := l.admin.CoreV1().ConfigMaps(l.namespace).Delete(l.t.Context(), name, metav1.DeleteOptions{}); err != nil {
@@ -192,7 +196,7 @@ func (l *live) remove(name string) {
 	}
 }
 
-// exists reports whether the API server has a ConfigMap.
+// exists reports whether the API server has a ConfigMap with the given name.
 func (l *live) exists(name string) bool {
 	l.t.Helper()
 	_, err := l.admin.CoreV1().ConfigMaps(l.namespace).Get(l.t.Context(), name, metav1.GetOptions{})
@@ -202,8 +206,8 @@ func (l *live) exists(name string) bool {
 	return err == nil
 }
 
-// responseTo returns the response to the nth request with a verb on ConfigMaps, counted from
-// 0.
+// responseTo returns the response to a request for ConfigMaps with the given verb. nth
+// counts these requests from 0.
 func (l *live) responseTo(verb string, nth int) *history.Response {
 	l.t.Helper()
 	for _, record := range l.All() {
@@ -221,7 +225,7 @@ func (l *live) responseTo(verb string, nth int) *history.Response {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// fired returns the number of firings in the history.
+// fired returns how often the history says that a fault fired.
 func (l *live) fired() int {
 	n := 0
 	for _, record := range l.All() {

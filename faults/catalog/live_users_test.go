@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestUserEdit checks that the operations are performed in order and that each is a firing.
-// An operation that fails is recorded and ends the fault.
+// TestUserEdit checks that the fault performs its steps in order, and records each step as
+// a firing. A step that fails must be recorded and end the fault.
 func TestUserEdit(t *testing.T) {
 	l := startLive(t)
 	owner := l.commit("owner")
@@ -38,7 +38,7 @@ func TestUserEdit(t *testing.T) {
 	}
 	failure := l.Await(t, "failure", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFailed })
 	if !strings.Contains(failure.Fault.Detail, "delete ReplicaSet gone") {
-		t.Errorf("failure %q", failure.Fault.Detail)
+		t.Errorf("recorded failure %q, want one of the step that deletes ReplicaSet gone", failure.Fault.Detail)
 	}
 	heal()
 	if web := set(); *web.Spec.Replicas != 3 || web.Labels["touched"] != "yes" || l.fired() != 2 {
@@ -46,8 +46,8 @@ func TestUserEdit(t *testing.T) {
 	}
 }
 
-// TestUserEditCanceled checks that a step that waits while the fault is healed is not
-// performed.
+// TestUserEditCanceled checks that the fault does not perform a step that is still waiting
+// when the fault is healed.
 func TestUserEditCanceled(t *testing.T) {
 	l := startLive(t)
 	l.runPod("a", ready)
@@ -56,7 +56,7 @@ func TestUserEditCanceled(t *testing.T) {
 	heal()
 	err := l.poll("the label", func(context.Context) error {
 		if step := l.pod("a").Labels["step"]; step != "one" {
-			return fmt.Errorf("it is %q", step)
+			return fmt.Errorf("the label step is %q, want one", step)
 		}
 		return nil
 	})

@@ -20,16 +20,16 @@ import (
 
 func asStatus(err error, status *apierrors.APIStatus) bool { return errors.As(err, status) }
 
-// informedSubject is an informer of ConfigMaps in the subject.
+// informedSubject is an informer of ConfigMaps, which acts as the subject.
 type informedSubject struct {
 	*live
 	mu         sync.Mutex
 	present    map[string]bool
-	tombstones []string // objects whose deletion the informer detected in a list
+	tombstones []string // objects that the informer had cached and that were missing in a list
 	changed    chan struct{}
 }
 
-// inform starts the informer and waits until it has synced.
+// inform starts an informer and waits until its cache has synced.
 func inform(l *live) *informedSubject {
 	l.t.Helper()
 	i := &informedSubject{live: l, present: map[string]bool{}, changed: make(chan struct{}, 1)}
@@ -50,6 +50,8 @@ func inform(l *live) *informedSubject {
 	return i
 }
 
+// note records whether the cache of the informer contains an object, and whether its
+// deletion was found in a list.
 func (i *informedSubject) note(obj any, present bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -70,8 +72,8 @@ func (i *informedSubject) has(name string) bool {
 	return i.present[name]
 }
 
-// awaitCached waits until the informer's cache contains an object, or no longer contains it
-// if present is false.
+// awaitCached waits until the cache of the informer contains an object. If present is
+// false, it waits until the cache does not contain the object.
 func (i *informedSubject) awaitCached(name string, present bool) {
 	i.t.Helper()
 	timeout := time.After(20 * time.Second)
@@ -84,14 +86,14 @@ func (i *informedSubject) awaitCached(name string, present bool) {
 	}
 }
 
-// awaitFired waits until a fault has fired.
+// awaitFired waits until the history says that a fault has fired.
 func (i *informedSubject) awaitFired() {
 	i.t.Helper()
 	i.Await(i.t, "firing", func(r history.Record) bool { return r.Fault != nil && r.Fault.Event == history.FaultFired })
 }
 
-// TestLiveHolds checks that a held watch delivers nothing until the fault is healed, and
-// then everything.
+// TestLiveHolds checks that the informer receives no event of a held watch until the fault
+// is healed. Then it must receive all events.
 func TestLiveHolds(t *testing.T) {
 	for name, params := range map[string]string{
 		"watch-stall": "{resource: configmaps}",
@@ -119,9 +121,9 @@ func TestLiveHolds(t *testing.T) {
 	}
 }
 
-// TestLiveEnds ends a watch in each way and checks that the informer continues. After a
-// list, an object that was deleted during the hold is a tombstone. The informer lists after
-// a 410, and also after a reset of the stream.
+// TestLiveEnds ends a watch in each way and checks that the informer continues. If the
+// informer lists again, it must detect an object that was deleted during the hold. It lists
+// after a 410, and also after a reset of the stream.
 func TestLiveEnds(t *testing.T) {
 	for _, how := range []string{"closed", "reset", "disconnected", "expired"} {
 		t.Run(how, func(t *testing.T) {
@@ -149,13 +151,14 @@ func TestLiveEnds(t *testing.T) {
 			defer i.mu.Unlock()
 			lists := how == "expired" || how == "reset"
 			if gotExpired != (how == "expired") || slices.Contains(i.tombstones, "gone") != lists {
-				t.Errorf("received a 410: %v, tombstones %v", gotExpired, i.tombstones)
+				t.Errorf("received a 410: %v, tombstones %v; want a 410 only if the watch expired, and tombstone gone only after a list", gotExpired, i.tombstones)
 			}
 		})
 	}
 }
 
-// TestLiveEndsAgain checks that every round ends a watch.
+// TestLiveEndsAgain checks that a fault with the parameter every ends a watch in every
+// round.
 func TestLiveEndsAgain(t *testing.T) {
 	l := startLive(t)
 	i := inform(l)
@@ -173,8 +176,8 @@ func TestLiveEndsAgain(t *testing.T) {
 	i.awaitCached("a", true)
 }
 
-// TestLiveBookmarks checks that the bookmark before a watch timeout reaches the subject only
-// without the fault.
+// TestLiveBookmarks checks that the API server sends a bookmark before the timeout of a
+// watch. The subject must receive this bookmark only without the fault.
 func TestLiveBookmarks(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		l := startLive(t)
@@ -187,7 +190,7 @@ func TestLiveBookmarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.commit("b") // no change, so no bookmark
+		l.commit("b") // without this change the API server sends no bookmark
 		bookmarks := 0
 		for event := range stream.ResultChan() {
 			if event.Type == watch.Bookmark {
@@ -195,13 +198,13 @@ func TestLiveBookmarks(t *testing.T) {
 			}
 		}
 		if lost != (bookmarks == 0) || lost != (l.fired() > 0) {
-			t.Errorf("fault %v: %d bookmarks received, %d dropped", lost, bookmarks, l.fired())
+			t.Errorf("with the fault: %v: %d bookmarks received and %d dropped; want the bookmark dropped only with the fault", lost, bookmarks, l.fired())
 		}
 	}
 }
 
-// TestLiveStale checks that a subject that starts during the fault lists objects that were
-// deleted since the older version. Its watch must then correct the cache.
+// TestLiveStale checks a subject that starts during the fault. Its list must contain an
+// object that has been deleted since the injection. Its watch must then correct the cache.
 func TestLiveStale(t *testing.T) {
 	l := startLive(t)
 	l.commit("gone")
@@ -233,7 +236,7 @@ func TestLiveStale(t *testing.T) {
 	}
 	for asked, version := range map[string]string{"the latest state": "", "a newer version": later.ResourceVersion} {
 		if got := list(version); has(got, "gone") || !has(got, "new") {
-			t.Errorf("list of %s is outdated", asked)
+			t.Errorf("the list of %s is outdated, want the current objects", asked)
 		}
 	}
 
@@ -244,7 +247,7 @@ func TestLiveStale(t *testing.T) {
 		return r.Fault != nil && r.Fault.Event == history.FaultFired && r.Fault.Detail != "" && r.Fault.Request > l.responseTo("list", 2).ID
 	})
 	if fired.Fault.Object == nil || fired.Fault.Object.Version != versions[0] {
-		t.Errorf("record %+v", fired.Fault)
+		t.Errorf("record of the firing: %+v, want an object with the version of the outdated list", fired.Fault)
 	}
 	heal()
 	if got := list("0"); has(got, "gone") {

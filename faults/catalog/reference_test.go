@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/faults.md")
 
-// examples contains one entry of a scenario's list of faults for each fault type.
+// examples contains an example for each fault type: one entry of the list of faults in a
+// scenario.
 var examples = map[string]string{
 	"api-error": `- api-error: {verb: create, resource: pods, owner: ReplicaSet/web, code: 429, retryAfterSeconds: 1, every: 3}
   for: 5s`,
@@ -77,8 +78,8 @@ var examples = map[string]string{
   when: {request: {verb: create, resource: pods, owner: ReplicaSet/web, nth: 5}}`,
 }
 
-// workload is the rest of a scenario with an example. It creates the objects that the
-// examples mention.
+// workload is the rest of a scenario that contains an example. It creates the objects that
+// the examples name.
 const workload = `name: example
 description: An example of the reference; a broken controller does not converge after the fault.
 exercises: [converged]
@@ -88,8 +89,8 @@ workload:
 faults:
 `
 
-// TestReferenceExamples checks that the scenario reader accepts every example, and that
-// every example contains its fault type.
+// TestReferenceExamples checks that every example is valid in a scenario, and that it
+// contains its fault type.
 func TestReferenceExamples(t *testing.T) {
 	for _, faultType := range All {
 		text := workload + indent(examples[faultType.Name])
@@ -120,8 +121,8 @@ func TestReferenceExamples(t *testing.T) {
 	}
 }
 
-// TestReference checks that docs/reference/faults.md matches the catalog. With -update it
-// writes the file.
+// TestReference checks that docs/reference/faults.md is what the catalog generates. With
+// -update it writes the file.
 func TestReference(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "faults.md")
 	want := reference()
@@ -179,7 +180,7 @@ func reference() string {
 	return b.String()
 }
 
-// section returns the section of one fault type.
+// section returns the section about one fault type.
 func section(faultType faults.Type) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%s\n\n", faultType.Name, faultType.Description)
@@ -210,12 +211,12 @@ func section(faultType faults.Type) string {
 	return b.String()
 }
 
-// cell escapes text for a cell of a Markdown table.
+// cell escapes text for use in a cell of a Markdown table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(text)
 }
 
-// indent indents an example below the key faults.
+// indent indents an example as an entry of the list faults.
 func indent(example string) string {
 	return "  " + strings.ReplaceAll(example, "\n", "\n  ") + "\n"
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Compact is the fault type etcd-compact.
+// Compact is the fault type etcd-compact: it compacts etcd at a regular interval.
 var Compact = faults.Type{
 	Name: "etcd-compact",
 	Description: "At a regular interval, the fault compacts etcd up to its current revision. " +
@@ -30,7 +30,8 @@ var Compact = faults.Type{
 	NotGeneratedReason: "without a restart of the API server it has no effect on any client",
 }
 
-// CompactParams are the parameters of etcd-compact; [Compact] documents them.
+// CompactParams contains the parameters of an etcd-compact fault in a scenario. The field
+// Params of [Compact] describes each of them.
 type CompactParams struct {
 	Every time.Duration `yaml:"every"`
 	Times int           `yaml:"times"`
@@ -41,11 +42,13 @@ const (
 	everyMin     = 10 * time.Millisecond
 	everyMax     = time.Hour
 	timesMax     = 1_000_000
-	// compactWithin limits the time of one compaction, because a compaction does not
-	// finish while etcd is down.
+	// compactWithin is the maximum time of one compaction. Without this limit, a compaction
+	// would wait until etcd is available again.
 	compactWithin = 10 * time.Second
 )
 
+// newCompact returns an etcd-compact fault with the given parameters, or an error if a
+// parameter is invalid.
 func newCompact(params faults.Params) (faults.Fault, error) {
 	p := CompactParams{Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
@@ -60,13 +63,13 @@ func newCompact(params faults.Params) (faults.Fault, error) {
 	return &compact{params: p}, nil
 }
 
-// compact is an etcd-compact fault in force.
+// compact is a fault of type etcd-compact, which compacts etcd at a regular interval.
 type compact struct {
 	params CompactParams
 	env    *faults.Env
 	etcd   *clientv3.Client
 	faults.Background
-	fired atomic.Int64
+	fired atomic.Int64 // number of compactions
 }
 
 func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {
@@ -84,13 +87,15 @@ func (c *compact) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (c *compact) Heal(ctx context.Context) error {
 	if err := c.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the compaction in progress: %w", err)
+		return fmt.Errorf("waiting until the compaction in progress has ended: %w", err)
 	}
 	return nil
 }
 
-func (c *compact) Summary() string { return fmt.Sprintf("%d compactions", c.fired.Load()) }
+func (c *compact) Summary() string { return fmt.Sprintf("compacted etcd %d times", c.fired.Load()) }
 
+// run compacts etcd at every tick, until the fault is healed or the parameter times is
+// reached.
 func (c *compact) run(ctx context.Context) {
 	defer c.etcd.Close()
 	ticker := c.env.Clock.NewTicker(c.params.Every)
@@ -98,7 +103,7 @@ func (c *compact) run(ctx context.Context) {
 	for failing := false; ; {
 		revision, err := c.compact(ctx)
 		switch {
-		case err != nil && !failing: // report an outage once, not at every tick
+		case err != nil && !failing: // record an outage once, not at every tick
 			c.env.Report.Failed(nil, err)
 		case err == nil:
 			c.fired.Add(1)
@@ -116,18 +121,18 @@ func (c *compact) run(ctx context.Context) {
 	}
 }
 
-// compact compacts etcd up to its current revision, which it returns.
+// compact compacts etcd up to its current revision, and returns this revision.
 func (c *compact) compact(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, compactWithin)
 	defer cancel()
-	// Every response contains the current revision, whatever the key.
+	// Every response of etcd contains the current revision, whatever key is read.
 	response, err := c.etcd.Get(ctx, "/", clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("reading the revision of etcd: %w", err)
 	}
 	revision := response.Header.Revision
 	_, err = c.etcd.Compact(ctx, revision)
-	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // there is no new revision since the last compaction
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // ErrCompacted: etcd has no newer revision since the last compaction
 		return 0, fmt.Errorf("compacting etcd up to revision %d: %w", revision, err)
 	}
 	return revision, nil

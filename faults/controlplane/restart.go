@@ -1,5 +1,5 @@
-// Package controlplane contains the faults of the API server and etcd. They affect every
-// client, not only the subject.
+// Package controlplane contains the faults of the API server and of etcd. These faults
+// affect every client, not only the controllers under test.
 package controlplane
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// APIServer is the fault type api-server-restart.
+// APIServer is the fault type api-server-restart: it kills the API server and starts it
+// again.
 var APIServer = faults.Type{
 	Name: "api-server-restart",
 	Description: "The fault kills the API server and starts it again after a downtime. During the downtime every client gets connection errors. " +
@@ -24,7 +25,7 @@ var APIServer = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Etcd is the fault type etcd-restart.
+// Etcd is the fault type etcd-restart: it kills etcd and starts it again.
 var Etcd = faults.Type{
 	Name: "etcd-restart",
 	Description: "The fault kills etcd and starts it again after a downtime. " +
@@ -41,23 +42,26 @@ var Etcd = faults.Type{
 // nor etcd-restart.
 const notGeneratedReason = "the length of the outage depends on the machine, and a subject that cannot renew its lease exits correctly"
 
+// restartParams documents the parameters of api-server-restart and etcd-restart.
 var restartParams = []faults.Param{
 	{Name: "downtime", Description: "The time from the kill to the start.", Bounds: "0s to 30s", Default: "1s"},
 }
 
-// RestartParams are the parameters of api-server-restart and etcd-restart.
+// RestartParams contains the parameters of an api-server-restart or etcd-restart fault.
 type RestartParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is the longest permitted downtime. It is shorter than the grace
-	// period after which the node controller marks nodes as lost, because lost nodes
-	// would be another fault.
+	// downtimeMax is the longest permitted downtime. It is shorter than the grace period
+	// after which the node controller marks nodes as lost. Lost nodes would be another
+	// fault.
 	downtimeMax = 30 * time.Second
 )
 
+// newRestart returns a fault that restarts one part of the control plane, or an error if a
+// parameter is invalid.
 func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 	p := RestartParams{Downtime: downtimeDefault}
 	if err := params.Decode(&p); err != nil {
@@ -69,35 +73,36 @@ func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 	return &restart{params: p, part: part}, nil
 }
 
-// restart is an api-server-restart or etcd-restart in force.
+// restart is a fault of type api-server-restart or etcd-restart. It kills one part of the
+// control plane and starts it again.
 type restart struct {
 	params  RestartParams
-	part    cluster.Part
+	part    cluster.Part // API server or etcd
 	env     *faults.Env
 	cluster cluster.Restartable
 	faults.Background
 
-	// The goroutine of the fault owns these fields until it has ended. Afterwards Heal
-	// owns them.
-	down   bool
+	// Only the goroutine of the fault uses the following fields while it runs. After it has
+	// ended, only Heal uses them.
+	down   bool          // the fault has stopped the part and not started it again
 	outage time.Duration // from the kill until the control plane was ready again
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	restartable, ok := env.Cluster.(cluster.Restartable)
 	if !ok {
-		return fmt.Errorf("the provider %s does not support a restart of %s", env.Cluster.Name(), r.part)
+		return fmt.Errorf("the provider %s cannot restart %s", env.Cluster.Name(), r.part)
 	}
 	r.env, r.cluster = env, restartable
 	r.Begin(ctx, r.run)
 	return nil
 }
 
-// Heal ends the downtime and returns when the control plane is ready. It retries a start
-// that failed.
+// Heal ends the downtime early and returns when the control plane is ready. If the part
+// cannot be started, Heal returns an error, and the caller may call it again.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the restart of %s: %w", r.part, err)
+		return fmt.Errorf("waiting until %s has restarted: %w", r.part, err)
 	}
 	return r.resume(ctx)
 }
@@ -109,9 +114,11 @@ func (r *restart) Summary() string {
 	return fmt.Sprintf("%s was down for %.1f s", r.part, r.outage.Seconds())
 }
 
+// run kills the part of the control plane, waits for the downtime and starts the part
+// again.
 func (r *restart) run(ctx context.Context) {
 	begun := r.env.Clock.Now()
-	r.down = true // set first: a failed halt may have stopped the component
+	r.down = true // set first, because Halt may stop the part and nevertheless return an error
 	if err := r.cluster.Halt(ctx, r.part); err != nil {
 		r.env.Report.Failed(nil, err)
 		return
@@ -130,6 +137,8 @@ func (r *restart) run(ctx context.Context) {
 	r.outage = r.env.Clock.Since(begun)
 }
 
+// resume starts the part again if the fault has stopped it, and waits until the control
+// plane is ready.
 func (r *restart) resume(ctx context.Context) error {
 	if !r.down {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Cordon is the fault type node-cordon.
+// Cordon is the fault type node-cordon: it makes nodes unschedulable.
 var Cordon = faults.Type{
 	Name:        "node-cordon",
 	Description: "The fault cordons nodes: the scheduler assigns no new pods to them. Their pods continue to run.",
@@ -24,7 +24,7 @@ var Cordon = faults.Type{
 	Sample:      sampleCordon,
 }
 
-// Taint is the fault type node-taint.
+// Taint is the fault type node-taint: it adds a taint to nodes.
 var Taint = faults.Type{
 	Name: "node-taint",
 	Description: "The fault adds to nodes a taint that no pod of the workload tolerates. The scheduler then assigns no new pods to these nodes. " +
@@ -39,20 +39,24 @@ var Taint = faults.Type{
 	Sample: sampleTaint,
 }
 
-// TaintParams are the parameters of node-taint; [Taint] documents them.
+// TaintParams contains the parameters of a node-taint fault in a scenario. The field Params
+// of [Taint] describes each of them.
 type TaintParams struct {
 	Count  int    `yaml:"count"`
 	Effect string `yaml:"effect"`
 }
 
+// effects are the permitted values of the parameter effect.
 var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintEffectNoSchedule)}
 
-// taintKey is the key of the taint that [Taint] adds.
+// taintKey is the key of the taint that a node-taint fault adds to nodes.
 const taintKey = "gauntlet/out-of-service"
 
+// isTaint reports whether a node-taint fault has added the taint.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted returns the mark of a node with the taint of [Taint].
+// tainted returns the mark of a node that has a taint with the key taintKey and the given
+// effect.
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
@@ -65,6 +69,8 @@ func tainted(effect corev1.TaintEffect) mark {
 	}
 }
 
+// newTaint returns a node-taint fault with the given parameters, or an error if a parameter
+// is invalid.
 func newTaint(params faults.Params) (faults.Fault, error) {
 	p := TaintParams{Count: 1, Effect: effects[0]}
 	if err := params.Decode(&p); err != nil {
@@ -79,6 +85,8 @@ func newTaint(params faults.Params) (faults.Fault, error) {
 	return &marking{wanted: p.Count, mark: tainted(corev1.TaintEffect(p.Effect))}, nil
 }
 
+// newCordon returns a node-cordon fault with the given parameters, or an error if a
+// parameter is invalid.
 func newCordon(params faults.Params) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
@@ -87,25 +95,26 @@ func newCordon(params faults.Params) (faults.Fault, error) {
 	return &marking{wanted: p.Count, mark: cordoned}, nil
 }
 
-// sampleCountMax is the maximum number of affected nodes in a generated scenario.
+// sampleCountMax is the maximum number of nodes that a generated fault affects.
 const sampleCountMax = 4
 
+// sampleCordon draws random parameters of a node-cordon fault for a generated scenario.
 func sampleCordon(r *rand.Rand, _ faults.SampleInput) any {
 	return &CountParams{Count: 1 + r.IntN(sampleCountMax)}
 }
 
-// sampleTaint draws the parameters of a generated scenario. It never draws the effect
-// NoExecute, for the reason in [notGeneratedReason].
+// sampleTaint draws random parameters of a node-taint fault for a generated scenario. It
+// never draws the effect NoExecute, which deletes pods; see [notGeneratedReason].
 func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
-// marking is a fault that puts a mark on nodes until Heal.
+// marking is a fault of type node-cordon or node-taint, which marks nodes until Heal.
 type marking struct {
 	wanted int // number of nodes to mark
 	mark   mark
 	marked *markedNodes
-	count  int // number of nodes marked
+	count  int // number of marked nodes, for the summary
 }
 
 func (m *marking) Inject(ctx context.Context, env *faults.Env) (err error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Drain is the fault type node-drain.
+// Drain is the fault type node-drain: it cordons nodes and evicts their pods.
 var Drain = faults.Type{
 	Name: "node-drain",
 	Description: "The fault drains nodes like kubectl drain: it cordons them and evicts the workload's pods that have a controller. " +
@@ -34,7 +34,8 @@ var Drain = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// DrainParams are the parameters of node-drain; [Drain] documents them.
+// DrainParams contains the parameters of a node-drain fault in a scenario. The field Params
+// of [Drain] describes each of them.
 type DrainParams struct {
 	Count    int           `yaml:"count"`
 	Patience time.Duration `yaml:"patience"`
@@ -43,10 +44,12 @@ type DrainParams struct {
 const (
 	patienceDefault = 30 * time.Second
 	patienceMax     = time.Hour
-	// drainInterval is the time between rounds of evictions.
+	// drainInterval is the time between two rounds of evictions.
 	drainInterval = 200 * time.Millisecond
 )
 
+// newDrain returns a node-drain fault with the given parameters, or an error if a parameter
+// is invalid.
 func newDrain(params faults.Params) (faults.Fault, error) {
 	p := DrainParams{Count: 1, Patience: patienceDefault}
 	if err := params.Decode(&p); err != nil {
@@ -61,13 +64,13 @@ func newDrain(params faults.Params) (faults.Fault, error) {
 	return &drain{params: p}, nil
 }
 
-// drain cordons nodes and evicts their pods until Heal.
+// drain is a fault of type node-drain, which cordons nodes and evicts their pods.
 type drain struct {
 	params DrainParams
 	env    *faults.Env
 	marked *markedNodes
 	faults.Background
-	evicted atomic.Int64
+	evicted atomic.Int64 // number of evicted pods
 }
 
 func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
@@ -82,15 +85,16 @@ func (d *drain) Inject(ctx context.Context, env *faults.Env) (err error) {
 
 func (d *drain) Heal(ctx context.Context) error {
 	if err := d.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the evictions in progress: %w", err)
+		return fmt.Errorf("waiting until the evictions in progress have ended: %w", err)
 	}
 	return d.marked.removeAll(ctx)
 }
 
 func (d *drain) Summary() string { return fmt.Sprintf("evicted %d pods", d.evicted.Load()) }
 
-// run evicts the nodes' pods in rounds. It ends when no eviction was refused in a round,
-// when the time of the parameter patience has passed, or when the fault is healed.
+// run evicts the pods of the nodes in rounds. It ends after a round in which no eviction
+// was refused or failed. It also ends after the time in the parameter patience, or when the
+// fault is healed.
 func (d *drain) run(ctx context.Context, nodes []string) {
 	ticker := d.env.Clock.NewTicker(drainInterval)
 	defer ticker.Stop()
@@ -101,7 +105,7 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 			return
 		case d.env.Clock.Since(begun) >= d.params.Patience:
 			if err == nil {
-				err = fmt.Errorf("%d pods were not evicted within %s: a PodDisruptionBudget refused the evictions", left, d.params.Patience)
+				err = fmt.Errorf("%d pods were not evicted within %s, because a PodDisruptionBudget refused the evictions", left, d.params.Patience)
 			}
 			d.env.Report.Failed(nil, err)
 			return
@@ -114,8 +118,8 @@ func (d *drain) run(ctx context.Context, nodes []string) {
 	}
 }
 
-// round tries to evict each pod once. It returns how many evictions a PodDisruptionBudget
-// refused.
+// round tries once to evict each pod of the nodes. It returns how many evictions the API
+// server refused because of a PodDisruptionBudget.
 func (d *drain) round(ctx context.Context, nodes []string) (refused int, err error) {
 	list, err := d.env.Admin.CoreV1().Pods(d.env.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -139,15 +143,15 @@ func (d *drain) round(ctx context.Context, nodes []string) (refused int, err err
 			d.env.Report.Fired(0, ref, "evicted from "+pod.Spec.NodeName)
 		case apierrors.IsTooManyRequests(err):
 			refused++
-		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the pod is gone, or another pod has its name
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // neither is the pod gone, nor has it been replaced
 			all = append(all, fmt.Errorf("evicting %s: %w", ref, err))
 		}
 	}
 	return refused, errors.Join(all...)
 }
 
-// evictable returns the pods that a drain of the given nodes evicts, sorted by name.
-// These are the pods that have a controller and are not terminating.
+// evictable returns the pods that a drain of the given nodes evicts, sorted by name. A
+// drain does not evict terminating pods and pods without a controllerRef.
 func evictable(pods []corev1.Pod, nodes []string) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range pods {

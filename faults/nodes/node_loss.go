@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// NotReady is the fault type node-not-ready.
+// NotReady is the fault type node-not-ready: it stops the kubelets of nodes.
 var NotReady = faults.Type{
 	Name: "node-not-ready",
 	Description: "The kubelets of nodes stop. " +
@@ -30,7 +30,7 @@ var NotReady = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Delete is the fault type node-delete.
+// Delete is the fault type node-delete: it deletes nodes and the pods on them.
 var Delete = faults.Type{
 	Name: "node-delete",
 	Description: "The fault deletes nodes, and their pods with a grace period of 0. " +
@@ -42,7 +42,7 @@ var Delete = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// Stop is the fault type node-stop.
+// Stop is the fault type node-stop: it stops the machines of nodes.
 var Stop = faults.Type{
 	Name: "node-stop",
 	Description: "The machines of nodes stop, as in a power failure. The fault marks the nodes and their pods as not ready at once. " +
@@ -54,7 +54,7 @@ var Stop = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// CutOff is the fault type node-cut-off.
+// CutOff is the fault type node-cut-off: it disconnects nodes from the network.
 var CutOff = faults.Type{
 	Name: "node-cut-off",
 	Description: "Nodes are disconnected from the network. Their pods continue to run but are unreachable. " +
@@ -67,19 +67,23 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// lossMode is one way to lose a node, with the functions that cause and undo it.
+// lossMode is a way in which a fault makes a node fail, such as stopping its kubelet, and
+// recovers it.
 type lossMode struct {
 	state
-	// lose makes the node fail. If it returns an error, the node may have failed
+	// lose makes the node with the given name fail. After an error the node may have failed
 	// nevertheless, so Heal also recovers this node.
 	lose func(context.Context, *faults.Env, string) error
-	// recover restores the node and returns when it is ready.
+	// recover makes the node with the given name work again, and returns when the node is
+	// ready.
 	recover func(context.Context, *faults.Env, string) error
 }
 
-// notReady reports whether a node is already lost, so that no other fault picks it.
+// notReady reports whether a node is not ready. A fault does not pick such a node, because
+// another fault may have made it fail.
 func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 
+// These are the ways in which the faults of this file make a node fail.
 var (
 	kubeletStopped = lossMode{
 		state:   state{"marked not ready", notReady},
@@ -103,20 +107,21 @@ var (
 	}
 )
 
-// withCluster adapts do, which needs a cluster of type C, to a function for lossMode.
-// The function returns an error if the cluster does not implement C.
+// withCluster turns do, which is a method of the interface C, into a function for lossMode.
+// This function calls do on the cluster of the run. It returns an error if the cluster does
+// not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
 		if !ok {
-			return fmt.Errorf("the provider %s does not support operations on nodes", env.Cluster.Name())
+			return fmt.Errorf("the provider %s cannot stop or recover nodes", env.Cluster.Name())
 		}
 		return do(c, ctx, node)
 	}
 }
 
-// withNodeMarkedLost returns a function that makes a node fail and then marks the node
-// as lost. The mark is the conditions that the node controller would write.
+// withNodeMarkedLost returns a function for lossMode.lose. This function calls do, which
+// makes the node fail, and then marks the node and its pods as not ready.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -126,6 +131,8 @@ func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(c
 	}
 }
 
+// newLoss returns a fault that makes nodes fail in the given way, or an error if a
+// parameter is invalid.
 func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	p, err := decodeCount(params)
 	if err != nil {
@@ -134,13 +141,13 @@ func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	return &loss{params: p, mode: mode}, nil
 }
 
-// loss is a fault that loses nodes until Heal.
+// loss is a fault that makes nodes fail in the way of mode, and recovers them in Heal.
 type loss struct {
 	params CountParams
 	mode   lossMode
 	env    *faults.Env
-	lost   []string
-	count  int
+	lost   []string // nodes that Heal must recover
+	count  int      // number of nodes that the fault has made fail
 }
 
 func (l *loss) Inject(ctx context.Context, env *faults.Env) error {
@@ -167,9 +174,9 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 
 func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
 
-// markNodeLost writes the conditions that the node controller writes after its grace
-// period. The node's Ready condition becomes Unknown, and its pods are not ready. The
-// node controller then adds the taints and evicts the pods.
+// markNodeLost sets the Ready condition of a node to Unknown and that of its pods to False.
+// The node controller would do this only after its grace period. The node controller then
+// adds the taints of a lost node and evicts the pods.
 func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -193,8 +200,8 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady sets the Ready condition of a pod to False. The caller ignores a conflict,
-// because the node controller evicts the pod in any case.
+// markNotReady sets the Ready condition of a pod to False. It returns an error on a
+// conflict, which the caller may ignore, because the node controller evicts the pod anyway.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -206,7 +213,7 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	return nil
 }
 
-// deleteNode deletes a node and the workload's pods on it.
+// deleteNode deletes a node and the pods of the workload on it, with a grace period of 0.
 func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("deleting nodes %s: %w", name, err)
@@ -218,8 +225,8 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls do for every pod of the workload on a node. It ignores a pod that is gone or
-// has changed.
+// eachPod calls do for every pod of the workload on a node. It ignores errors of do which
+// say that the pod is gone or has changed.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// fakeCluster is a cluster that records the operations on its nodes.
+// fakeCluster is a cluster that records which operations a fault calls on its nodes.
 type fakeCluster struct {
 	cluster.Cluster
 	cluster.Kubelets
@@ -42,13 +42,13 @@ func (c *fakeCluster) Reconnect(_ context.Context, node string) error {
 	return c.note("reconnect", node)
 }
 
-// clusterWithoutNodes is a cluster that cannot stop its nodes.
+// clusterWithoutNodes is a cluster whose nodes a fault cannot stop.
 type clusterWithoutNodes struct{ cluster.Cluster }
 
 func (clusterWithoutNodes) Name() string { return "bare" }
 
-// TestNodeLoss loses a node in each way, checks that the node and its pods are not ready,
-// and heals it. A node that is already lost is not picked.
+// TestNodeLoss checks that each fault makes a node and its pods not ready, and recovers the
+// node. A fault must not pick a node that is not ready already.
 func TestNodeLoss(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []corev1.NodeCondition {
 		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
@@ -56,7 +56,7 @@ func TestNodeLoss(t *testing.T) {
 	for _, test := range []struct {
 		faultType faults.Type
 		want      []string
-		gone      bool // the node and its pods are deleted
+		gone      bool // expect that the node and its pods are deleted
 	}{
 		{NotReady, []string{"silence up", "wake up"}, false},
 		{Stop, []string{"kill up", "start up"}, false},
@@ -79,13 +79,13 @@ func TestNodeLoss(t *testing.T) {
 			}
 			node, err := admin.CoreV1().Nodes().Get(t.Context(), "up", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.Ready(node) {
-				t.Errorf("node %v, error %v", node, err)
+				t.Errorf("node %v, error %v; want it not ready, or gone after node-delete", node, err)
 			}
 			pod, err := admin.CoreV1().Pods("ns").Get(t.Context(), "a", metav1.GetOptions{})
 			if gone := err != nil; gone != test.gone || !gone && cluster.PodReady(pod) {
-				t.Errorf("pod %v, error %v", pod, err)
+				t.Errorf("pod %v, error %v; want it not ready, or gone after node-delete", pod, err)
 			}
-			for range 2 { // the second time nothing is left to heal
+			for range 2 { // the second call finds no failed node
 				if err := faults.Heal(t.Context(), fault, env); err != nil {
 					t.Error(err)
 				}
@@ -97,8 +97,8 @@ func TestNodeLoss(t *testing.T) {
 	}
 }
 
-// TestNodeLossUnsupported checks the error of a cluster that cannot lose nodes, and that the
-// fault writes nothing.
+// TestNodeLossUnsupported checks the error if the cluster cannot stop nodes. The fault must
+// then write nothing.
 func TestNodeLossUnsupported(t *testing.T) {
 	for _, faultType := range []faults.Type{NotReady, Stop, CutOff} {
 		env, admin := lossEnv(faultType.Name, &corev1.Node{
@@ -111,8 +111,8 @@ func TestNodeLossUnsupported(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = faults.Inject(t.Context(), fault, env)
-		if err == nil || !strings.Contains(err.Error(), "the provider bare does not support operations on nodes") {
-			t.Errorf("%s: error %v", faultType.Name, err)
+		if err == nil || !strings.Contains(err.Error(), "the provider bare cannot stop or recover nodes") {
+			t.Errorf("%s: error %v, want one that the provider cannot stop nodes", faultType.Name, err)
 		}
 		for _, action := range admin.Actions() {
 			if action.GetVerb() == "update" {
@@ -122,7 +122,8 @@ func TestNodeLossUnsupported(t *testing.T) {
 	}
 }
 
-// lossEnv returns an Env with the given nodes. Pod ns/a is ready on node "up".
+// lossEnv returns an Env for a cluster with the given nodes. The pod ns/a is ready on the
+// node "up".
 func lossEnv(name string, nodes ...*corev1.Node) (*faults.Env, *fake.Clientset) {
 	admin := fake.NewClientset(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"},

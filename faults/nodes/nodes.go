@@ -1,9 +1,9 @@
-// Package nodes contains the faults of nodes and of the pods on them. Nodes are cordoned,
-// drained, tainted or lost.
+// Package nodes contains the faults of nodes, which also affect the pods on them. A fault
+// cordons, drains, taints, stops, disconnects or deletes nodes.
 //
-// The faults never pick a control-plane node. Its loss would also affect the control plane
-// and a subject that runs in pods. Other faults affect these (packages controlplane and
-// processes).
+// The faults never choose a control-plane node. Its loss would also stop the control plane,
+// and the controllers under test if they run in pods. Faults of the packages controlplane
+// and processes stop these.
 package nodes
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// countMax is the maximum of the parameter count.
+// countMax is the largest permitted value of the parameter count.
 const countMax = 1000
 
-// countParam documents the parameter count.
-var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer remain, all of them.", Bounds: "1 to 1000", Default: "1"}
+// countParam documents the parameter count, which all fault types of this package have.
+var countParam = faults.Param{Name: "count", Description: "The number of worker nodes, picked at random among those that are not affected yet. If fewer nodes remain, the fault picks all of them.", Bounds: "1 to 1000", Default: "1"}
 
-// checkCount returns an error if count is out of bounds.
+// checkCount returns an error unless the parameter count is from 1 to countMax.
 func checkCount(params faults.Params, count int) error {
 	if count < 1 || count > countMax {
 		return params.Errorf("count", "%d is out of bounds; expected 1 to %d", count, countMax)
@@ -35,11 +35,14 @@ func checkCount(params faults.Params, count int) error {
 	return nil
 }
 
-// CountParams are the parameters of the fault types whose only parameter is count.
+// CountParams contains the parameters of the fault types that have no parameter other than
+// count.
 type CountParams struct {
+	// Count is the number of worker nodes that the fault affects.
 	Count int `yaml:"count"`
 }
 
+// decodeCount decodes and validates the parameter count. Its default is 1.
 func decodeCount(params faults.Params) (CountParams, error) {
 	p := CountParams{Count: 1}
 	if err := params.Decode(&p); err != nil {
@@ -48,43 +51,45 @@ func decodeCount(params faults.Params) (CountParams, error) {
 	return p, checkCount(params, p.Count)
 }
 
+// nodeRef returns a reference to a node for the history.
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
-// notGeneratedReason says why generated scenarios do not contain the fault types that
+// notGeneratedReason says why generated scenarios do not contain the faults of nodes that
 // delete pods.
 const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state is a condition of a node, such as cordoned. A fault picks only nodes that are
-// not yet in its state.
+// state is a condition of a node, such as cordoned, into which a fault puts nodes. The
+// fault never picks a node that is in this state already.
 type state struct {
-	description string // a past participle for records, such as "cordoned"
-	in          func(*corev1.Node) bool
+	description string                  // text for records, such as "cordoned"
+	in          func(*corev1.Node) bool // reports whether the node is in the state
 }
 
-// mark is a state that a fault causes by a change to the Node object. A marked node
-// gets no new pods from the scheduler.
+// mark is a state of a node that a fault causes by updating the Node object. The scheduler
+// assigns no new pods to a marked node.
 type mark struct {
 	state
-	apply  func(*corev1.Node)
-	remove func(*corev1.Node)
+	apply  func(*corev1.Node) // changes the Node object so that the node is marked
+	remove func(*corev1.Node) // reverts apply
 }
 
-// cordoned is the mark of an unschedulable node.
+// cordoned is the mark of a node with spec.unschedulable, as kubectl cordon sets it.
 var cordoned = mark{
 	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
 	remove: func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
-// markedNodes are the nodes that a fault has marked and must restore in Heal.
+// markedNodes contains the nodes that a fault has marked, and from which Heal must remove
+// the mark.
 type markedNodes struct {
 	mark
 	env   *faults.Env
 	nodes []string
 }
 
-// applyTo picks nodes and marks them. If one update fails, applyTo removes the mark
-// from all picked nodes.
+// applyTo picks count random nodes and marks them. If an update fails, it removes the mark
+// from the nodes that it has marked, and returns an error.
 func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
@@ -92,7 +97,7 @@ func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedN
 	}
 	all := &markedNodes{mark: m, env: env}
 	for _, node := range nodes {
-		all.nodes = append(all.nodes, node) // appended first: a failed update may have been committed
+		all.nodes = append(all.nodes, node) // added first, because the update may be committed although it fails
 		if err := edit(ctx, env, node, m.apply); err != nil {
 			return nil, errors.Join(err, all.removeAll(context.WithoutCancel(ctx)))
 		}
@@ -100,8 +105,8 @@ func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedN
 	return all, nil
 }
 
-// removeAll removes the mark from every node. It may be called again after an error, and
-// without nodes.
+// removeAll removes the mark from every marked node. After an error it may be called again.
+// It does nothing if m is nil.
 func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	if m == nil {
 		return nil
@@ -110,8 +115,8 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do for every node and returns the nodes for which do failed. The
-// caller can retry these nodes.
+// forEach calls do for every node and returns the nodes for which do failed. The caller can
+// call it again for these nodes.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
@@ -122,22 +127,24 @@ func forEach(nodes []string, do func(node string) error) (left []string, err err
 	return left, errors.Join(all...)
 }
 
-// pick draws random nodes that are not in the state.
+// pick returns the names of random worker nodes that are not in the state yet. It returns
+// count names, or fewer if there are fewer such nodes. If there are none, it returns an
+// error.
 func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
 	list, err := env.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("listing the nodes: %w", err)
+		return nil, fmt.Errorf("listing the nodes of the cluster: %w", err)
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("each worker node among %d nodes is already %s; expected at least one that is not", len(list.Items), s.description)
+		return nil, fmt.Errorf("found %d nodes, but no worker node that is not yet %s; expected at least one", len(list.Items), s.description)
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil
 }
 
-// candidates returns the names of the nodes that may be picked. They are sorted, so that the
-// same seed picks the same nodes in every run.
+// candidates returns the names of the worker nodes that are not in the state yet. It sorts
+// the names, so that the same seed picks the same nodes in every run.
 func (s state) candidates(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
@@ -150,7 +157,8 @@ func (s state) candidates(nodes []corev1.Node) []string {
 	return names
 }
 
-// edit updates a node. It ignores a deleted node.
+// edit reads a node, changes it and updates it. It does nothing if the node has been
+// deleted.
 func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1.Node)) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -41,7 +41,8 @@ func TestDrainParams(t *testing.T) {
 	})
 }
 
-// TestCandidates checks that only worker nodes outside the state are picked.
+// TestCandidates checks that a fault picks only worker nodes that are not in its state
+// already.
 func TestCandidates(t *testing.T) {
 	node := func(name string, change func(*corev1.Node)) corev1.Node {
 		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -81,8 +82,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestEvictable checks that only pods on the node that are not terminating and have a
-// controller are evicted.
+// TestEvictable checks that a drain evicts only pods on the given nodes that are not
+// terminating and have a controllerRef.
 func TestEvictable(t *testing.T) {
 	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{

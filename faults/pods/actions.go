@@ -13,41 +13,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// action is an action that a fault performs on a pod.
+// action is something that a fault does to a pod, such as deleting it. It may also say how
+// the fault undoes it.
 type action struct {
-	// detail returns the text that describes the performed action in the fault's
-	// record.
+	// detail returns the text for the record of a firing, such as "evicted".
 	detail func(*churn) string
-	// applicable reports whether the action is possible for an active pod. If
-	// applicable is nil, the action is always possible.
+	// applicable reports whether the action is possible for an active pod. If applicable is
+	// nil, the action is possible for every active pod.
 	applicable func(*corev1.Pod) bool
-	// do performs the action unless the pod has changed since it was read. It returns
-	// the pod's resourceVersion after the action, or 0 if that is unknown.
+	// do performs the action on a pod. A conflict error means that the pod has changed or
+	// was replaced since the fault read it. do returns the resourceVersion that the action
+	// has caused, or 0 if the version is unknown.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
-	// undo reverts the action on the current version of the pod; nil means that it is
-	// permanent.
+	// undo reverts the action on the current version of the pod. If undo is nil, the action
+	// is permanent.
 	undo func(*churn, context.Context, *corev1.Pod) error
-	// needs are the capabilities that the provider must have.
+	// needs contains the capabilities that the provider must have for the action.
 	needs []cluster.Capability
 }
 
+// fixedDetail returns a function for action.detail that always returns the same text.
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
-// Some actions need capabilities, for two reasons. A real kubelet immediately overwrites a
-// status that another client writes. The pods of an existing cluster do not run the
-// stand-in container.
+// These are capabilities that some actions need. A real kubelet at once overwrites a pod
+// status that another client writes, so such an action needs simulated kubelets. The pods
+// of an existing cluster do not run the stand-in container, which some actions call.
 var (
 	simulatedKubelets    = []cluster.Capability{cluster.SimulatedKubelets}
 	controlledContainers = []cluster.Capability{cluster.ControlsContainers}
 )
 
-// actions contains the actions of all fault types in this package.
+// actions contains the actions of pod-churn, pod-relabel and pod-disown, by name.
 var actions = map[string]action{
 	actionDelete: {detail: deleteDetail, do: (*churn).delete},
 	actionEvict:  {detail: fixedDetail("evicted"), do: (*churn).evict},
 	actionFail: {
 		detail:     failDetail,
-		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // another deadline already fails the pod
+		applicable: func(p *corev1.Pod) bool { return p.Spec.ActiveDeadlineSeconds == nil }, // a pod with a deadline fails anyway
 		do:         (*churn).failOrExpire,
 	},
 	actionCollapse: {detail: fixedDetail("set to Failed, Ready condition unchanged"), applicable: cluster.PodReady, do: (*churn).collapse, needs: simulatedKubelets},
@@ -60,7 +62,8 @@ var actions = map[string]action{
 	actionGive:     {detail: fixedDetail("replaced the controllerRef"), applicable: controlled, do: (*churn).replaceControllerRef},
 }
 
-// The names of the actions: first those of pod-churn, then those of the other types.
+// These are the names of the actions: first those of pod-churn, then that of pod-relabel,
+// then those of pod-disown.
 const (
 	actionDelete   = "delete"
 	actionEvict    = "evict"
@@ -77,10 +80,11 @@ const (
 	actionGive  = "give"
 )
 
+// churnActions are the permitted values of the parameter action of pod-churn.
 var churnActions = []string{actionDelete, actionEvict, actionFail, actionCollapse, actionSucceed, actionUnready, actionRestart, actionLinger}
 
-// evict creates an Eviction, as kubectl drain does. The API server may refuse it
-// because of a PodDisruptionBudget.
+// evict creates an Eviction of a pod, as kubectl drain does. The API server may refuse the
+// Eviction because of a PodDisruptionBudget.
 func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
@@ -88,8 +92,8 @@ func (c *churn) evict(ctx context.Context, pod *corev1.Pod) (history.Version, er
 	})
 }
 
-// collapse sets the phase Failed and leaves the Ready condition and the pod IP
-// unchanged. No kubelet writes such a status, but other clients may write it.
+// collapse sets the phase of a pod to Failed, and leaves its Ready condition and its IP
+// address unchanged. No kubelet writes such a status, but another client can.
 func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	failed := pod.DeepCopy()
 	failed.Status.Phase = corev1.PodFailed
@@ -97,7 +101,8 @@ func (c *churn) collapse(ctx context.Context, pod *corev1.Pod) (history.Version,
 	return c.writeStatus(ctx, failed)
 }
 
-// succeed writes the status of a pod whose containers have all exited with code 0.
+// succeed sets the phase of a pod to Succeeded and its Ready condition to False. A kubelet
+// writes this status after all containers have exited with code 0.
 func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	ended := pod.DeepCopy()
 	ended.Status.Phase = corev1.PodSucceeded
@@ -107,9 +112,9 @@ func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.writeStatus(ctx, ended)
 }
 
-// restart makes the container exit if the kubelets are real. With simulated kubelets,
-// it writes the status of a pod whose containers restart: a higher restart count, and
-// not ready.
+// restart restarts the containers of a pod. With real kubelets, it makes the stand-in
+// container exit. With simulated kubelets, it writes a pod status with a higher restart
+// count that is not ready.
 func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Die)
@@ -121,21 +126,21 @@ func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, 
 	return c.makeUnready(ctx, restarted)
 }
 
-// restartsMax is the highest restart count at which the fault makes a real container exit
-// once more. A real kubelet restarts a container at once the first time and after 10 s the
-// second time. Then it doubles the back-off with each restart, which would take too long.
+// restartsMax is the highest restart count at which the fault still restarts a container. A
+// real kubelet restarts a container at once the first time, and after 10 s the second time.
+// It doubles this back-off with each further restart, which would take too long.
 const restartsMax = 1
 
-// restartable reports whether a pod is ready and its kubelet would restart its
-// container without a long back-off.
+// restartable reports whether a pod is ready, and none of its containers has been restarted
+// more than restartsMax times.
 func restartable(pod *corev1.Pod) bool {
 	return cluster.PodReady(pod) && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
 		return s.RestartCount > restartsMax
 	})
 }
 
-// afterRestart writes the status of a pod whose containers run again. It does this
-// only for simulated kubelets, because a real kubelet writes the status itself.
+// afterRestart makes a pod ready again after restart. It does nothing with real kubelets,
+// which write the pod status themselves.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return nil
@@ -143,11 +148,12 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	return c.makeReady(ctx, pod)
 }
 
-// lingerFinalizer is the finalizer that delays the removal of a deleted pod until the
-// action is undone.
+// lingerFinalizer is the finalizer of the action linger. A deleted pod remains until the
+// action is undone, because undo removes the finalizer.
 const lingerFinalizer = "gauntlet/linger"
 
-// deleteWithFinalizer adds a finalizer to a pod and deletes the pod.
+// deleteWithFinalizer adds lingerFinalizer to a pod and then deletes the pod, which remains
+// terminating.
 func (c *churn) deleteWithFinalizer(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, lingerFinalizer)
@@ -157,6 +163,8 @@ func (c *churn) deleteWithFinalizer(ctx context.Context, pod *corev1.Pod) (histo
 	return c.delete(ctx, pod)
 }
 
+// removeFinalizer removes lingerFinalizer from a pod, so that the API server can remove the
+// terminating pod.
 func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
 	changed := pod.DeepCopy()
 	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(f string) bool { return f == lingerFinalizer })
@@ -164,7 +172,8 @@ func (c *churn) removeFinalizer(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// write updates a pod unless the pod has changed since it was read.
+// write updates a pod. The API server refuses the update if the pod has changed since it
+// was read. write returns the new resourceVersion.
 func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -173,10 +182,12 @@ func (c *churn) write(ctx context.Context, pod *corev1.Pod) (history.Version, er
 	return history.ParseVersion(written.ResourceVersion)
 }
 
+// controlled reports whether a pod has a controllerRef.
 func controlled(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) != nil }
 
-// failOrExpire makes a pod fail. With a real kubelet it sets an expired deadline, and
-// with a simulated kubelet it writes the status of a failed pod.
+// failOrExpire makes a pod fail. With simulated kubelets, it writes the status of a failed
+// pod. With real kubelets, it sets activeDeadlineSeconds, so that the kubelet makes the pod
+// fail.
 func (c *churn) failOrExpire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return c.expire(ctx, pod)

@@ -1,5 +1,5 @@
-// Package pods contains the faults that change pods directly, as users, nodes and kubelets
-// do. Their requests bypass the fault proxy.
+// Package pods contains the faults that change pods, as users, nodes and kubelets do. Their
+// requests bypass the fault proxy.
 package pods
 
 import (
@@ -16,14 +16,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Churn is the fault type pod-churn.
+// Churn is the fault type pod-churn: at a regular interval it deletes, fails or changes a
+// random pod.
 var Churn = faults.Type{
 	Name: "pod-churn",
 	Description: "At a regular interval, the fault performs an action on a random active pod of the workload. " +
 		"A pod is active if it is not terminating and its phase is neither Succeeded nor Failed.",
 	Healing: "The fault stops acting on pods. It makes the pods ready again that it made unready, and removes the finalizers that it added. Deleted, Failed and Succeeded pods are not restored.",
 	Params: []faults.Param{
-		{Name: "action", Description: "The action on the pod. delete: delete the pod. evict: create an Eviction. fail: set the phase Failed and not ready; on a real kubelet, set activeDeadlineSeconds to 1. collapse: set the phase Failed and leave the Ready condition True, as no real kubelet does. succeed: set the phase Succeeded and not ready. unready: make the pod not ready until a later interval. restart: restart its containers, at most twice for each pod; the pod is not ready meanwhile. linger: delete the pod with a finalizer, which is removed at a later tick.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only; unready and restart on embedded and kind only"},
+		{Name: "action", Description: "The action on the pod. delete: delete the pod. evict: create an Eviction. fail: set the phase Failed and not ready; on a real kubelet, set activeDeadlineSeconds to 1. collapse: set the phase Failed and leave the Ready condition True, as no real kubelet does. succeed: set the phase Succeeded and not ready. unready: make the pod not ready until a later interval. restart: restart its containers, at most twice for each pod; the pod is not ready meanwhile. linger: delete the pod with a finalizer, which is removed at a later interval.", Bounds: "one of " + strings.Join(churnActions, ", ") + "; collapse and succeed on embedded only; unready and restart on embedded and kind only"},
 		{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
 		{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
 		{Name: "gracePeriodSeconds", Description: "The grace period of a delete, in seconds.", Bounds: "0 to 3600; only with action delete", Default: "the pod's terminationGracePeriodSeconds"},
@@ -35,7 +36,8 @@ var Churn = faults.Type{
 	Sample: sampleChurn,
 }
 
-// ChurnParams are the parameters of pod-churn; [Churn] documents them.
+// ChurnParams contains the parameters of a pod-churn fault in a scenario. The field Params
+// of [Churn] describes each of them.
 type ChurnParams struct {
 	Action             string         `yaml:"action"`
 	Selector           string         `yaml:"selector"`
@@ -55,7 +57,8 @@ const (
 	gracePeriodSecondsMax = 3600
 )
 
-// NewChurn returns the fault that params describe.
+// NewChurn returns a pod-churn fault with the given parameters, or an error if a parameter
+// is invalid.
 func NewChurn(params faults.Params) (faults.Fault, error) {
 	p := ChurnParams{Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
@@ -87,26 +90,27 @@ func NewChurn(params faults.Params) (faults.Fault, error) {
 	}, nil
 }
 
-// churn is a fault of any type in this package. It performs one action on one pod at each
-// tick.
+// churn is a fault of type pod-churn, pod-relabel or pod-disown. It performs one action on
+// one pod at each tick.
 type churn struct {
 	action   string // a key of actions
 	targets  Targets
-	orphans  bool
-	grace    *int64        // of a delete
-	label    string        // of pod-relabel
-	downtime time.Duration // from the action to its undo
+	orphans  bool          // also act on pods without a controllerRef
+	grace    *int64        // for a delete: grace period in seconds; nil means that of the pod
+	label    string        // for pod-relabel: key of the label
+	downtime time.Duration // from the action until it is undone
 	env      *faults.Env
 	faults.Background
 
-	fired atomic.Int64
-	// pendingUndos are the pods whose action must be undone, ordered by due time. The
-	// goroutine of the fault owns them until it has ended. Afterwards Heal owns them.
+	fired atomic.Int64 // number of actions
+	// pendingUndos contains the pods on which the action must be undone, ordered by the
+	// time of the undo. Only the goroutine of the fault uses it while it runs. After it has
+	// ended, only Heal uses it.
 	pendingUndos []pendingUndo
 }
 
-// Unsupported returns an error if the kubelets or the pods of the provider do not allow
-// the action.
+// Unsupported returns an error if the action needs a capability that the provider does not
+// have.
 func (c *churn) Unsupported(on cluster.Capabilities) error {
 	return on.Require("action "+c.action, actions[c.action].needs...)
 }
@@ -119,14 +123,17 @@ func (c *churn) Inject(ctx context.Context, env *faults.Env) error {
 
 func (c *churn) Heal(ctx context.Context) error {
 	if err := c.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the %s of a pod: %w", c.action, err)
+		return fmt.Errorf("waiting until action %s on a pod has ended: %w", c.action, err)
 	}
 	return c.restoreAll(ctx)
 }
 
-func (c *churn) Summary() string { return fmt.Sprintf("%s of %d pods", c.action, c.fired.Load()) }
+func (c *churn) Summary() string {
+	return fmt.Sprintf("performed action %s on %d pods", c.action, c.fired.Load())
+}
 
-// run acts on one pod at every tick.
+// run performs the action on one pod at every tick. It ends when the fault is healed or the
+// parameter times is reached. It also undoes earlier actions whose downtime has passed.
 func (c *churn) run(ctx context.Context) {
 	ticker := c.env.Clock.NewTicker(c.targets.Every)
 	defer ticker.Stop()
@@ -138,14 +145,14 @@ func (c *churn) run(ctx context.Context) {
 		case <-ticker.C():
 		}
 		select {
-		case <-c.Stopping(): // a tick at the time of the stop does not count
+		case <-c.Stopping(): // select may choose the tick although the fault is being healed
 			return
 		default:
 		}
 		c.restoreDue(ctx)
 		ref, err := c.actOnPod(ctx)
 		switch {
-		case err != nil && !failing: // report an outage once, not at every tick
+		case err != nil && !failing: // record an outage once, not at every tick
 			c.env.Report.Failed(ref, err)
 		case err == nil && ref != nil:
 			c.fired.Add(1)
@@ -155,8 +162,8 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail and deleteDetail return the text for the record that says how the pod was
-// failed or deleted.
+// failDetail and deleteDetail return the texts for the record that a pod was failed or
+// deleted.
 func failDetail(c *churn) string {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return "set activeDeadlineSeconds to 1"

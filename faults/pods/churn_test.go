@@ -52,7 +52,7 @@ func TestChurnParams(t *testing.T) {
 	faulttest.Params(t, Churn, tests)
 }
 
-// pod returns a ready pod with a controller and the given changes.
+// pod returns a ready pod that has a controllerRef, after the given changes.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	yes := true
 	p := &corev1.Pod{
@@ -92,7 +92,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// recording is a history in memory.
+// recording is a Recorder that keeps all records in memory.
 type recording struct {
 	mu       sync.Mutex
 	faults   []history.Fault
@@ -106,7 +106,7 @@ func (r *recording) Append(record history.Record) {
 	r.appended <- struct{}{}
 }
 
-// churning is a churn in force in a fake cluster.
+// churning is an injected fault on a fake cluster and a fake clock.
 type churning struct {
 	recording
 	fault  faults.Fault
@@ -115,6 +115,8 @@ type churning struct {
 	client *fake.Clientset
 }
 
+// startChurning creates a fault from parameters in YAML, for a fake cluster that contains
+// the given pods.
 func startChurning(t *testing.T, text string, seed uint64, pods ...runtime.Object) *churning {
 	t.Helper()
 	c := &churning{
@@ -146,21 +148,21 @@ func (c *churning) inject(t *testing.T) {
 	<-c.appended
 }
 
-// tick advances the clock by one period of the fault.
+// tick advances the clock by one interval of the fault.
 func (c *churning) tick(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for deadline := time.Now().Add(10 * time.Second); !c.clock.HasWaiters(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the fault does not wait for a tick")
+			t.Fatal("the fault does not wait for the next tick of the fake clock")
 		}
 		<-again.C
 	}
 	c.clock.Step(time.Second)
 }
 
-// tickUntilRecord advances the clock until the fault adds a record.
+// tickUntilRecord advances the clock until the fault writes a record.
 func (c *churning) tickUntilRecord(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -170,10 +172,10 @@ func (c *churning) tickUntilRecord(t *testing.T) {
 		select {
 		case <-c.appended:
 			return
-		case <-time.After(time.Millisecond): // a tick during an action is lost
+		case <-time.After(time.Millisecond): // the ticker drops a tick during an action
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the fault adds no record")
+			t.Fatal("the fault wrote no further record")
 		}
 	}
 }
@@ -195,7 +197,7 @@ func TestDelete(t *testing.T) {
 			deleted = append(deleted, action.Name)
 			options := action.DeleteOptions
 			if *options.GracePeriodSeconds != 7 || *options.Preconditions.UID != types.UID("uid-"+action.Name) {
-				t.Errorf("options %+v", options)
+				t.Errorf("delete options %+v, want a grace period of 7 s and the UID of the pod", options)
 			}
 		}
 	}
@@ -206,7 +208,7 @@ func TestDelete(t *testing.T) {
 			Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
 		})
 	}
-	want = append(want, history.Fault{Event: history.FaultHealed, Detail: "delete of 2 pods"})
+	want = append(want, history.Fault{Event: history.FaultHealed, Detail: "performed action delete on 2 pods"})
 	for i := range want {
 		want[i].Name = "pod-churn"
 	}
@@ -237,12 +239,12 @@ func TestFail(t *testing.T) {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Object.Name != "a" || fired.Detail != "set to Failed, as if evicted by the kubelet" {
-		t.Errorf("record %+v", fired)
+		t.Errorf("record %+v, want a firing on pod a", fired)
 	}
 }
 
-// TestCollapse checks that a collapse changes only the phase and the reason. It must skip a
-// pod that is not ready.
+// TestCollapse checks that the action collapse changes only the phase and its reason. It
+// must not act on a pod that is not ready.
 func TestCollapse(t *testing.T) {
 	c := startChurning(t, "{action: collapse, times: 1}", 1, pod("a"), pod("b", func(p *corev1.Pod) { p.Status.Conditions = nil }))
 	c.inject(t)
@@ -259,8 +261,8 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
-// TestExpire checks that the fault writes no status if the kubelet is real. It must set a
-// deadline only once for each pod.
+// TestExpire checks that the action fail does not write the status of a pod if the kubelets
+// are real. It must set a deadline, only once for each pod.
 func TestExpire(t *testing.T) {
 	c := startChurning(t, "{action: fail}", 1, pod("a"), pod("b"))
 	c.env.Capabilities = cluster.Capabilities{cluster.RealKubelets}
@@ -273,16 +275,16 @@ func TestExpire(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ptr.Deref(got.Spec.ActiveDeadlineSeconds, 0) != 1 || got.Status.Phase == corev1.PodFailed {
-			t.Errorf("%s has a deadline of %v s, phase %s", name, got.Spec.ActiveDeadlineSeconds, got.Status.Phase)
+			t.Errorf("pod %s has a deadline of %d s and the phase %s, want 1 s and not Failed", name, ptr.Deref(got.Spec.ActiveDeadlineSeconds, 0), got.Status.Phase)
 		}
 	}
 	if fired := c.faults[1]; fired.Event != history.FaultFired || fired.Detail != "set activeDeadlineSeconds to 1" {
-		t.Errorf("record %+v", fired)
+		t.Errorf("record %+v, want a firing that sets activeDeadlineSeconds", fired)
 	}
 }
 
-// TestPodGone checks an action on a pod that is gone or has changed. The action must
-// be neither a failure nor a firing.
+// TestPodGone checks an action on a pod that is gone or has changed. The fault must record
+// neither a failure nor a firing.
 func TestPodGone(t *testing.T) {
 	for _, gone := range []error{
 		apierrors.NewNotFound(corev1.Resource("pods"), "a"),
@@ -297,13 +299,13 @@ func TestPodGone(t *testing.T) {
 		c.inject(t)
 		c.tickUntilRecord(t)
 		if fired := c.faults[1]; fired.Event != history.FaultFired || len(c.faults) != 2 {
-			t.Errorf("records %+v", c.faults)
+			t.Errorf("records %+v, want the injection and one firing", c.faults)
 		}
 	}
 }
 
-// TestOutage checks that a failing fault records one failure and continues after the
-// failure.
+// TestOutage checks that a fault records an outage of the API server only once, and acts
+// again after it.
 func TestOutage(t *testing.T) {
 	c := startChurning(t, "{action: delete, times: 1}", 1, pod("a"))
 	fails := 3
@@ -320,11 +322,11 @@ func TestOutage(t *testing.T) {
 	}
 	want := []history.FaultEvent{history.FaultInjected, history.FaultFailed, history.FaultFired}
 	if !slices.Equal(events, want) || c.faults[1].Detail != "listing the pods of namespace ns: no connection" {
-		t.Errorf("records %+v", c.faults)
+		t.Errorf("records %+v, want the injection, one failure and a firing", c.faults)
 	}
 }
 
-// TestSameSeed checks that a seed picks the same pods in any order of the list.
+// TestSameSeed checks that a seed chooses the same pods, whatever the order of the list.
 func TestSameSeed(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j", " ")
 	run := func(seed uint64, names []string) []string {
@@ -347,16 +349,15 @@ func TestSameSeed(t *testing.T) {
 	first := run(1, names)
 	slices.Reverse(names)
 	if again := run(1, names); !slices.Equal(first, again) {
-		t.Errorf("%v, then %v", first, again)
+		t.Errorf("the same seed chose pods %v, then %v", first, again)
 	}
 	if other := run(2, names); slices.Equal(first, other) {
-		t.Errorf("%v with another seed too", first)
+		t.Errorf("another seed chose the same pods %v", first)
 	}
 }
 
-// TestHealWaitsForAction checks that Heal waits for the action in flight and that the
-// action is recorded. If the action does not finish, Heal must cancel it and return an
-// error.
+// TestHealWaitsForAction checks that Heal waits for the action in flight, which must be
+// recorded. If the action does not end, Heal must cancel it and return an error.
 func TestHealWaitsForAction(t *testing.T) {
 	c := startChurning(t, "{action: delete}", 1, pod("a"))
 	under, proceed := make(chan struct{}), make(chan struct{})
@@ -371,13 +372,13 @@ func TestHealWaitsForAction(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := c.fault.Heal(impatient); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("Heal returned error %v, want context.Canceled", err)
 	}
 	close(proceed)
 	if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.faults) != 3 || c.faults[2].Detail != "delete of 1 pods" {
-		t.Errorf("records %+v", c.faults)
+	if len(c.faults) != 3 || c.faults[2].Detail != "performed action delete on 1 pods" {
+		t.Errorf("records %+v, want the injection, one firing and the healing", c.faults)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Relabel is the fault type pod-relabel.
+// Relabel is the fault type pod-relabel: at a regular interval it changes a label of a
+// random pod.
 var Relabel = faults.Type{
 	Name: "pod-relabel",
 	Description: "At a regular interval, the fault changes a label value of a random active pod of the workload, so that no selector matches the pod. " +
@@ -29,7 +30,8 @@ var Relabel = faults.Type{
 	Sample: sampleRelabel,
 }
 
-// Disown is the fault type pod-disown.
+// Disown is the fault type pod-disown: at a regular interval it removes or replaces the
+// controllerRef of a random pod.
 var Disown = faults.Type{
 	Name:        "pod-disown",
 	Description: "At a regular interval, the fault removes the controllerRef of a random active pod of the workload, or replaces it with that of another controller.",
@@ -41,21 +43,26 @@ var Disown = faults.Type{
 	NotGeneratedReason: "if a pod loses its controllerRef while its controller deletes it, the controller waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)",
 }
 
-// targetParams documents the fields of [Targets], for the types that have these
-// parameters.
+// targetParams documents the parameters in [Targets], which pod-relabel and pod-disown
+// have.
 var targetParams = []faults.Param{
 	{Name: "selector", Description: "A label selector for the pods.", Bounds: "a label selector, such as app=web", Default: "all pods of the namespace"},
 	{Name: "every", Description: "The time between actions.", Bounds: "10ms to 1h", Default: "1s"},
 	{Name: "times", Description: "The maximum number of actions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
-// Targets are the parameters that select the pods and the rate of the actions.
+// Targets contains the parameters that select the pods, and say how often the fault acts on
+// one of them.
 type Targets struct {
-	Selector string        `yaml:"selector"`
-	Every    time.Duration `yaml:"every"`
-	Times    int           `yaml:"times"`
+	// Selector is a label selector. If it is empty, it selects all pods of the namespace.
+	Selector string `yaml:"selector"`
+	// Every is the time between two actions. Times is the maximum number of actions; 0 means
+	// no limit.
+	Every time.Duration `yaml:"every"`
+	Times int           `yaml:"times"`
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (v *Targets) validate(params faults.Params) error {
 	if _, err := labels.Parse(v.Selector); err != nil {
 		return params.Errorf("selector", "%q is not a label selector; expected one such as app=web,tier!=db", v.Selector)
@@ -69,14 +76,16 @@ func (v *Targets) validate(params faults.Params) error {
 	return nil
 }
 
-// RelabelParams are the parameters of pod-relabel; [Relabel] documents them.
+// RelabelParams contains the parameters of a pod-relabel fault in a scenario. The field
+// Params of [Relabel] describes each of them.
 type RelabelParams struct {
 	Label    string        `yaml:"label"`
 	Downtime time.Duration `yaml:"downtime"`
 	Targets
 }
 
-// NewRelabel returns the fault that params describe.
+// NewRelabel returns a pod-relabel fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewRelabel(params faults.Params) (faults.Fault, error) {
 	p := RelabelParams{Label: "app", Downtime: downtimeDefault, Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
@@ -94,16 +103,18 @@ func NewRelabel(params faults.Params) (faults.Fault, error) {
 	return &churn{action: actionRelabel, targets: p.Targets, label: p.Label, downtime: p.Downtime}, nil
 }
 
-// disownActions are the values of the parameter "how" of pod-disown.
+// disownActions are the permitted values of the parameter how of pod-disown.
 var disownActions = []string{actionStrip, actionGive}
 
-// DisownParams are the parameters of pod-disown; [Disown] documents them.
+// DisownParams contains the parameters of a pod-disown fault in a scenario. The field
+// Params of [Disown] describes each of them.
 type DisownParams struct {
 	How string `yaml:"how"`
 	Targets
 }
 
-// NewDisown returns the fault that params describe.
+// NewDisown returns a pod-disown fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewDisown(params faults.Params) (faults.Fault, error) {
 	p := DisownParams{Targets: Targets{Every: everyDefault}}
 	if err := params.Decode(&p); err != nil {
@@ -118,19 +129,22 @@ func NewDisown(params faults.Params) (faults.Fault, error) {
 	return &churn{action: p.How, targets: p.Targets}, nil
 }
 
-// changedLabelPrefix is the prefix that pod-relabel adds to a label value.
+// changedLabelPrefix is the text that pod-relabel puts in front of the value of a label.
 const changedLabelPrefix = "changed-"
 
+// relabelDetail returns the text for the record that a label of a pod was changed.
 func (c *churn) relabelDetail() string { return "changed label " + c.label }
 
-// relabel adds changedLabelPrefix to the value of the label, so that the owner's
-// selector no longer matches the pod.
+// relabel puts changedLabelPrefix in front of the value of a label. The selector of the
+// pod's owner then no longer matches the pod.
 func (c *churn) relabel(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Labels[c.label] = changedLabelPrefix + changed.Labels[c.label]
 	return c.write(ctx, changed)
 }
 
+// restoreLabel removes changedLabelPrefix from the value of the label. It skips a
+// terminating pod, and a pod whose label has changed since.
 func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	value, ok := strings.CutPrefix(pod.Labels[c.label], changedLabelPrefix)
 	if !ok || pod.DeletionTimestamp != nil {
@@ -142,7 +156,7 @@ func (c *churn) restoreLabel(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// removeControllerRef removes the controllerRef from a pod.
+// removeControllerRef removes the controllerRef of a pod. Other owner references remain.
 func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.OwnerReferences = slices.DeleteFunc(changed.OwnerReferences, func(o metav1.OwnerReference) bool {
@@ -151,7 +165,8 @@ func (c *churn) removeControllerRef(ctx context.Context, pod *corev1.Pod) (histo
 	return c.write(ctx, changed)
 }
 
-// replaceControllerRef replaces the controllerRef of a pod by that of another controller.
+// replaceControllerRef replaces all owner references of a pod by a controllerRef to another
+// controller.
 func (c *churn) replaceControllerRef(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	owner, err := c.env.OtherClient(ctx)
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampledActions are the actions in generated scenarios. They do not include collapse,
-// because some upstream controllers are known not to detect it.
+// sampledActions are the actions of pod-churn in generated scenarios. collapse is not among
+// them, because some controllers of upstream are known not to notice a collapsed pod.
 var sampledActions = []string{actionDelete, actionEvict, actionFail, actionSucceed, actionUnready, actionRestart, actionLinger}
 
+// sampleChurn draws random parameters of a pod-churn fault for a generated scenario.
 func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	p := &ChurnParams{
 		Action: faults.Pick(r, sampledActions...),
@@ -31,10 +32,13 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
+// sampleTargets draws random values for how often a fault acts on a pod. The empty Selector
+// selects all pods.
 func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }
 
+// sampleRelabel draws random parameters of a pod-relabel fault for a generated scenario.
 func sampleRelabel(r *rand.Rand, _ faults.SampleInput) any {
 	return &RelabelParams{Downtime: faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond), Targets: sampleTargets(r)}
 }

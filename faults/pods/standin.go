@@ -12,18 +12,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// errUnreachable means that the stand-in container did not answer. The container has
-// exited or is being restarted, or its node is lost.
-var errUnreachable = errors.New("the container is unreachable")
+// errUnreachable means that the stand-in container of a pod did not answer. The container
+// has exited or is being restarted, or its node is lost.
+var errUnreachable = errors.New("the stand-in container did not answer")
 
+// isUnreachable reports whether an error says that the stand-in container did not answer.
 func isUnreachable(err error) bool { return errors.Is(err, errUnreachable) }
 
-// standinTimeout limits a call to a stand-in container, because a disconnected node
-// never answers.
+// standinTimeout is the maximum time of a call to a stand-in container. A container on a
+// disconnected node never answers.
 const standinTimeout = 5 * time.Second
 
-// callStandin sends a request to the stand-in container of a pod, through the API server's
-// proxy subresource. The operation is one of the paths in package standin.
+// callStandin sends a request to the stand-in container of a pod, through the proxy
+// subresource of the pod. operation is one of the URL paths in package standin.
 func (c *churn) callStandin(ctx context.Context, pod *corev1.Pod, operation string) error {
 	ctx, cancel := context.WithTimeout(ctx, standinTimeout)
 	defer cancel()

@@ -17,12 +17,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// standinServer is an API server with pod a. It records the calls to the pod's stand-in.
+// standinServer acts as an API server with pod a, and records the calls to the stand-in
+// container of the pod.
 type standinServer struct {
 	mu     sync.Mutex
 	posted []string
 	calls  int
-	// absent are the calls, counted from 1, that fail because the container is unreachable.
+	// absent contains the numbers of the calls that fail, counted from 1, as if the
+	// container did not answer.
 	absent map[int]bool
 }
 
@@ -47,9 +49,9 @@ func (p *standinServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestStandinCalls checks the calls to a container with a real kubelet. The first call to an
-// unreachable container does not count as an action. An undo is retried. The kubelet
-// restarts a container that exits, so a restart needs no undo.
+// TestStandinCalls checks the calls to the stand-in container if the kubelets are real. A
+// call that the container does not answer is no firing, and an undo is retried. A restart
+// needs no undo, because the kubelet restarts the container.
 func TestStandinCalls(t *testing.T) {
 	const of = "/api/v1/namespaces/ns/pods/a:8080/proxy"
 	for _, test := range []struct {

@@ -14,13 +14,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// actOnPod picks a pod and performs the action on it. It returns nil without an error
-// if no pod is suitable, the pod was deleted or changed in the meantime, or its
-// stand-in container is unreachable. The next tick then picks another pod.
+// actOnPod performs the action on a random pod and returns a reference to the pod. It
+// returns nil without an error if no pod is suitable. It also returns nil if the chosen pod
+// has been deleted or changed, or if its stand-in container does not answer.
 func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	list, err := c.env.Admin.CoreV1().Pods(c.env.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector:   c.targets.Selector,
-		ResourceVersion: "0", // from the watch cache; an outdated pod causes a conflict
+		ResourceVersion: "0", // from the watch cache; an action on an outdated pod causes a conflict
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of namespace %s: %w", c.env.Namespace, err)
@@ -36,7 +36,7 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	}
 	ref.Version, err = actions[c.action].do(c, ctx, pod)
 	if actions[c.action].undo != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // even after an error: the write may have been committed
+		c.pendingUndos = append(c.pendingUndos, pendingUndo{ // even after an error, because the write may have been committed
 			namespace: pod.Namespace, name: pod.Name, uid: pod.UID, due: c.env.Clock.Now().Add(c.downtime),
 		})
 	}
@@ -44,14 +44,14 @@ func (c *churn) actOnPod(ctx context.Context) (*history.Ref, error) {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isUnreachable(err):
 		return nil, nil
 	case err != nil:
-		return ref, fmt.Errorf("action %s on %s: %w", c.action, ref, err)
+		return ref, fmt.Errorf("performing action %s on %s: %w", c.action, ref, err)
 	}
 	return ref, nil
 }
 
-// candidates returns the active pods that the fault may pick. Pods without a controller are
-// included only if orphans is true. The pods are sorted by name, so that the choice depends
-// only on the seed and on the names of the existing pods.
+// candidates returns the active pods on which the fault may act. It includes pods without a
+// controllerRef only if orphans is true. It sorts the pods by name, so that a seed always
+// chooses the same pod among the same names.
 func candidates(pods []corev1.Pod, orphans bool) []*corev1.Pod {
 	var active []*corev1.Pod
 	for i := range pods {
@@ -69,7 +69,9 @@ func isTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// applicable reports whether the action is possible for a pod in its current state.
+// applicable reports whether the action is possible for a pod in its current state. For
+// pod-relabel, the pod must have the label, with a value that the fault has not changed
+// already.
 func (c *churn) applicable(pod *corev1.Pod) bool {
 	if c.label != "" && (pod.Labels[c.label] == "" || strings.HasPrefix(pod.Labels[c.label], changedLabelPrefix)) {
 		return false
@@ -78,6 +80,7 @@ func (c *churn) applicable(pod *corev1.Pod) bool {
 	return fits == nil || fits(pod)
 }
 
+// delete deletes a pod, with its UID as a precondition.
 func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: c.grace,
@@ -85,8 +88,8 @@ func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, e
 	})
 }
 
-// fail writes the status that a kubelet writes when it evicts a pod: phase Failed and
-// not ready. It writes both in one update.
+// fail writes the status that a kubelet writes when it evicts a pod: phase Failed and Ready
+// condition False. One update writes the whole status.
 func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Status.Phase = corev1.PodFailed
@@ -99,17 +102,17 @@ func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, err
 	return c.writeStatus(ctx, changed)
 }
 
-// expire sets a deadline that has passed, so that the real kubelet makes the pod fail.
-// The kubelet may take two seconds. The returned resourceVersion is that of the
-// update, not of the failure.
+// expire sets activeDeadlineSeconds of a pod to 1, so that a real kubelet makes the pod
+// fail. The kubelet may need two seconds for this. The returned resourceVersion is that of
+// the update, not that of the failure.
 func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
-	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the minimum
+	changed.Spec.ActiveDeadlineSeconds = ptr.To[int64](1) // the lowest permitted value
 	return c.write(ctx, changed)
 }
 
-// writeStatus updates the status of a pod unless the pod has changed since it was
-// read.
+// writeStatus updates the status of a pod. The API server refuses the update if the pod has
+// changed since it was read. writeStatus returns the new resourceVersion.
 func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	written, err := c.env.Admin.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	if err != nil {
@@ -118,7 +121,8 @@ func (c *churn) writeStatus(ctx context.Context, pod *corev1.Pod) (history.Versi
 	return history.ParseVersion(written.ResourceVersion)
 }
 
-// setCondition replaces the condition of the given type, or adds it.
+// setCondition replaces the condition of the given type in a pod status, or adds it if it
+// is missing.
 func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
 	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
 	i := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })

@@ -19,17 +19,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// pendingUndo identifies a pod whose action must be undone, and contains the time of
-// the undo.
+// pendingUndo says on which pod the fault must undo its action, and when.
 type pendingUndo struct {
 	namespace, name string
 	uid             types.UID
-	due             time.Time // time of the undo
+	due             time.Time // earliest time of the undo
 }
 
-// makeUnready makes a pod not ready. With real kubelets, it makes the readiness probe
-// fail. The kubelet notices this within about a second. With simulated kubelets, it
-// sets the condition Ready to False in the status of the pod.
+// makeUnready makes a pod not ready. With real kubelets, it makes the readiness probe of
+// the stand-in container fail, which the kubelet notices within about a second. With
+// simulated kubelets, it sets the conditions Ready and ContainersReady to False.
 func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Unready)
@@ -37,8 +36,8 @@ func (c *churn) makeUnready(ctx context.Context, pod *corev1.Pod) (history.Versi
 	return c.writeReady(ctx, pod, corev1.ConditionFalse, "ContainersNotReady")
 }
 
-// makeReady makes a pod ready again. It skips a terminating or terminal pod, which never
-// becomes ready.
+// makeReady makes a pod ready again. It does nothing for a terminating, Succeeded or Failed
+// pod, which can never become ready.
 func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil || isTerminal(pod) {
 		return nil
@@ -50,8 +49,8 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose time has come. If an undo fails, the next tick
-// or Heal tries again. Only Heal returns the error.
+// restoreDue undoes the actions whose downtime has passed. If an undo fails, the next tick
+// tries it again, and at last Heal does. Only Heal returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -59,7 +58,8 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
-// restoreAll undoes all pending actions.
+// restoreAll undoes the action on every pod on which it is not undone yet, without waiting
+// for the downtime.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var errs []error
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -72,12 +72,12 @@ func (c *churn) restoreAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// unreachableRetryInterval is the time between two attempts to call a stand-in
-// container that is unreachable.
+// unreachableRetryInterval is the time between two calls to a stand-in container that does
+// not answer.
 const unreachableRetryInterval = 500 * time.Millisecond
 
-// restoreWhenReachable undoes one action. It retries while the stand-in container is
-// unreachable, until ctx is done.
+// restoreWhenReachable undoes the action on one pod. While the stand-in container does not
+// answer, it tries again until ctx is done.
 func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err error) {
 	_ = wait.PollUntilContextCancel(ctx, unreachableRetryInterval, true, func(ctx context.Context) (bool, error) {
 		err = c.restore(ctx, p)
@@ -86,7 +86,7 @@ func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err er
 	return err
 }
 
-// restore undoes one action, unless the pod has been deleted.
+// restore undoes the action on one pod. It does nothing if the pod has been deleted.
 func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
@@ -101,7 +101,8 @@ func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	return err
 }
 
-// writeReady sets the conditions Ready and ContainersReady in the status of a pod.
+// writeReady sets the conditions Ready and ContainersReady of a pod to the given value, and
+// returns the new resourceVersion.
 func (c *churn) writeReady(ctx context.Context, pod *corev1.Pod, value corev1.ConditionStatus, reason string) (history.Version, error) {
 	changed := pod.DeepCopy()
 	now := metav1.NewTime(c.env.Clock.Now())

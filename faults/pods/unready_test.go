@@ -28,12 +28,12 @@ func (c *churning) conditionsOf(t *testing.T) map[corev1.PodConditionType]corev1
 	return all
 }
 
-// TestUnready checks that a pod becomes unready once, and ready again after the downtime or
+// TestUnready checks that a pod becomes not ready, and ready again after the downtime or
 // when the fault is healed.
 func TestUnready(t *testing.T) {
 	for _, test := range []struct {
 		name, params string
-		wantFired    int // in total
+		wantFired    int // number of firings
 	}{
 		{"by a later tick", "{action: unready, every: 1s, downtime: 1s, times: 2}", 2},
 		{"by healing", "{action: unready, every: 1s, downtime: 1h}", 1},
@@ -47,7 +47,7 @@ func TestUnready(t *testing.T) {
 				t.Errorf("after a tick: %v; want both False", got)
 			}
 			if test.wantFired > 1 {
-				c.tickUntilRecord(t) // ready again, and therefore picked again
+				c.tickUntilRecord(t) // the pod is ready again, so the fault acts on it again
 			}
 			if err := faults.Heal(t.Context(), c.fault, c.env); err != nil {
 				t.Fatal(err)
@@ -68,13 +68,14 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// TestUnreadyNotRestored checks that a terminal, deleted or replaced pod is not made
-// ready and causes no failure. An error of the API server must cause a failure.
+// TestUnreadyNotRestored checks that the fault does not make a terminal, deleted or
+// replaced pod ready. It must record no failure for such a pod. An error of the API server
+// must cause a failure.
 func TestUnreadyNotRestored(t *testing.T) {
 	refused := errors.New("no room")
 	for _, test := range []struct {
 		name    string
-		answer  func() (runtime.Object, error) // of the get before the update
+		answer  func() (runtime.Object, error) // answer to the get before the update
 		wantErr error
 	}{
 		{"gone", func() (runtime.Object, error) { return nil, apierrors.NewNotFound(corev1.Resource("pods"), "a") }, nil},
@@ -116,8 +117,8 @@ func TestUnreadyNotRestored(t *testing.T) {
 	}
 }
 
-// TestUnreadyResponseLost checks that a pod is made ready again after the update that made
-// it unready returned an error.
+// TestUnreadyResponseLost checks an update that makes a pod not ready and returns an error.
+// Heal must make this pod ready again.
 func TestUnreadyResponseLost(t *testing.T) {
 	c := startChurning(t, "{action: unready, downtime: 1h}", 1, pod("a"))
 	lost := false

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Crash is the fault type crash.
+// Crash is the fault type crash: it kills a replica of the subject at a trigger and starts
+// it again.
 var Crash = faults.Type{
 	Name: "crash",
 	Description: "The fault kills the replica of the subject whose request or watch event matched the trigger, for example between a write and its response. " +
@@ -20,12 +21,14 @@ var Crash = faults.Type{
 	Sample:  sampleCrash,
 }
 
-// CrashParams are the parameters of crash; [Crash] documents them.
+// CrashParams contains the parameters of a crash fault in a scenario. The field Params of
+// [Crash] describes each of them.
 type CrashParams struct {
 	Downtime time.Duration `yaml:"downtime"`
 }
 
-// NewCrash returns the fault that params describe.
+// NewCrash returns a crash fault with the given parameters, or an error if a parameter is
+// invalid.
 func NewCrash(params faults.Params) (faults.Fault, error) {
 	p := CrashParams{Downtime: downtimeDefault}
 	if err := params.Decode(&p); err != nil {
@@ -37,15 +40,18 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 	return &crash{restart: restart{params: RestartParams{How: howKill, Replica: replicaLeader, Downtime: p.Downtime, Times: 1}}}, nil
 }
 
-// crash is a restart fault that kills the replica in Inject, not in a goroutine.
+// crash is a fault of type crash, which kills a replica and starts it again. If it has a
+// trigger, Inject returns only after the kill, because the trigger may hold a request until
+// then.
 type crash struct {
 	restart
-	remove func()
+	remove func() // ends the breaking of the request; nil if no request is broken
 }
 
-// Inject kills the replica whose request matched the trigger. If the trigger holds that
-// request before the proxy forwards it, the fault also breaks the request, so that the API
-// server does not receive it.
+// Inject kills the replica whose request or watch event matched the trigger. If the proxy
+// holds this request before it forwards the request, Inject also makes the proxy break the
+// request. The API server then does not receive it. Without a trigger, a goroutine kills
+// the leader.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

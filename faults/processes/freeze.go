@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Freeze is the fault type freeze.
+// Freeze is the fault type freeze: it pauses replicas of the subject.
 var Freeze = faults.Type{
 	Name: "freeze",
 	Description: "The fault pauses the subject's leader, or all of its replicas. A paused process does nothing, and its connections stay open. " +
@@ -24,12 +24,14 @@ var Freeze = faults.Type{
 	Sample: sampleFreeze,
 }
 
-// FreezeParams are the parameters of freeze; [Freeze] documents them.
+// FreezeParams contains the parameters of a freeze fault in a scenario. The field Params of
+// [Freeze] describes each of them.
 type FreezeParams struct {
 	Replica string `yaml:"replica"`
 }
 
-// NewFreeze returns the fault that params describe.
+// NewFreeze returns a freeze fault with the given parameters, or an error if a parameter is
+// invalid.
 func NewFreeze(params faults.Params) (faults.Fault, error) {
 	p := FreezeParams{Replica: replicaLeader}
 	if err := params.Decode(&p); err != nil {
@@ -41,16 +43,16 @@ func NewFreeze(params faults.Params) (faults.Fault, error) {
 	return &freeze{params: p}, nil
 }
 
-// freeze is a freeze fault in force.
+// freeze is a fault of type freeze, which pauses replicas of the subject until Heal.
 type freeze struct {
 	params FreezeParams
 	env    *faults.Env
 	faults.Background
 
-	// The goroutine of the fault owns these fields until it has ended. Afterwards Heal
-	// owns them.
-	paused []string // replicas to resume
-	count  int
+	// Only the goroutine of the fault uses the following fields while it runs. After it has
+	// ended, only Heal uses them.
+	paused []string // replicas that Heal must resume
+	count  int      // number of replicas that the fault has paused
 }
 
 func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
@@ -66,10 +68,11 @@ func (f *freeze) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal resumes every paused replica.
+// Heal resumes every paused replica. If a replica cannot be resumed, Heal returns an error,
+// and the caller may call it again.
 func (f *freeze) Heal(ctx context.Context) error {
 	if err := f.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the freeze in progress: %w", err)
+		return fmt.Errorf("waiting until the pause in progress has ended: %w", err)
 	}
 	var errs []error
 	f.paused = slices.DeleteFunc(f.paused, func(replica string) bool {
@@ -84,8 +87,8 @@ func (f *freeze) Heal(ctx context.Context) error {
 
 func (f *freeze) Summary() string { return fmt.Sprintf("paused %d replicas", f.count) }
 
-// pause pauses the given replicas. If a pause fails, Heal resumes that replica too,
-// because it may be paused.
+// pause pauses the given replicas. It also adds a replica to paused if the attempt fails,
+// because the replica may be paused nevertheless.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
 		f.paused = append(f.paused, replica)

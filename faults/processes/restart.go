@@ -1,5 +1,5 @@
-// Package processes contains the faults that stop, start and pause the processes of the
-// subject.
+// Package processes contains the faults that stop, start and pause the replicas of the
+// subject. The subject is the controllers under test.
 package processes
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// Restart is the fault type restart.
+// Restart is the fault type restart: it stops replicas of the subject and starts them
+// again.
 var Restart = faults.Type{
 	Name:        "restart",
 	Description: "The fault stops the subject's leader, or all of its replicas, and starts them again after a downtime.",
@@ -31,9 +32,11 @@ var Restart = faults.Type{
 	Sample: sampleRestart,
 }
 
+// downtimeParam documents the parameter downtime of the fault types restart and crash.
 var downtimeParam = faults.Param{Name: "downtime", Description: "The time from the stop to the start.", Bounds: "0s to 10m", Default: "1s"}
 
-// RestartParams are the parameters of restart; [Restart] documents them.
+// RestartParams contains the parameters of a restart fault in a scenario. The field Params
+// of [Restart] describes each of them.
 type RestartParams struct {
 	How      string        `yaml:"how"`
 	Replica  string        `yaml:"replica"`
@@ -42,6 +45,7 @@ type RestartParams struct {
 	Every    time.Duration `yaml:"every"`
 }
 
+// These are the values of the parameters how and replica.
 const (
 	howKill       = "kill"
 	howTerminate  = "terminate"
@@ -59,12 +63,13 @@ const (
 	downtimeDefault = time.Second
 	everyDefault    = time.Second
 	timesMax        = 1000
-	// leaderPoll is the time between two checks for a leader while no replica holds the
-	// lease.
+	// leaderPoll is the time between two attempts to find the leader, while no replica
+	// holds the lease.
 	leaderPoll = 50 * time.Millisecond
 )
 
-// NewRestart returns the fault that params describe.
+// NewRestart returns a restart fault with the given parameters, or an error if a parameter
+// is invalid.
 func NewRestart(params faults.Params) (faults.Fault, error) {
 	p := RestartParams{Replica: replicaLeader, Downtime: downtimeDefault, Times: 1, Every: everyDefault}
 	if err := params.Decode(&p); err != nil {
@@ -88,6 +93,8 @@ func NewRestart(params faults.Params) (faults.Fault, error) {
 	return &restart{params: p}, nil
 }
 
+// validateDuration returns an error unless the duration in the given field is from 0 to
+// durationMax.
 func validateDuration(params faults.Params, field string, d time.Duration) error {
 	if d < 0 || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected 0s to %v", d, durationMax)
@@ -95,16 +102,17 @@ func validateDuration(params faults.Params, field string, d time.Duration) error
 	return nil
 }
 
-// restart is a restart fault in force.
+// restart is a fault of type restart, which stops replicas of the subject and starts them
+// again.
 type restart struct {
 	params RestartParams
 	env    *faults.Env
 	faults.Background
 
-	// The goroutine of the fault owns these fields until it has ended. Afterwards Heal
-	// owns them.
-	down  []string // replicas that were ended and do not run again
-	ended int
+	// Only the goroutine of the fault uses the following fields while it runs. After it has
+	// ended, only Heal uses them.
+	down  []string // replicas that the fault has stopped and not started again
+	ended int      // number of stops
 }
 
 func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
@@ -113,18 +121,21 @@ func (r *restart) Inject(ctx context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the downtime early and returns when every replica runs. It retries a start
-// that failed.
+// Heal ends the downtime early and starts the stopped replicas. It returns an error if a
+// replica cannot be started; the caller may then call Heal again.
 func (r *restart) Heal(ctx context.Context) error {
 	if err := r.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the %s in progress: %w", r.params.How, err)
+		return fmt.Errorf("waiting until the %s in progress has ended: %w", r.params.How, err)
 	}
 	return r.start(ctx)
 }
 
-func (r *restart) Summary() string { return fmt.Sprintf("%s of %d replicas", r.params.How, r.ended) }
+func (r *restart) Summary() string {
+	return fmt.Sprintf("stopped %d replicas (%s)", r.ended, r.params.How)
+}
 
-// run ends and starts the replicas as often as the parameters say.
+// run stops and starts replicas until the fault is healed, or as often as the parameter
+// times says.
 func (r *restart) run(ctx context.Context) {
 	for n := range r.params.Times {
 		if n > 0 && !r.wait(r.params.Every) {
@@ -135,8 +146,8 @@ func (r *restart) run(ctx context.Context) {
 	}
 }
 
-// startAfterDowntime waits for the downtime and then starts the replicas that the
-// fault has ended.
+// startAfterDowntime waits for the downtime, or until the fault is healed. It then starts
+// the replicas that the fault has stopped.
 func (r *restart) startAfterDowntime(ctx context.Context) {
 	if len(r.down) == 0 {
 		return
@@ -147,8 +158,8 @@ func (r *restart) startAfterDowntime(ctx context.Context) {
 	}
 }
 
-// targets returns the replicas that the fault ends next. If the parameter replica is
-// leader, it waits until there is a leader.
+// targets returns the replicas that the fault stops next. If the parameter replica is
+// leader, it waits until a replica holds the lease.
 func (r *restart) targets(ctx context.Context) []string {
 	if r.params.Replica == replicaAll {
 		return r.env.Subject.Replicas()
@@ -156,14 +167,14 @@ func (r *restart) targets(ctx context.Context) []string {
 	return leader(ctx, r.env, &r.Background)
 }
 
-// leader waits for a replica that holds the lease and returns it. It returns none if the
-// fault is healed first.
+// leader waits until a replica holds the leader-election lease, and returns the name of
+// this replica. It returns no name if the fault is healed first.
 func leader(ctx context.Context, env *faults.Env, background *faults.Background) []string {
 	failing := false
 	for {
 		leader, err := env.Subject.Leader(ctx)
 		switch {
-		case err != nil && !failing: // report an outage once, not at every check
+		case err != nil && !failing: // record an outage once, not at every attempt
 			env.Report.Failed(nil, err)
 		case leader != "":
 			return []string{leader}
@@ -175,7 +186,8 @@ func leader(ctx context.Context, env *faults.Env, background *faults.Background)
 	}
 }
 
-// end ends the replicas concurrently.
+// end kills or terminates the given replicas concurrently. It records a firing for each
+// replica that was running.
 func (r *restart) end(ctx context.Context, replicas []string) {
 	end, done := r.env.Subject.Kill, "killed"
 	if r.params.How == howTerminate {
@@ -202,7 +214,8 @@ func (r *restart) end(ctx context.Context, replicas []string) {
 	}
 }
 
-// start starts the replicas that the fault has ended.
+// start starts the replicas that the fault has stopped. If a start fails, the next call
+// tries again.
 func (r *restart) start(ctx context.Context) error {
 	var errs []error
 	r.down = slices.DeleteFunc(r.down, func(replica string) bool {
@@ -215,9 +228,12 @@ func (r *restart) start(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// wait waits for d. It returns false if the fault is healed first.
+// wait waits for the time d and returns true. If the fault is healed first, it returns
+// false at once.
 func (r *restart) wait(d time.Duration) bool { return wait(r.env, &r.Background, d) }
 
+// wait waits for the time d and returns true. If the fault is healed first, it returns
+// false at once. background is the goroutine of the fault.
 func wait(env *faults.Env, background *faults.Background, d time.Duration) bool {
 	timer := env.Clock.NewTimer(d)
 	defer timer.Stop()

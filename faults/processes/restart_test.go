@@ -48,13 +48,14 @@ func TestRestartParams(t *testing.T) {
 	})
 }
 
-// fakeSubject is a subject and a history in memory. It records each event with its time.
+// fakeSubject is a subject with two replicas, and a Recorder. It keeps each call and each
+// record as text, with its time.
 type fakeSubject struct {
 	mu            sync.Mutex
 	begun         time.Time
 	log           []string
 	running       map[string]bool
-	leaderAfter   time.Duration // when the first replica acquires the lease
+	leaderAfter   time.Duration // time after which the first replica holds the lease
 	failingStarts int           // number of starts that fail
 }
 
@@ -126,7 +127,7 @@ func (s *fakeSubject) Start(_ context.Context, replica string) error {
 	return nil
 }
 
-// newProxy returns a proxy without an API server.
+// newProxy returns a proxy whose API server does not exist.
 func newProxy(t *testing.T) *proxy.Proxy {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -143,44 +144,45 @@ func newProxy(t *testing.T) *proxy.Proxy {
 	return p
 }
 
-// TestRestart checks the events and their times.
+// TestRestart checks which calls and records the faults restart, crash and freeze cause,
+// and at which times.
 func TestRestart(t *testing.T) {
 	between := newProxy(t)
 	none, asked := trigger.Match{}, trigger.Match{Description: "asked", Replica: "subject-1"}
 	for _, test := range []struct {
 		name, params  string
-		leaderAfter   time.Duration // when there is a leader
+		leaderAfter   time.Duration // time after which there is a leader
 		failingStarts int
-		heal          time.Duration // when the fault is healed
+		heal          time.Duration // time after which the fault is healed
 		want          []string
 		faultType     faults.Type
 		match         trigger.Match
 	}{
 		{"the leader is killed", "{how: kill, downtime: 2s}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "2s start subject-0", "5s healed stopped 1 replicas (kill)"}, Restart, none},
 		{"the leader is terminated", "{how: terminate}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s terminate subject-0", "0s fired terminated subject-0", "1s start subject-0", "5s healed terminate of 1 replicas"}, Restart, none},
+			"0s injected ", "0s terminate subject-0", "0s fired terminated subject-0", "1s start subject-0", "5s healed stopped 1 replicas (terminate)"}, Restart, none},
 		{"all are killed", "{how: kill, replica: all, downtime: 3s}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s kill subject-1", "0s fired killed subject-1",
-			"3s start subject-0", "3s start subject-1", "5s healed kill of 2 replicas"}, Restart, none},
+			"3s start subject-0", "3s start subject-1", "5s healed stopped 2 replicas (kill)"}, Restart, none},
 		{"healing cuts the downtime short", "{how: kill, downtime: 9m}", 0, 0, time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed kill of 1 replicas"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "1s healed stopped 1 replicas (kill)"}, Restart, none},
 		{"no leader at first", "{how: kill}", time.Second, 0, 5 * time.Second, []string{
-			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
-		{"no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed kill of 0 replicas"}, Restart, none},
+			"0s injected ", "1s kill subject-0", "1s fired killed subject-0", "2s start subject-0", "5s healed stopped 1 replicas (kill)"}, Restart, none},
+		{"no leader", "{how: kill}", time.Hour, 0, 5 * time.Second, []string{"0s injected ", "5s healed stopped 0 replicas (kill)"}, Restart, none},
 		{"the first start fails", "{how: kill}", 0, 1, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed kill of 1 replicas"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s start subject-0", "5s healed stopped 1 replicas (kill)"}, Restart, none},
 		{"every start fails", "{how: kill}", 0, 2, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s failed no room", "5s failed healing fault 3 (restart): no room"}, Restart, none},
 		{"a loop", "{how: kill, times: 2, every: 1s, downtime: 500ms}", 0, 0, 5 * time.Second, []string{
 			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "500ms start subject-0",
-			"1.5s kill subject-0", "1.5s fired killed subject-0", "2s start subject-0", "5s healed kill of 2 replicas"}, Restart, none},
+			"1.5s kill subject-0", "1.5s fired killed subject-0", "2s start subject-0", "5s healed stopped 2 replicas (kill)"}, Restart, none},
 		{"healing ends a loop", "{how: kill, times: 9, every: 3s, downtime: 0s}", 0, 0, time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s start subject-0", "1s healed kill of 1 replicas"}, Restart, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "0s start subject-0", "1s healed stopped 1 replicas (kill)"}, Restart, none},
 		{"a crash of the replica that matched the trigger", "{downtime: 2s}", time.Hour, 0, 5 * time.Second, []string{
-			"0s injected asked", "0s kill subject-1", "0s fired killed subject-1", "2s start subject-1", "5s healed kill of 1 replicas"}, Crash, asked},
+			"0s injected asked", "0s kill subject-1", "0s fired killed subject-1", "2s start subject-1", "5s healed stopped 1 replicas (kill)"}, Crash, asked},
 		{"a crash of the leader", "{}", 0, 0, 5 * time.Second, []string{
-			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "5s healed kill of 1 replicas"}, Crash, none},
+			"0s injected ", "0s kill subject-0", "0s fired killed subject-0", "1s start subject-0", "5s healed stopped 1 replicas (kill)"}, Crash, none},
 		{"a freeze of the leader", "{}", time.Second, 0, 5 * time.Second, []string{
 			"0s injected ", "1s pause subject-0", "1s fired paused subject-0", "5s resume subject-0", "5s healed paused 1 replicas"}, Freeze, none},
 		{"a freeze of the replica that matched the trigger", "{}", time.Hour, 0, 5 * time.Second, []string{
@@ -217,7 +219,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestHealWithoutInject heals a fault that was not injected.
+// TestHealWithoutInject checks that Heal succeeds for a fault that was not injected.
 func TestHealWithoutInject(t *testing.T) {
 	fault, err := faulttest.Parse(Restart, "{how: kill}")
 	if err != nil {

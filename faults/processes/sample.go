@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults"
 )
 
-// sampleRestart draws the parameters of a generated scenario, with a downtime that is
-// over before Heal.
+// sampleRestart draws random parameters of a restart fault for a generated scenario. The
+// downtime ends before the fault is healed.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
 		How:      faults.Pick(r, howNames...),
@@ -17,10 +17,12 @@ func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
+// sampleCrash draws random parameters of a crash fault for a generated scenario.
 func sampleCrash(r *rand.Rand, o faults.SampleInput) any {
 	return &CrashParams{Downtime: faults.PickTime(r, 100*time.Millisecond, min(o.Span, time.Second), 100*time.Millisecond)}
 }
 
+// sampleFreeze draws random parameters of a freeze fault for a generated scenario.
 func sampleFreeze(r *rand.Rand, _ faults.SampleInput) any {
 	return &FreezeParams{Replica: faults.Pick(r, replicas...)}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// discard is a Recorder that drops every record. The benchmarks thus do not include the cost
-// of the history.
+// discard is a Recorder that drops every record. The benchmarks therefore do not include
+// the cost of writing a history.
 type discard struct{}
 
 func (discard) Append(history.Record) {}
 
-// benchmarkDirectAndProxy runs a benchmark against the server directly and through a proxy.
-// The difference is the cost of the proxy.
+// benchmarkDirectAndProxy runs a benchmark twice: directly against the server, and through
+// a proxy. The difference between the two results is the cost of the proxy.
 func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *testing.B, client *http.Client, address string)) {
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
@@ -61,7 +61,7 @@ func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *tes
 
 const protobufType = "application/vnd.kubernetes.protobuf"
 
-// BenchmarkCreate measures one create of a pod, in protobuf.
+// BenchmarkCreate measures one create request of a pod in protobuf.
 func BenchmarkCreate(b *testing.B) {
 	accept := &http.Request{Header: http.Header{"Accept": {protobufType}}}
 	body, _ := encoded(accept, pod("web-1", 3))
@@ -82,7 +82,8 @@ func BenchmarkCreate(b *testing.B) {
 	})
 }
 
-// BenchmarkEvent measures one watch event of a pod, in protobuf, in a stream without pauses.
+// BenchmarkEvent measures one watch event of a pod in protobuf. The server sends the events
+// without pauses.
 func BenchmarkEvent(b *testing.B) {
 	accept := &http.Request{Header: http.Header{"Accept": {protobufType}}}
 	event := watchEvent(accept, history.Modified, pod("web-1", 3))
@@ -108,7 +109,8 @@ func BenchmarkEvent(b *testing.B) {
 	})
 }
 
-// BenchmarkReadEvent measures the decoding of one event for the history.
+// BenchmarkReadEvent measures how long the proxy takes to decode one watch event for the
+// history.
 func BenchmarkReadEvent(b *testing.B) {
 	for in, mediaType := range mediaTypes {
 		b.Run(mediaType, func(b *testing.B) {

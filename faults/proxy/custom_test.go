@@ -23,14 +23,15 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// widgetJSON returns a custom resource with a status, which the Gadget g controls.
+// widgetJSON returns the custom resource w in JSON, with a status. Its controllerRef names
+// the Gadget g.
 func widgetJSON(version int) string {
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"ns","uid":"u","resourceVersion":"%d",`+
 		`"creationTimestamp":"2026-03-01T06:00:00Z","ownerReferences":[{"apiVersion":"example.com/v1","kind":"Gadget","name":"g","uid":"v","controller":true}]},`+
 		`"spec":{"size":3},"status":{"observedGeneration":1}}`, version)
 }
 
-// widgetObject is the record of widgetJSON.
+// widgetObject returns the object that the history stores for widgetJSON.
 func widgetObject(version history.Version) history.Object {
 	return history.Object{
 		Ref:     history.Ref{Resource: "widgets.example.com", Namespace: "ns", Name: "w", UID: "u", Version: version},
@@ -40,8 +41,8 @@ func widgetObject(version history.Version) history.Object {
 	}
 }
 
-// widgetServer acts as an API server with one widget. It answers a watch with an event and a
-// bookmark, and keeps the watch open.
+// widgetServer acts as an API server with one widget. It answers a watch with one event and
+// a bookmark, and keeps the watch open. listQuery is the query of the last list.
 type widgetServer struct{ listQuery string }
 
 func (s *widgetServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +63,7 @@ func (s *widgetServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// widgetClient returns a client of the proxy for widgets in a namespace.
+// widgetClient returns a client for widgets, whose requests go through the proxy.
 func (f *fixture) widgetClient(t *testing.T) dynamic.ResourceInterface {
 	t.Helper()
 	config := dynamic.ConfigFor(f.config(contentTypes["json"]))
@@ -87,8 +88,9 @@ func newWidget(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// TestCustomResourceRecords checks the records of each request for a custom resource. A
-// request that has only a name must find the owner of its object.
+// TestCustomResourceRecords checks the records of each type of request for a custom
+// resource. Controller must also find the owner for a request that contains only the name
+// of the object.
 func TestCustomResourceRecords(t *testing.T) {
 	f := start(t, clock.RealClock{}, &widgetServer{})
 	var owner *history.Owner
@@ -99,7 +101,7 @@ func TestCustomResourceRecords(t *testing.T) {
 	client := f.widgetClient(t)
 	list, err := client.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("list %v, error %v", list, err)
+		t.Fatalf("list %v, error %v; want one widget", list, err)
 	}
 	if err := client.Delete(t.Context(), "w", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -122,7 +124,7 @@ func TestCustomResourceRecords(t *testing.T) {
 		case r.Response != nil && r.Response.Object != nil:
 			answers = append(answers, r.Response.Object)
 		case r.Gap != nil:
-			t.Errorf("gap: %s", r.Gap.Detail)
+			t.Errorf("the history has an unexpected gap: %s", r.Gap.Detail)
 		}
 	}
 	listed, sent, answered := widgetObject(5), widgetObject(5), widgetObject(8)
@@ -144,7 +146,8 @@ func TestCustomResourceRecords(t *testing.T) {
 	}
 }
 
-// TestCustomResourceEffects checks the effects of faults on requests for a custom resource.
+// TestCustomResourceEffects checks that faults change requests and watch events of a custom
+// resource.
 func TestCustomResourceEffects(t *testing.T) {
 	server := &widgetServer{}
 	c := testingclock.NewFakeClock(time.Now())
@@ -187,7 +190,7 @@ func TestCustomResourceEffects(t *testing.T) {
 	}
 	c.Step(time.Minute)
 	if event := <-stream.ResultChan(); event.Type != "MODIFIED" || event.Object.(*unstructured.Unstructured).GetName() != "w" {
-		t.Errorf("received %v", event)
+		t.Errorf("received event %v, want MODIFIED of w", event)
 	}
 	f.Await(t, "the bookmark", func(r history.Record) bool {
 		return r.Delivery != nil && r.Delivery.Type == history.Bookmark && r.Delivery.Object.Version == 9

@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// encoding is the serialization format of a body.
+// encoding is the serialization format of a request body, response body or watch event.
 type encoding int
 
 const (
@@ -30,14 +30,14 @@ const (
 	protobufEncoding
 )
 
-// mediaTypes are the content types of single objects. Watch streams use the same types,
-// possibly with a parameter such as stream=watch.
+// mediaTypes contains the content type of each encoding. A watch stream has the same
+// content type as a single object, possibly with a parameter such as stream=watch.
 var mediaTypes = map[encoding]string{
 	jsonEncoding:     runtime.ContentTypeJSON,
 	protobufEncoding: runtime.ContentTypeProtobuf,
 }
 
-// codecs decode and encode single objects.
+// codecs contains the serializer of each encoding, for single objects.
 var codecs = newCodecs()
 
 func newCodecs() map[encoding]runtime.Serializer {
@@ -50,7 +50,8 @@ func newCodecs() map[encoding]runtime.Serializer {
 	}
 }
 
-// encodingOf returns the encoding that a Content-Type header names.
+// encodingOf returns the encoding for the value of a Content-Type header. It returns
+// unknownEncoding for a content type that the proxy cannot decode.
 func encodingOf(contentType string) encoding {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.TrimSpace(mediaType)
@@ -62,12 +63,12 @@ func encodingOf(contentType string) encoding {
 	return unknownEncoding
 }
 
-// decode decodes one object. If client-go does not know the kind of a JSON object,
-// decode returns an unstructured object. The object does not share memory with data.
+// decode decodes one object. If client-go does not know the kind of a JSON object, the
+// result is an unstructured object. The object does not share memory with data.
 func decode(in encoding, data []byte) (runtime.Object, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("unknown content type")
+		return nil, fmt.Errorf("unknown content type; expected JSON or protobuf")
 	}
 	obj, _, err := codec.Decode(data, nil, nil)
 	if runtime.IsNotRegisteredError(err) && in == jsonEncoding {
@@ -79,8 +80,8 @@ func decode(in encoding, data []byte) (runtime.Object, error) {
 	return obj, nil
 }
 
-// project returns the part of an object that the history stores. It omits everything
-// that may hold a credential.
+// project returns the part of an object that the history stores. It omits the body and the
+// annotations if they may contain a credential.
 func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	object, err := history.Project(t.resource, obj)
 	if t.mayHoldCredentials() {
@@ -93,7 +94,8 @@ func (t *target) project(obj runtime.Object) (*history.Object, error) {
 	return &object, nil
 }
 
-// readBody adds the decoded request body to the record of the request.
+// readBody decodes a request body and adds its content to the record of the request. The
+// content is an object, a patch, or the UID precondition of a delete.
 func (t *target) readBody(request *history.Request, contentType string, body []byte) error {
 	if t.resource == "" || len(body) == 0 {
 		return nil
@@ -102,13 +104,13 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	case "create", "update":
 		obj, err := decode(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("body of a %s of %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("decoding the body of a %s of %s: %w", t.verb, t.resource, err)
 		}
 		object, err := t.project(obj)
 		if err != nil {
 			return err
 		}
-		if object.Namespace == "" { // the namespace in the path applies
+		if object.Namespace == "" { // the API server then uses the namespace in the path
 			object.Namespace = t.namespace
 		}
 		request.Object = object
@@ -120,7 +122,7 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	case "delete", "deletecollection":
 		options, err := deleteOptions(encodingOf(contentType), body)
 		if err != nil {
-			return fmt.Errorf("DeleteOptions of a %s of %s: %w", t.verb, t.resource, err)
+			return fmt.Errorf("decoding the DeleteOptions of a %s of %s: %w", t.verb, t.resource, err)
 		}
 		if options.Preconditions != nil && options.Preconditions.UID != nil {
 			request.PreconditionUID = *options.Preconditions.UID
@@ -129,8 +131,8 @@ func (t *target) readBody(request *history.Request, contentType string, body []b
 	return nil
 }
 
-// patch returns a patch as JSON, because the history stores JSON. It converts YAML to
-// JSON and stores any other content as a JSON string.
+// patch returns the body of a patch as JSON, because the history stores JSON. It converts
+// YAML to JSON. It stores a body of any other format as a JSON string.
 func patch(contentType string, body []byte) json.RawMessage {
 	if strings.Contains(contentType, "yaml") {
 		if translated, err := yaml.YAMLToJSON(body); err == nil {
@@ -144,12 +146,12 @@ func patch(contentType string, body []byte) json.RawMessage {
 	if !utf8.Valid(body) {
 		body = fmt.Appendf(nil, "%d bytes that are not UTF-8", len(body))
 	}
-	quoted, _ := json.Marshal(string(body)) // a string always encodes
+	quoted, _ := json.Marshal(string(body)) // encoding a string never fails
 	return quoted
 }
 
-// deleteOptions decodes the body of a delete. Like the API server, it ignores the API group
-// in the body's apiVersion.
+// deleteOptions decodes the body of a delete request. Like the API server, it accepts any
+// API group in the apiVersion of the body.
 func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 	options := new(metav1.DeleteOptions)
 	switch in {
@@ -162,17 +164,18 @@ func deleteOptions(in encoding, body []byte) (*metav1.DeleteOptions, error) {
 		}
 		return options, options.Unmarshal(inner)
 	}
-	return nil, fmt.Errorf("unknown content type")
+	return nil, fmt.Errorf("unknown content type; expected JSON or protobuf")
 }
 
-// protobufMagic is the prefix of every object in Kubernetes' protobuf encoding.
+// protobufMagic is the prefix of every object in the protobuf encoding of Kubernetes.
 var protobufMagic = []byte("k8s\x00")
 
-// unwrap removes the envelope of an object in protobuf.
+// unwrap returns the object inside the protobuf envelope (runtime.Unknown) that Kubernetes
+// uses. The result is still encoded.
 func unwrap(data []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(data, protobufMagic)
 	if !ok {
-		return nil, fmt.Errorf("found no prefix %q", protobufMagic)
+		return nil, fmt.Errorf("the protobuf data does not begin with %q", protobufMagic)
 	}
 	var envelope runtime.Unknown
 	if err := envelope.Unmarshal(rest); err != nil {
@@ -181,22 +184,24 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// responseContent is the decoded body of a response.
+// responseContent is the decoded body of a response. Only the fields for the kind of body
+// are set.
 type responseContent struct {
-	reason string
-	cause  string
-	object *history.Object
-	list   *history.List
+	reason string          // reason of a Status
+	cause  string          // first cause in the details of a Status
+	object *history.Object // for a response with a single object
+	list   *history.List   // for the response to a list
 }
 
-// readResponse decodes the response to a request other than a watch, for the history.
+// readResponse decodes the body of a response for the history. The request must not be a
+// watch.
 func (t *target) readResponse(in encoding, body []byte) (responseContent, error) {
 	if len(body) == 0 {
 		return responseContent{}, nil
 	}
 	obj, err := decode(in, body)
 	if err != nil {
-		return responseContent{}, fmt.Errorf("response to a %s of %s: %w", t.verb, t.resource, err)
+		return responseContent{}, fmt.Errorf("decoding the response to a %s of %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
 		return responseContent{reason: string(status.Reason), cause: firstCause(status)}, nil
@@ -205,18 +210,18 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 	case "list":
 		list, err := t.readList(obj)
 		if err != nil {
-			return responseContent{}, fmt.Errorf("response to a list of %s: %w", t.resource, err)
+			return responseContent{}, fmt.Errorf("decoding the response to a list of %s: %w", t.resource, err)
 		}
 		return responseContent{list: list}, nil
-	case "deletecollection": // the deleted items are not the current state
+	case "deletecollection": // these objects are deleted, so they are not recorded
 		return responseContent{}, nil
 	}
 	object, err := t.project(obj)
 	return responseContent{object: object}, err
 }
 
-// firstCause returns the type of the first cause in the details of a Status, or "" if
-// there is none.
+// firstCause returns the type of the first cause in the details of a Status. It returns ""
+// if the Status has no cause.
 func firstCause(status *metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 {
 		return ""
@@ -224,7 +229,7 @@ func firstCause(status *metav1.Status) string {
 	return string(status.Details.Causes[0].Type)
 }
 
-// readList decodes a list response into its items and the metadata of the list.
+// readList converts a decoded list to its history record, with all items.
 func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	m, err := meta.ListAccessor(obj)
 	if err != nil {
@@ -251,11 +256,11 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent decodes one frame of a watch stream for the history.
+// readEvent decodes one watch event, with its frame, for the history.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {
-		return nil, fmt.Errorf("watch event of %s: %w", t.resource, err)
+		return nil, fmt.Errorf("decoding a watch event of %s: %w", t.resource, err)
 	}
 	delivery := &history.Delivery{Resource: t.resource, Type: history.EventType(event.Type)}
 	switch delivery.Type {
@@ -263,11 +268,11 @@ func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error)
 		return delivery, nil
 	case history.Added, history.Modified, history.Deleted, history.Bookmark:
 	default:
-		return nil, fmt.Errorf("watch event of %s: unknown type %q", t.resource, event.Type)
+		return nil, fmt.Errorf("a watch event of %s has the unknown type %q", t.resource, event.Type)
 	}
 	obj, err := decode(in, event.Object.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("object of a watch event of %s: %w", t.resource, err)
+		return nil, fmt.Errorf("decoding the object in a watch event of %s: %w", t.resource, err)
 	}
 	if delivery.Type == history.Bookmark {
 		return delivery, readBookmark(delivery, obj)
@@ -280,22 +285,24 @@ func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error)
 	return delivery, nil
 }
 
-// readBookmark copies the content of a bookmark event to the record of the delivery.
+// readBookmark copies the resourceVersion of a bookmark to the delivery. It also copies
+// whether the bookmark ends the initial events of a streaming list.
 func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
-		return fmt.Errorf("bookmark of %s: %w", delivery.Resource, err)
+		return fmt.Errorf("decoding a bookmark of %s: %w", delivery.Resource, err)
 	}
 	version, err := history.ParseVersion(m.GetResourceVersion())
 	if err != nil {
-		return fmt.Errorf("bookmark of %s: %w", delivery.Resource, err)
+		return fmt.Errorf("decoding a bookmark of %s: %w", delivery.Resource, err)
 	}
 	delivery.Object.Ref = history.Ref{Resource: delivery.Resource, Version: version}
 	delivery.InitialEventsEnd = m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	return nil
 }
 
-// encodeEvent encodes one frame of a watch stream.
+// encodeEvent encodes a watch event with its object and its frame, for a stream of the
+// given encoding.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestRequestRecords checks the record of each type of request.
+// TestRequestRecords checks the request record of each verb, in JSON and protobuf.
 func TestRequestRecords(t *testing.T) {
 	tests := []struct {
 		name string
@@ -137,7 +137,7 @@ func TestRequestRecords(t *testing.T) {
 				f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, err := io.ReadAll(r.Body)
 					if err != nil || (test.want.Object != nil && len(body) == 0) {
-						t.Errorf("the API server got %d bytes, error %v", len(body), err)
+						t.Errorf("the API server received a body of %d bytes, error %v; want the body of the subject", len(body), err)
 					}
 					respond(w, r, http.StatusOK, &metav1.Status{
 						TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
@@ -150,15 +150,15 @@ func TestRequestRecords(t *testing.T) {
 					t.Errorf("request (-want +got):\n%s", diff)
 				}
 				if got := historytest.Line(records[len(records)-1]); got != "response 200 server 200 reached true" || len(records) != 2 {
-					t.Errorf("records:\n%s", historytest.Summary(records))
+					t.Errorf("unexpected records, want one request and one response with status 200:\n%s", historytest.Summary(records))
 				}
 			})
 		}
 	}
 }
 
-// TestTokenRequest checks that a token reaches the subject but not the history. The
-// check of the history is in start.
+// TestTokenRequest checks that the subject receives a requested service account token. That
+// no record contains the token is checked by start.
 func TestTokenRequest(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusCreated, &authenticationv1.TokenRequest{
@@ -168,15 +168,15 @@ func TestTokenRequest(t *testing.T) {
 	got, err := f.client(t, contentTypes["protobuf"]).CoreV1().ServiceAccounts("ns").CreateToken(
 		t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil || got.Status.Token != token {
-		t.Errorf("token %q, error %v", got.Status.Token, err)
+		t.Errorf("the subject received token %q, error %v; want the token of the API server", got.Status.Token, err)
 	}
 	if got := f.All()[1].Response; got.Object == nil || got.Object.Body != nil {
 		t.Errorf("response %+v, want one with metadata only", got)
 	}
 }
 
-// TestUnreadableBodies checks that the proxy forwards what it cannot decode and records a
-// gap.
+// TestUnreadableBodies checks that the proxy forwards a body that it cannot decode, and
+// records a gap.
 func TestUnreadableBodies(t *testing.T) {
 	tests := []struct {
 		name, method, path, body, answer string
@@ -221,7 +221,7 @@ func TestUnreadableBodies(t *testing.T) {
 			}))
 			response, body := f.do(t, test.method, test.path, test.body)
 			if response.StatusCode != http.StatusOK || body != test.answer {
-				t.Errorf("status %d, body %q", response.StatusCode, body)
+				t.Errorf("the subject received status %d, body %q; want 200 and the body of the API server", response.StatusCode, body)
 			}
 			if diff := cmp.Diff(test.want, historytest.Summary(f.All())); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)

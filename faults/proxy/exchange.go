@@ -18,49 +18,50 @@ import (
 )
 
 const (
-	// requestBytesMax limits the part of a request body that is decoded for the history. The
-	// API server accepts 3 MiB. The proxy forwards a longer body and records a gap.
+	// requestBytesMax is the maximum length of a request body that the proxy decodes for
+	// the history. The API server accepts 3 MiB. The proxy forwards a longer body without
+	// decoding it, and records a gap.
 	requestBytesMax = 16 << 20
-	// responseBytesMax limits the part of a response that is decoded for the history. 64 MiB
-	// are about 20,000 pods. The proxy forwards a longer response and records a gap.
+	// responseBytesMax is the maximum length of a response body that the proxy decodes for
+	// the history. A list of about 20,000 pods has 64 MiB. The proxy forwards a longer body
+	// without decoding it, and records a gap.
 	responseBytesMax = 64 << 20
 )
 
-// buffers holds the buffers of response bodies for reuse. The proxy reads a body
-// completely into a buffer before it forwards the body.
+// buffers contains buffers for response bodies, for reuse. The proxy reads a body into a
+// buffer completely before it forwards the body.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// pooledBufferBytesMax is the largest size of a buffer that returns to the pool. A
-// larger buffer is garbage, so that one large response does not occupy memory for the
-// whole run.
+// pooledBufferBytesMax is the maximum size of a buffer that the proxy reuses. It leaves
+// larger buffers to the garbage collector. Otherwise one large response would occupy memory
+// for the whole run.
 const pooledBufferBytesMax = 4 << 20
 
-// exchange is one request and its response.
+// exchange is one request of the subject together with its response.
 type exchange struct {
 	proxy    *Proxy
-	instance *instanceServer
+	instance *instanceServer // server of the replica that sent the request
 	writer   http.ResponseWriter
 	request  *http.Request
 	target   target
-	// conn is the subject's connection on which the request arrived. The exchange holds
-	// the lock conn.delivering from the record of a response until the response is
-	// written.
+	// conn is the connection on which the request arrived. The exchange holds the lock
+	// conn.delivering while it records and writes a response.
 	conn *subjectConn
-	// record is the history record of the request. It must not change after it has been
+	// record is the request record in the history. It must not change after it has been
 	// appended to the history.
 	record *history.Request
-	// effect is the effect of the matching fault on the request, and hook is that
-	// fault. Both are zero if no fault matched.
+	// effect is the effect of the first fault that returned one for the request. hook is
+	// this fault. Both are zero if no fault returned an effect.
 	effect RequestEffect
 	hook   *hook[RequestFault]
 }
 
-// serve handles a request from its first byte to the end of its response. The steps are:
-// record the request, match the faults, inject the effect, forward, record and deliver
-// the response.
+// serve processes one request until its response is complete. It records the request, gets
+// an effect from the faults and applies it. Then it forwards the request, and records and
+// delivers the response.
 func (x *exchange) serve() {
 	body, err := x.readRequest()
-	if err != nil { // an incomplete request is not recorded
+	if err != nil { // the subject did not send the complete request; it is not recorded
 		x.abort(err)
 	}
 	x.append(history.Record{Request: x.record})
@@ -100,9 +101,10 @@ func (x *exchange) serve() {
 	}
 }
 
+// append appends a record to the history.
 func (x *exchange) append(record history.Record) { x.proxy.recorder.Append(record) }
 
-// gap records that the history lacks a part of this exchange.
+// gap records that the history lacks a part of this exchange. The error says why.
 func (x *exchange) gap(err error) {
 	source := x.target.resource
 	if source == "" {
@@ -114,8 +116,10 @@ func (x *exchange) gap(err error) {
 	}})
 }
 
-// readRequest reads the request, creates its record and returns its body. An error means
-// that the subject did not send the complete request.
+// readRequest reads the request of the subject and creates its record. It returns the body
+// for the API server. If a clock skew has shifted timestamps in the body of an update, the
+// returned body has the original ones. An error means that the subject did not send the
+// complete request.
 func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
@@ -134,11 +138,11 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, requestBytesMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading a request: %w", err)
+		return nil, fmt.Errorf("reading a request of the subject: %w", err)
 	}
-	x.record.Bytes = max(len(body), int(r.ContentLength)) // the body may be longer than the part that was read
+	x.record.Bytes = max(len(body), int(r.ContentLength)) // at most requestBytesMax + 1 bytes have been read
 	if len(body) > requestBytesMax {
-		x.gap(fmt.Errorf("request body of more than %d bytes", requestBytesMax))
+		x.gap(fmt.Errorf("the request body has more than %d bytes and is not decoded", requestBytesMax))
 		return io.MultiReader(bytes.NewReader(body), r.Body), nil
 	}
 	if err := x.target.readBody(x.record, r.Header.Get("Content-Type"), body); err != nil {
@@ -152,8 +156,8 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	return bytes.NewReader(body), nil
 }
 
-// matchFault asks the faults in the order in which they were added. The first effect
-// applies.
+// matchFault calls the registered faults in order and stores the first effect that one of
+// them returns.
 func (x *exchange) matchFault() {
 	for _, h := range x.proxy.requestFaults.current.Load().all {
 		var effect *RequestEffect
@@ -165,9 +169,9 @@ func (x *exchange) matchFault() {
 	}
 }
 
-// forward sends the request to the API server and returns the response with an unread
-// body. The result reached is true if a connection to the API server existed, so that
-// the API server may have received the request.
+// forward sends the request to the API server and returns the response with an unread body.
+// The result reached is true if the proxy had a connection to the API server. The API
+// server may then have received the request, even if forward returns an error.
 func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *http.Response, reached bool, err error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
@@ -181,9 +185,10 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 	return response, connected.Load(), err
 }
 
-// upstreamRequest returns the request for the API server. It differs from the subject's
-// request in its host and in its hop-by-hop headers. It does not ask for compression,
-// because the proxy decodes events and lists.
+// upstreamRequest returns the request that the proxy sends to the API server. It has the
+// body in the argument, and differs from the subject's request in its host and its
+// hop-by-hop headers. It does not ask for compression, because the proxy decodes events and
+// lists. A stale-list fault also changes its query.
 func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
@@ -192,27 +197,31 @@ func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.R
 	}
 	request, err := http.NewRequestWithContext(ctx, x.request.Method, to.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("forwarding a request: %w", err)
+		return nil, fmt.Errorf("forwarding a request to the API server: %w", err)
 	}
-	if request.ContentLength == 0 && body != nil { // the body is not completely in memory
+	if request.ContentLength == 0 && body != nil { // net/http does not know the length of this type of body
 		request.ContentLength = x.request.ContentLength
 	}
 	copyHeader(request.Header, x.request.Header)
 	request.Header.Del("Accept-Encoding")
 	if len(x.request.Header.Values("User-Agent")) == 0 {
-		request.Header.Set("User-Agent", "") // prevents the default of net/http
+		request.Header.Set("User-Agent", "") // otherwise net/http adds its own
 	}
 	return request, nil
 }
 
-// recordNoResponse records that the subject receives no response.
+// recordNoResponse records that the subject receives no response. reached says whether the
+// API server may have received the request. serverCode is the HTTP status of its response,
+// or 0 if there is none.
 func (x *exchange) recordNoResponse(reached bool, serverCode int) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Reached: reached, ServerCode: serverCode, Fault: x.effect.Fault,
 	}})
 }
 
-// relayObject records a response that contains an object, then delivers it to the subject.
+// relayObject forwards a response that contains an object, a list or a Status. It decodes
+// and records the response before the subject receives it. If a clock skew is active, it
+// shifts the timestamps in the body.
 func (x *exchange) relayObject(response *http.Response) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
@@ -227,7 +236,7 @@ func (x *exchange) relayObject(response *http.Response) {
 	read, err := io.Copy(buffer, io.LimitReader(response.Body, responseBytesMax+1))
 	if err != nil {
 		x.recordNoResponse(true, response.StatusCode)
-		x.abort(fmt.Errorf("reading a response: %w", err))
+		x.abort(fmt.Errorf("reading a response of the API server: %w", err))
 	}
 	complete, body := read <= responseBytesMax, buffer.Bytes()
 	if complete && response.StatusCode < http.StatusBadRequest {
@@ -241,7 +250,8 @@ func (x *exchange) relayObject(response *http.Response) {
 }
 
 // deliver records a response and writes it to the subject. It reports whether the write
-// succeeded.
+// succeeded. body is the part of the response body that has been read, and complete says
+// whether it is the whole body.
 func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
 	x.conn.delivering.RLock()
 	defer x.conn.delivering.RUnlock()
@@ -259,23 +269,25 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 	return err == nil
 }
 
-// subjectGone reports whether the subject can no longer receive a response. The reason
-// is that the request was canceled or its connection is broken.
+// subjectGone reports whether the subject can no longer receive a response. This is the
+// case if the subject has canceled the request or its connection is broken.
 func (x *exchange) subjectGone() bool {
 	return x.conn.broken.Load() || x.request.Context().Err() != nil
 }
 
-// recordResponse appends a response to the history, followed by the content of a list.
+// recordResponse appends a response to the history. For a list, it also appends a record
+// with the items. It decodes the body only if complete is true. If it cannot decode the
+// body of a successful response, it records a gap.
 func (x *exchange) recordResponse(response *http.Response, body []byte, complete bool) {
 	var content responseContent
 	var err error
 	if complete {
 		content, err = x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
 	} else {
-		err = fmt.Errorf("response body of more than %d bytes", responseBytesMax)
+		err = fmt.Errorf("the response body has more than %d bytes and is not decoded", responseBytesMax)
 	}
 	if failed := response.StatusCode >= http.StatusBadRequest; err != nil && !failed {
-		x.gap(err) // the body of an HTTP error need not be a Status
+		x.gap(err) // no gap for an HTTP error, whose body need not be a Status
 	}
 	length := len(body)
 	if !complete {
@@ -304,8 +316,8 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 	}
 }
 
-// relayUnparsed forwards a response that contains no object, such as a log or a
-// version, without decoding it.
+// relayUnparsed forwards a response that contains no object, such as a log or the version
+// of the API server. It does not decode the body.
 func (x *exchange) relayUnparsed(response *http.Response) {
 	x.append(history.Record{Response: &history.Response{
 		ID: x.record.ID, Code: response.StatusCode, ServerCode: response.StatusCode, Reached: true,
@@ -316,7 +328,8 @@ func (x *exchange) relayUnparsed(response *http.Response) {
 	x.copyBody(response)
 }
 
-// copyBody forwards the rest of a response body and flushes each chunk on arrival.
+// copyBody forwards the rest of a response body. It flushes each chunk as soon as the chunk
+// arrives.
 func (x *exchange) copyBody(response *http.Response) {
 	control := http.NewResponseController(x.writer)
 	chunk := make([]byte, 32<<10)
@@ -329,7 +342,7 @@ func (x *exchange) copyBody(response *http.Response) {
 		case err == io.EOF:
 			return
 		case err != nil:
-			x.abort(fmt.Errorf("reading a response: %w", err))
+			x.abort(fmt.Errorf("reading a response of the API server: %w", err))
 		}
 		if err := control.Flush(); err != nil {
 			return
@@ -337,9 +350,10 @@ func (x *exchange) copyBody(response *http.Response) {
 	}
 }
 
-// abort ends the exchange like an API server that fails. If the API server reset the
-// stream, abort resets only the stream of the subject. On any other error it resets
-// the subject's connection, with all other requests on it. abort does not return.
+// abort ends the exchange without a complete response, as a failing API server does. If err
+// is a stream reset of the API server, abort resets only the stream of this request. On any
+// other error it resets the connection of the subject, with all other requests on it. abort
+// does not return; it panics with http.ErrAbortHandler, which net/http recovers.
 func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {

@@ -25,18 +25,18 @@ var controller = metav1.NewControllerRef(&corev1.ReplicationController{
 	ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid-web"},
 }, corev1.SchemeGroupVersion.WithKind("ReplicationController"))
 
-// TestCreate checks that a create is recorded before the API server receives it, and its
-// response before the client does.
+// TestCreate checks that the proxy records a create request before the API server receives
+// it. It must record the response before the client receives it.
 func TestCreate(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
 			var f *fixture
 			f = start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if got := historytest.Summary(f.All()); got != "request create pods" {
-					t.Errorf("when the API server has the request, the history has:\n%s", got)
+					t.Errorf("when the API server receives the request, want only the request record in the history, found:\n%s", got)
 				}
 				if got := r.Header.Get("Authorization"); got != "Bearer "+token {
-					t.Errorf("authorization %q", got)
+					t.Errorf("the API server received the Authorization header %q, want that of the subject", got)
 				}
 				if got := r.Header.Get("Accept-Encoding"); got != "" {
 					t.Errorf("accepts encoding %q, want none", got)
@@ -49,7 +49,7 @@ func TestCreate(t *testing.T) {
 			}
 			got, err := f.client(t, contentType).CoreV1().Pods("ns").Create(t.Context(), created, metav1.CreateOptions{})
 			if err != nil || got.Name != "web-1" {
-				t.Fatalf("created %q, error %v", got.Name, err)
+				t.Fatalf("create returned pod %q, error %v; want web-1", got.Name, err)
 			}
 			answered := project(t, pod("web-1", 7))
 			want := []history.Record{
@@ -79,7 +79,7 @@ func project(t *testing.T, p *corev1.Pod) history.Object {
 	return object
 }
 
-// TestList reads a list in pages.
+// TestList checks the records of a list that the client reads in pages.
 func TestList(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestServerErrors checks that the proxy forwards the API server's errors and records their
-// reasons.
+// TestServerErrors checks that the proxy forwards errors of the API server, and records the
+// reason of each error.
 func TestServerErrors(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/plain") {
@@ -149,7 +149,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// do sends a JSON request over HTTP/1.1 and reads the response.
+// do sends a JSON request through the proxy over HTTP/1.1, and reads the response.
 func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, string) {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -176,8 +176,8 @@ func (f *fixture) do(t *testing.T, method, path, body string) (*http.Response, s
 	return response, string(content)
 }
 
-// TestForwardsUnchanged compares requests and responses on both sides of the proxy. Path,
-// query and headers of the request must be equal, and headers and bytes of the response.
+// TestForwardsUnchanged checks that the proxy does not change requests and responses. It
+// compares path, query and headers of the request, and headers and body of the response.
 func TestForwardsUnchanged(t *testing.T) {
 	odd := []byte("{\"kind\":\"Pod\",  \"apiVersion\":\"v1\",\n\"metadata\":{}}\n\n")
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,9 +213,9 @@ func TestForwardsUnchanged(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || !bytes.Equal(body, odd) {
-		t.Errorf("body %q, error %v", body, err)
+		t.Errorf("the subject received body %q, error %v; want the body of the API server", body, err)
 	}
 	if diff := cmp.Diff([]string{"1", "2"}, response.Header["Warning"]); diff != "" || response.Header.Get("Audit-Id") != "7" {
-		t.Errorf("header %v", response.Header)
+		t.Errorf("the subject received the headers %v, want two Warning headers and Audit-Id 7", response.Header)
 	}
 }

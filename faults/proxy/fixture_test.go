@@ -30,18 +30,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// token is the credential of every client in these tests. No record may contain it.
+// token is the credential that every client in these tests sends. No record may contain it.
 const token = "the-secret-token"
 
-// anyLength ignores the lengths of bodies in a comparison of records, because they
-// depend on the encoding. TestBytesRecorded checks the lengths.
+// anyLength makes cmp ignore the recorded body lengths, because they depend on the
+// encoding. TestBytesRecorded checks the lengths.
 var anyLength = cmp.Options{
 	cmpopts.IgnoreFields(history.Request{}, "Bytes"),
 	cmpopts.IgnoreFields(history.Response{}, "Bytes"),
 	cmpopts.IgnoreFields(history.Delivery{}, "Bytes"),
 }
 
-// fixture is a proxy, its clients, and a server that acts as the API server.
+// fixture contains a proxy and a test server that acts as the API server. The embedded
+// Recording contains the records that the proxy has written.
 type fixture struct {
 	*historytest.Recording
 	proxy    *Proxy
@@ -49,8 +50,8 @@ type fixture struct {
 	server   *httptest.Server
 }
 
-// start starts a proxy in front of a handler. At the end of the test it checks that no
-// record contains the token.
+// start starts a proxy for an API server that the handler implements. At the end of the
+// test it checks that no record contains the token.
 func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -90,6 +91,7 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	return f
 }
 
+// requireNoToken checks that no record contains the token.
 func (f *fixture) requireNoToken(t *testing.T) {
 	t.Helper()
 	for _, record := range f.All() {
@@ -103,7 +105,7 @@ func (f *fixture) requireNoToken(t *testing.T) {
 	}
 }
 
-// config returns the configuration of a client of the proxy.
+// config returns the configuration of a client that sends its requests through the proxy.
 func (f *fixture) config(contentType string) *rest.Config {
 	config := &rest.Config{
 		Host:            f.endpoint.URL,
@@ -131,7 +133,7 @@ func (f *fixture) client(t *testing.T, contentType string) kubernetes.Interface 
 	return client
 }
 
-// contentTypes are the content types that controllers use.
+// contentTypes are the content types that controllers accept and send.
 var contentTypes = map[string]string{
 	"json":     runtime.ContentTypeJSON,
 	"protobuf": runtime.ContentTypeProtobuf,
@@ -157,7 +159,7 @@ func pod(name string, version int) *corev1.Pod {
 	}
 }
 
-// encoded encodes an object as the request accepts it.
+// encoded encodes an object in JSON or protobuf, as the Accept header of the request asks.
 func encoded(r *http.Request, obj runtime.Object) (body []byte, contentType string) {
 	accepted := acceptedEncoding(r.Header.Values("Accept"))
 	var buffer bytes.Buffer
@@ -175,7 +177,8 @@ func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Objec
 	_, _ = w.Write(body)
 }
 
-// watchEvent encodes an event as the request accepts it.
+// watchEvent encodes a watch event in JSON or protobuf, as the Accept header of the request
+// asks.
 func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object) []byte {
 	raw, err := encodeEvent(acceptedEncoding(r.Header.Values("Accept")), eventType, obj)
 	if err != nil {
@@ -184,7 +187,7 @@ func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object
 	return raw
 }
 
-// beginWatch sends the header of a watch stream.
+// beginWatch sends the status and the headers of the response to a watch request.
 func beginWatch(w http.ResponseWriter, r *http.Request) {
 	contentType := mediaTypes[acceptedEncoding(r.Header.Values("Accept"))]
 	if contentType == runtime.ContentTypeProtobuf {
@@ -195,8 +198,8 @@ func beginWatch(w http.ResponseWriter, r *http.Request) {
 	w.(http.Flusher).Flush()
 }
 
-// watchServer is a fake API server with a single watch. It sends the events from send, and
-// ends the stream when send is closed.
+// watchServer acts as an API server with a single watch. It sends the events from the
+// channel send, and ends the watch when send is closed.
 type watchServer struct {
 	send  chan func(r *http.Request) []byte
 	abort chan struct{} // closed: the stream breaks

@@ -8,30 +8,32 @@ import (
 	"io"
 )
 
-// frameBytesMax limits one watch event. Objects are far smaller: etcd accepts 1.5 MiB, a
-// request 3 MiB.
+// frameBytesMax is the maximum length of one watch event. Objects are much smaller, because
+// etcd accepts requests of at most 1.5 MiB.
 const frameBytesMax = 16 << 20
 
-// frameHeaderBytes is the size of the big-endian length that precedes each protobuf event.
+// frameHeaderBytes is the size of the length that precedes each protobuf event, in
+// big-endian order.
 const frameHeaderBytes = 4
 
-// errNoFrame means that a stream contains bytes that are not a valid frame. The proxy
+// errNoFrame means that the next bytes of a watch stream are not a watch event. The proxy
 // forwards these bytes unchanged.
-var errNoFrame = errors.New("not a frame")
+var errNoFrame = errors.New("the bytes in the watch stream are not a watch event")
 
-// nextFrame appends the next event of a stream to buffer, byte for byte. At the end of the
-// stream it returns io.EOF with the remaining bytes. It returns errNoFrame with the bytes
-// that it cannot parse.
+// nextFrame appends the bytes of the next event in a watch stream to buffer, unchanged. At
+// the end of the stream it returns io.EOF and the remaining bytes. If the stream ends
+// within an event, the error is io.ErrUnexpectedEOF. If nextFrame cannot parse the stream,
+// it returns errNoFrame and the bytes that it has read.
 type nextFrame func(source *bufio.Reader, buffer []byte) ([]byte, error)
 
-// framings maps each encoding to the function that splits a stream of that encoding
-// into events.
+// framings maps each encoding to the function that reads the next event from a watch
+// stream.
 var framings = map[encoding]nextFrame{
 	jsonEncoding:     nextJSON,
 	protobufEncoding: nextProtobuf,
 }
 
-// nextProtobuf reads an event that is preceded by its length.
+// nextProtobuf reads the next event of a protobuf stream, with the length that precedes it.
 func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	start := len(buffer)
 	buffer, err := readFull(source, buffer, frameHeaderBytes)
@@ -40,7 +42,7 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	}
 	length := binary.BigEndian.Uint32(buffer[start:])
 	if length > frameBytesMax {
-		return buffer, fmt.Errorf("%w: an event of %d bytes", errNoFrame, length)
+		return buffer, fmt.Errorf("%w: found the length %d, expected at most %d", errNoFrame, length, frameBytesMax)
 	}
 	buffer, err = readFull(source, buffer, int(length))
 	if errors.Is(err, io.EOF) { // the stream may end only between events
@@ -49,8 +51,8 @@ func nextProtobuf(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// readFull appends n bytes from the stream to the buffer. The error is io.EOF only if
-// the stream ended before the first byte.
+// readFull reads n bytes and appends them to the buffer. The error is io.EOF only if the
+// stream ended before the first of these bytes.
 func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	start := len(buffer)
 	buffer = append(buffer, make([]byte, n)...)
@@ -58,8 +60,9 @@ func readFull(source *bufio.Reader, buffer []byte, n int) ([]byte, error) {
 	return buffer[:start+read], err
 }
 
-// nextJSON reads a JSON object and the white space around it that has already arrived. It
-// does not wait for more white space, because that would delay the object.
+// nextJSON reads the next event of a JSON stream, and the white space around it that has
+// already arrived. It does not wait for more white space, because that would delay the
+// event.
 func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	var object jsonObject
 	start := len(buffer)
@@ -80,24 +83,26 @@ func nextJSON(source *bufio.Reader, buffer []byte) ([]byte, error) {
 		case object.ended():
 			return buffer, nil
 		case len(buffer)-start > frameBytesMax:
-			return buffer, fmt.Errorf("%w: an event of more than %d bytes", errNoFrame, frameBytesMax)
+			return buffer, fmt.Errorf("%w: found an object of more than %d bytes", errNoFrame, frameBytesMax)
 		}
 	}
 }
 
-// jsonObject finds the end of a JSON object by counting braces, so that the object
-// need not be parsed twice.
+// jsonObject finds the end of a JSON object by counting braces. This avoids parsing the
+// object twice.
 type jsonObject struct {
-	begun   bool
-	depth   int
+	begun   bool // after the first opening brace
+	depth   int  // number of open braces
 	quoted  bool // inside a string
 	escaped bool // after a backslash in a string
 }
 
+// ended reports whether the scanned bytes contain the complete object.
 func (o *jsonObject) ended() bool { return o.begun && o.depth == 0 }
 
-// scan consumes bytes up to the end of the object and of the white space after it. It
-// returns the number of bytes consumed.
+// scan reads data up to the end of the object and of the white space after it. It returns
+// the number of bytes that it has read. If data ends before the object does, the next call
+// continues with further data.
 func (o *jsonObject) scan(data []byte) (int, error) {
 	for i, c := range data {
 		switch {

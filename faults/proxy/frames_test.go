@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// frame encodes an event with its length, as in a protobuf stream.
+// frame returns an event of a protobuf stream: its length and then its bytes.
 func frame(event string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(event)))) + event
 }
@@ -63,8 +63,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// readFrames reads frames up to the first error. It also returns the bytes that
-// nextFrame returned with this error.
+// readFrames reads the events of a stream up to the first error. The last element is the
+// bytes that nextFrame returned with the error.
 func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	source := bufio.NewReaderSize(stream, 16)
 	var frames []string
@@ -79,19 +79,19 @@ func readFrames(in encoding, stream io.Reader) ([]string, error) {
 	}
 }
 
-// TestJSONFrameDoesNotWaitForNext reads an event that nothing follows yet.
+// TestJSONFrameDoesNotWaitForNext checks that an event is read before further bytes arrive.
 func TestJSONFrameDoesNotWaitForNext(t *testing.T) {
 	read, write := io.Pipe()
 	defer write.Close()
 	go func() { _, _ = write.Write([]byte(`{"type":"ADDED"}`)) }()
 	raw, err := nextJSON(bufio.NewReader(read), nil)
 	if string(raw) != `{"type":"ADDED"}` || err != nil {
-		t.Errorf("frame %q, error %v", raw, err)
+		t.Errorf("read event %q, error %v; want the complete event", raw, err)
 	}
 }
 
-// TestFramesKeepEveryByte splits random streams that arrive in random chunks. It expects one
-// event per frame and every byte unchanged.
+// TestFramesKeepEveryByte splits random streams that arrive in random chunks. It expects
+// every event as one element, and every byte unchanged.
 func TestFramesKeepEveryByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SampledFrom([]encoding{jsonEncoding, protobufEncoding}).Draw(t, "encoding")
@@ -110,7 +110,7 @@ func TestFramesKeepEveryByte(t *testing.T) {
 		}
 		frames, err := readFrames(in, source)
 		if !errors.Is(err, io.EOF) {
-			t.Fatalf("error %v", err)
+			t.Fatalf("error %v at the end of the stream, want EOF", err)
 		}
 		if got := strings.Join(frames, ""); got != stream.String() {
 			t.Fatalf("bytes %q, want %q", got, stream.String())
@@ -138,7 +138,7 @@ func FuzzFrames(f *testing.F) {
 		}
 		frames, err := readFrames(in, bytes.NewReader(stream))
 		if got := strings.Join(frames, ""); !bytes.HasPrefix(stream, []byte(got)) || (errors.Is(err, io.EOF) && len(got) != len(stream)) {
-			t.Errorf("bytes %q of %q, error %v", got, stream, err)
+			t.Errorf("read bytes %q of the stream %q, error %v; want a prefix, or all bytes at EOF", got, stream, err)
 		}
 	})
 }

@@ -17,17 +17,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// holding is a proxy that holds pod events, on a fake clock.
+// holding is a proxy on a fake clock, with a fault that holds watch events of pods.
 type holding struct {
 	*fixture
 	clock  *testingclock.FakeClock
-	server *watchServer // of pods
-	other  *watchServer // of other resources
+	server *watchServer // serves the watch of pods
+	other  *watchServer // serves the watches of other resources
 	stream watch.Interface
 	remove func()
 }
 
-// startHolding starts a proxy that holds pod events, and opens a watch of pods.
+// startHolding starts a proxy with a fault that holds pod events for the given time. It
+// also opens a watch of pods.
 func startHolding(t *testing.T, hold time.Duration) *holding {
 	t.Helper()
 	h := &holding{clock: testingclock.NewFakeClock(time.Now()), server: newWatchServer(), other: newWatchServer()}
@@ -53,7 +54,7 @@ func startHolding(t *testing.T, hold time.Duration) *holding {
 	return h
 }
 
-// awaitHeld waits until the proxy holds an event.
+// awaitHeld waits until the proxy waits on the fake clock, because it holds an event.
 func (h *holding) awaitHeld(t *testing.T) {
 	t.Helper()
 	again := time.NewTicker(time.Millisecond)
@@ -77,18 +78,18 @@ func (h *holding) deliveries() []string {
 	return lines
 }
 
-// TestHold checks that a hold starts when the event arrives.
+// TestHold checks that the hold time of an event starts when the event arrives.
 func TestHold(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
 	h.clock.Step(4 * time.Second)
 	if got := h.deliveries(); got != nil {
-		t.Errorf("delivered too early: %v", got)
+		t.Errorf("delivered before the end of the hold: %v", got)
 	}
 	h.clock.Step(time.Second)
 	if event := <-h.stream.ResultChan(); event.Type != watch.Added {
-		t.Errorf("event %v", event)
+		t.Errorf("received event %v after the hold, want ADDED", event)
 	}
 	if diff := cmp.Diff([]string{"delivery ADDED a version 1 held 5s"}, h.deliveries()); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
@@ -96,7 +97,7 @@ func TestHold(t *testing.T) {
 }
 
 // TestHoldKeepsOrder checks that an event without a hold waits behind a held event. The end
-// of the stream must wait behind both.
+// of the stream must wait behind both events.
 func TestHoldKeepsOrder(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -113,7 +114,8 @@ func TestHoldKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestHoldAffectsOneResource checks that streams of other resources are not delayed.
+// TestHoldAffectsOneResource checks that a hold of pod events does not delay watches of
+// other resources.
 func TestHoldAffectsOneResource(t *testing.T) {
 	h := startHolding(t, 5*time.Second)
 	h.server.event(history.Added, pod("a", 1))
@@ -126,16 +128,16 @@ func TestHoldAffectsOneResource(t *testing.T) {
 	h.other.event(history.Bookmark, bookmark("9", false))
 	h.Await(t, "delivery of the other stream", func(r history.Record) bool { return r.Delivery != nil && r.Delivery.ID == 2 })
 	if got := h.deliveries(); len(got) != 1 {
-		t.Errorf("deliveries %v", got)
+		t.Errorf("deliveries %v, want only one of the other watch", got)
 	}
 	close(h.other.send)
 	if got := <-other; !bytes.Contains(got, []byte(`"BOOKMARK"`)) {
-		t.Errorf("the other stream got %q", got)
+		t.Errorf("the other watch received %q, want a bookmark", got)
 	}
 }
 
-// TestRemoveReleasesHeldEvents checks that removing a fault delivers its held events
-// immediately and in order.
+// TestRemoveReleasesHeldEvents checks that the removal of a fault delivers the events that
+// it held, at once and in order.
 func TestRemoveReleasesHeldEvents(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	for i, name := range []string{"a", "b", "free", "c"} {
@@ -152,17 +154,17 @@ func TestRemoveReleasesHeldEvents(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	if got := h.deliveries()[0]; got != "delivery ADDED a version 1 held 1m0s" {
-		t.Errorf("delivery %q", got)
+		t.Errorf("first delivery %q, want one held for 1m", got)
 	}
 	h.server.event(history.Added, pod("d", 5))
 	<-h.stream.ResultChan()
 	if got := h.deliveries()[4]; got != "delivery ADDED d version 5" {
-		t.Errorf("delivery %q after the fault", got)
+		t.Errorf("delivery %q after the removal of the fault, want one without a hold", got)
 	}
 }
 
-// TestLongestHoldCounts checks that two holds of one event do not add up. The shorter hold
-// still applies after the longer one is removed.
+// TestLongestHoldCounts checks that the holds of two faults on one event do not add up.
+// After the fault with the longer hold is removed, the shorter hold must still apply.
 func TestLongestHoldCounts(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Hold: time.Minute} })
@@ -172,17 +174,18 @@ func TestLongestHoldCounts(t *testing.T) {
 	h.awaitHeld(t)
 	h.clock.Step(59 * time.Second)
 	if got := h.deliveries(); got != nil {
-		t.Errorf("delivered too early: %v", got)
+		t.Errorf("delivered before the end of the longest hold: %v", got)
 	}
 	h.awaitHeld(t)
 	h.clock.Step(time.Second)
 	<-h.stream.ResultChan()
 	if got := h.deliveries()[0]; got != "delivery ADDED a version 1 held 1m0s" {
-		t.Errorf("delivery %q", got)
+		t.Errorf("first delivery %q, want one held for 1m", got)
 	}
 }
 
-// TestSubjectClosesHeldStream checks that a hold does not keep a closed stream open.
+// TestSubjectClosesHeldStream checks that the proxy ends a watch that the subject closes,
+// although a fault holds its events.
 func TestSubjectClosesHeldStream(t *testing.T) {
 	h := startHolding(t, time.Hour)
 	h.server.event(history.Added, pod("a", 1))
@@ -191,6 +194,6 @@ func TestSubjectClosesHeldStream(t *testing.T) {
 	h.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 	<-h.server.gone
 	if got := h.deliveries(); got != nil {
-		t.Errorf("deliveries after the watch was closed: %v", got)
+		t.Errorf("found deliveries after the subject closed the watch, want none: %v", got)
 	}
 }

@@ -10,95 +10,109 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// RequestFault decides whether a fault applies to a request, and returns its effect or nil.
-// The proxy calls it after it has recorded the request and before it forwards the request.
-// It calls the faults in the order in which they were added, and the first effect applies;
-// it does not call the remaining faults.
+// RequestFault returns the effect of a fault on a request, or nil to leave the request
+// unchanged. The proxy calls it after it has recorded the request and before it forwards
+// the request. It calls the registered faults in order and applies the first effect. It
+// does not call the faults after that one.
 //
-// A RequestFault is called from many goroutines and must return quickly. It must not retain
-// or change the request, and must not call its own remove function.
+// The proxy calls a RequestFault from many goroutines, and the request waits until it
+// returns. A RequestFault must not change the request or keep a reference to it. It must
+// not call its own remove function, because remove waits for it.
 type RequestFault func(*history.Request) *RequestEffect
 
-// RequestEffect is the effect of a fault on a request. The proxy applies the fields in their
-// order. A RequestEffect with only Fault set leaves the request unchanged.
+// RequestEffect is the effect of a fault on a request. The proxy applies the fields in
+// their order. If only Fault is set, the proxy forwards the request unchanged.
 type RequestEffect struct {
-	// Fault is the fault's name for the record of the response.
+	// Fault is the name of the fault type. The record of the response contains it.
 	Fault string
-	// Delay postpones everything that follows. It ends early when the fault is removed.
+	// Delay is the time that the request waits before the proxy applies the next fields.
+	// The delay ends early when the fault is removed.
 	Delay time.Duration
-	// BeforeForward is called before the request is forwarded; the request waits for it. Its
-	// ctx ends with the request's.
+	// BeforeForward is called before the proxy forwards the request. The request waits
+	// until it returns. Its ctx is canceled when the subject cancels the request.
 	BeforeForward func(ctx context.Context)
-	// Refuse answers the request with an error. The API server does not receive the request.
+	// Refuse is an error that the proxy sends to the subject. The API server does not
+	// receive the request.
 	Refuse *Refusal
-	// Break ends the request without a response. The API server does not receive the request.
+	// Break says how the proxy ends the request without a response. The API server does not
+	// receive the request.
 	Break ConnectionBreak
-	// ListAt makes the API server answer a list at this resourceVersion. 0 leaves the list
-	// unchanged.
+	// ListAt is the resourceVersion at which the API server answers a list request. 0
+	// leaves the request unchanged.
 	ListAt history.Version
-	// Lose forwards the request and withholds the API server's response from the subject. It
-	// does not apply to watches.
+	// Lose says what the subject receives instead of the API server's response. The API
+	// server receives the request. Lose must not be set for a watch.
 	Lose *LostResponse
 }
 
-// ConnectionBreak is the way in which a request ends without a response. The zero value
-// breaks nothing.
+// ConnectionBreak says how the proxy ends a request without a response. The zero value does
+// not end the request.
 type ConnectionBreak string
 
-// The values of [ConnectionBreak].
+// These are the values of [ConnectionBreak].
 const (
-	// BreakRequest resets the HTTP/2 stream of the request only.
+	// BreakRequest resets the HTTP/2 stream of the request. Other requests on its
+	// connection continue.
 	BreakRequest ConnectionBreak = "request"
-	// BreakConnection resets the TCP connection, with all other requests and watches on it.
+	// BreakConnection resets the TCP connection of the request. This also breaks all other
+	// requests and watches on the connection.
 	BreakConnection ConnectionBreak = "connection"
 )
 
-// LostResponse says what the subject receives instead of a lost response. It is an API error
-// (Refuse), the first half of the response (Cut) and then a reset, or only a reset.
+// LostResponse says what the subject receives instead of a lost response. There are three
+// possibilities: the API error in Refuse, half of the response and then a reset (Cut), or
+// only a reset.
 type LostResponse struct {
-	// After is the time from the API server's response to its replacement. It ends early when
-	// the fault is removed.
-	After  time.Duration
+	// After is the time from the API server's response until the subject receives the
+	// replacement. The wait ends early when the fault is removed.
+	After time.Duration
+	// Refuse is the API error that the subject receives, or nil.
 	Refuse *Refusal
-	Cut    bool
-	// Break is the way in which the exchange ends if Refuse is nil.
+	// Cut is true if the subject receives the first half of the response before the reset.
+	Cut bool
+	// Break says what the proxy resets if Refuse is nil.
 	Break ConnectionBreak
 }
 
-// WatchFault decides whether a fault applies to a watch event, and returns its effect or
-// nil. The proxy calls every WatchFault when the event arrives from the API server; the
-// longest hold applies. At that time the event has no sequence number in the history, and
-// its Held is 0.
+// WatchFault returns the effect of a fault on a watch event, or nil to leave the event
+// unchanged. The proxy calls every WatchFault when the event arrives from the API server.
+// If several faults hold the event, the longest hold applies. The event is not in the
+// history yet, so its Held is 0.
 //
-// The rules of [RequestFault] about concurrency and retention apply.
+// The proxy calls a WatchFault from many goroutines, and the events of the watch wait until
+// it returns. A WatchFault must not change stream or event, or keep a reference to them. It
+// must not call its own remove function, because remove waits for it.
 type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEffect
 
 // WatchEffect is the effect of a fault on a watch event.
 type WatchEffect struct {
-	// Drop discards a bookmark. The proxy ignores Drop for any other event and for the
-	// bookmark that ends the initial events: without these events the subject's cache would be
-	// wrong.
+	// Drop makes the proxy discard the event if it is a bookmark. The proxy ignores Drop
+	// for other events, because without them the cache of the subject would be wrong. It
+	// also ignores Drop for the bookmark that ends the initial events of a streaming list.
 	Drop bool
-	// Hold is the time for which the event is held after its arrival. Later events of the same
-	// stream wait too, so that their order is kept. Other streams are not affected.
+	// Hold is the time from the arrival of the event at the proxy until its delivery. Later
+	// events of the same watch also wait, so that their order is kept. Other watches are
+	// not affected.
 	Hold time.Duration
 }
 
-// hooks is the set of registered faults. Requests read it without a lock, because
-// every change replaces the whole snapshot.
+// hooks is the set of registered faults. Requests read it without a lock, because every
+// change replaces the whole snapshot in current.
 type hooks[F any] struct {
-	mu      sync.Mutex // serializes changes
+	mu      sync.Mutex // held while current is replaced
 	current atomic.Pointer[hookSet[F]]
 }
 
-// hookSet is an immutable snapshot of the faults.
+// hookSet is an immutable snapshot of the registered faults, in the order of their
+// registration.
 type hookSet[F any] struct {
 	all        []*hook[F]
-	superseded chan struct{} // closed when a newer snapshot replaces this one
+	superseded chan struct{} // closed when a fault was added or removed
 }
 
-// hook is one fault. Its lock lets remove wait for calls in flight, so that the fault does
-// not fire after remove has returned.
+// hook is one registered fault. Each call of the fault holds mu for reading, and the
+// removal locks mu for writing. The removal therefore waits for calls in flight, and the
+// fault does not fire after it.
 type hook[F any] struct {
 	fault   F
 	mu      sync.RWMutex
@@ -111,7 +125,8 @@ func newHooks[F any]() *hooks[F] {
 	return h
 }
 
-// add appends a fault. The returned function removes it and may be called more than once.
+// add registers a fault. The returned function removes the fault, and may be called more
+// than once.
 func (h *hooks[F]) add(fault F) (remove func()) {
 	added := &hook[F]{fault: fault}
 	h.change(func(all []*hook[F]) []*hook[F] { return append(all, added) })
@@ -125,6 +140,8 @@ func (h *hooks[F]) add(fault F) (remove func()) {
 	})
 }
 
+// change replaces the registered faults by the list that edit returns. edit gets a copy of
+// the current list, which it may change.
 func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +153,7 @@ func (h *hooks[F]) change(edit func([]*hook[F]) []*hook[F]) {
 	close(old.superseded)
 }
 
-// call runs use with the fault, unless the fault has been removed.
+// call passes the fault to the function use, unless the fault has been removed.
 func (h *hook[F]) call(use func(F)) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -145,6 +162,7 @@ func (h *hook[F]) call(use func(F)) {
 	}
 }
 
+// isRemoved reports whether the fault has been removed.
 func (h *hook[F]) isRemoved() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

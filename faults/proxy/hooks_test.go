@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestFirstMatchingFaultApplies checks that the first fault with an effect applies, and that
-// a removed fault is not called.
+// TestFirstMatchingFaultApplies checks that the proxy applies the first effect that a fault
+// returns. It must not call a removed fault.
 func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string
@@ -37,14 +37,14 @@ func TestFirstMatchingFaultApplies(t *testing.T) {
 		}
 		if want.code == 500 {
 			removeFirst()
-			removeFirst() // idempotent
+			removeFirst() // a second call has no effect
 		} else {
 			removeSecond()
 		}
 	}
 }
 
-// TestRemoveWaits checks that remove returns after the call in flight.
+// TestRemoveWaits checks that remove returns only after the current call of the fault.
 func TestRemoveWaits(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	called, proceed := make(chan struct{}), make(chan struct{})
@@ -66,12 +66,12 @@ func TestRemoveWaits(t *testing.T) {
 		defer close(removed)
 		remove()
 		if !fired {
-			t.Error("removed during a call")
+			t.Error("remove returned during a call of the fault")
 		}
 	}()
 	select {
 	case <-removed:
-		t.Error("remove did not wait")
+		t.Error("remove did not wait for the call of the fault")
 	case <-time.After(time.Millisecond): // a wait that is too short can only hide an error
 	}
 	close(proceed)

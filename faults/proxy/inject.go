@@ -14,10 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// This file applies the effects of faults to requests and responses.
-
-// delay waits for the given time, or until the fault is removed. It returns an error if the
-// subject cancels the request.
+// delay waits for the given time, or until the fault that requires the delay is removed. It
+// returns an error if the subject cancels the request.
 func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -25,7 +23,7 @@ func (x *exchange) delay(d time.Duration) error {
 	timer := x.proxy.clock.NewTimer(d)
 	defer timer.Stop()
 	for {
-		faults := x.proxy.requestFaults.current.Load() // loaded before isRemoved, so that no removal is missed
+		faults := x.proxy.requestFaults.current.Load() // loaded first: a removal after this line closes superseded
 		if x.hook.isRemoved() {
 			return nil
 		}
@@ -39,9 +37,9 @@ func (x *exchange) delay(d time.Duration) error {
 	}
 }
 
-// refuse answers the request with an error in place of the API server. The record of
-// the response says whether the API server received the request, and with which status
-// it answered.
+// refuse sends the subject an error in place of the API server's response, and records it.
+// The argument record says whether the API server received the request, and with which
+// status it answered. refuse fills in the other fields of the record.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault
@@ -63,21 +61,21 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	}
 }
 
-// loseResponse reads the API server's response and gives the subject the replacement
-// that the fault requires; see [LostResponse].
+// loseResponse reads the API server's response and does not deliver it. Instead the subject
+// gets the replacement in [RequestEffect].Lose.
 func (x *exchange) loseResponse(response *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, responseBytesMax))
-	if err != nil { // the response is lost without the fault
+	if err != nil { // the connection to the API server broke, without a fault
 		x.recordNoResponse(true, response.StatusCode)
-		x.abort(fmt.Errorf("reading a response: %w", err))
+		x.abort(fmt.Errorf("reading a response of the API server: %w", err))
 	}
 	loss := x.effect.Lose
 	if err := x.delay(loss.After); err != nil {
 		x.recordNoResponse(true, response.StatusCode)
 		x.abort(err)
 	}
-	// A decoding error leaves the object out of the record. It is not a gap, because the
-	// subject does not receive the response.
+	// If the response cannot be decoded, the record has no object. This is not a gap,
+	// because the subject does not receive the response.
 	content, _ := x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
 	x.proxy.owners.set(content.object)
 	record := history.Response{
@@ -97,7 +95,8 @@ func (x *exchange) loseResponse(response *http.Response) {
 	x.abortInjected(loss.Break)
 }
 
-// writeHalf writes the first half of a response with the Content-Length of the whole.
+// writeHalf sends the subject the first half of a response. The Content-Length is that of
+// the whole response, so that the subject notices the missing half.
 func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	copyHeader(x.writer.Header(), response.Header)
 	x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -105,11 +104,11 @@ func (x *exchange) writeHalf(response *http.Response, body []byte) {
 	if _, err := x.writer.Write(body[:len(body)/2]); err != nil {
 		return // the subject closed the request; the exchange ends anyway
 	}
-	_ = http.NewResponseController(x.writer).Flush() // as above
+	_ = http.NewResponseController(x.writer).Flush() // after an error the exchange ends anyway
 }
 
-// abortInjected ends the exchange without a response, because a fault requires it. It
-// does not return.
+// abortInjected resets the stream or the connection of the request, because a fault
+// requires it. It does not return; see abort.
 func (x *exchange) abortInjected(how ConnectionBreak) {
 	if how == BreakConnection {
 		x.abort(errInjectedBreak)
@@ -117,24 +116,25 @@ func (x *exchange) abortInjected(how ConnectionBreak) {
 	x.abort(http2.StreamError{Code: http2.ErrCodeInternal, Cause: errInjectedBreak})
 }
 
-// errInjectedBreak is the error in the record of a stream or connection that a fault
-// breaks.
+// errInjectedBreak is the cause of a stream reset or connection reset that a fault
+// requires.
 var errInjectedBreak = errors.New("broken by an injected fault")
 
-// listAt changes the query of a list so that the API server answers with an older
-// resourceVersion. The data comes from etcd, so the subject receives a state that
-// existed.
+// listAt adds a resourceVersion to the query of a list and returns the query. The API
+// server then answers with the state at this version. It reads this state from etcd, so the
+// subject receives a state that existed.
 func listAt(query url.Values, version history.Version) string {
 	query.Set("resourceVersion", strconv.FormatUint(uint64(version), 10))
 	query.Set("resourceVersionMatch", "Exact")
 	return query.Encode()
 }
 
-// retryAfter returns the seconds of a Retry-After header, nil if there are none.
+// retryAfter returns the number of seconds in a Retry-After header. It returns nil if the
+// header is missing or contains a date.
 func retryAfter(header http.Header) *int {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil {
-		return nil // no header, or a date, which client-go does not read either
+		return nil // client-go ignores a date too
 	}
 	return &seconds
 }

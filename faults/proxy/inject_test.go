@@ -20,13 +20,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// applyToAll returns a fault with the same effect on every request.
+// applyToAll returns a fault that has the given effect on every request.
 func applyToAll(effect RequestEffect) RequestFault {
 	effect.Fault = "test-fault"
 	return func(*history.Request) *RequestEffect { return &effect }
 }
 
-// podCreator answers every request with a pod and counts the requests.
+// podCreator returns an API server that answers every request with a pod and counts the
+// requests in made.
 func podCreator(made *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		made.Add(1)
@@ -34,8 +35,8 @@ func podCreator(made *atomic.Int32) http.Handler {
 	})
 }
 
-// TestLostResponse checks that the API server performs the request and the subject receives
-// the replacement.
+// TestLostResponse checks that the API server executes the request, and that the subject
+// receives the replacement of the response.
 func TestLostResponse(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -59,7 +60,7 @@ func TestLostResponse(t *testing.T) {
 			}
 			got := f.Await(t, "response", func(r history.Record) bool { return r.Response != nil }).Response
 			if got.Object == nil || got.Object.Name != "web" {
-				t.Errorf("the history has the object %+v", got.Object)
+				t.Errorf("the response record has the object %+v, want web", got.Object)
 			}
 			got.Object = nil
 			test.want.ID, test.want.ServerCode, test.want.Reached, test.want.Fault = 1, 201, true, "test-fault"
@@ -70,8 +71,8 @@ func TestLostResponse(t *testing.T) {
 	}
 }
 
-// TestBeforeForward checks that BeforeForward has returned when the API server receives the
-// request.
+// TestBeforeForward checks that the API server receives the request only after
+// BeforeForward has returned.
 func TestBeforeForward(t *testing.T) {
 	done := false
 	var before atomic.Bool
@@ -88,8 +89,8 @@ func TestBeforeForward(t *testing.T) {
 	}
 }
 
-// TestLostResponseCutInHalf checks that the first half of the response arrives with the
-// Content-Length of the whole.
+// TestLostResponseCutInHalf checks that the subject receives half of the response, with the
+// Content-Length of the whole response.
 func TestLostResponseCutInHalf(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -108,8 +109,8 @@ func TestLostResponseCutInHalf(t *testing.T) {
 	}
 }
 
-// TestDelay checks that a delay ends after its time or when its fault is removed. The
-// request is then forwarded or broken.
+// TestDelay checks that the delay of a request ends after its time, or when its fault is
+// removed. The proxy must then forward or break the request.
 func TestDelay(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		for _, broken := range []ConnectionBreak{"", BreakRequest} {
@@ -137,7 +138,7 @@ func TestDelay(t *testing.T) {
 				}
 				err := <-done
 				if passes := broken == ""; (err == nil) != passes || (made.Load() == 1) != passes {
-					t.Errorf("%d pods created, error %v", made.Load(), err)
+					t.Errorf("%d pods created, error %v; want a pod only if the request is forwarded", made.Load(), err)
 				}
 			})
 		}
@@ -157,8 +158,8 @@ func (f *fixture) awaitClockWaiter(t *testing.T, c *testingclock.FakeClock) {
 	}
 }
 
-// TestListAt checks that the API server receives the older version, and that the history
-// contains the subject's query.
+// TestListAt checks that the API server receives a list request with the older version. The
+// history must contain the query of the subject.
 func TestListAt(t *testing.T) {
 	var asked string
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))
@@ -168,7 +169,7 @@ func TestListAt(t *testing.T) {
 		t.Errorf("the API server received the query %s, want %s", asked, want)
 	}
 	if got := f.All()[0].Request.Query; got != "limit=5&resourceVersion=0" {
-		t.Errorf("the history has the query %s", got)
+		t.Errorf("the history has the query %s, want that of the subject", got)
 	}
 }
 
@@ -181,8 +182,8 @@ func TestRetryAfterRead(t *testing.T) {
 	}
 }
 
-// TestController finds an object's owner in the request body, or in the version that the
-// subject received last.
+// TestController checks that Controller finds the owner of an object in the request body.
+// Without a body it must use the version of the object that the subject received last.
 func TestController(t *testing.T) {
 	p := &Proxy{owners: newOwnerIndex()}
 	owned := &history.Object{
@@ -215,21 +216,22 @@ func TestController(t *testing.T) {
 	}
 }
 
-// TestEndWatches ends a watch in each way, with one event delivered and one held.
+// TestEndWatches ends a watch in each way, after the proxy has delivered one event and
+// while it holds another one.
 func TestEndWatches(t *testing.T) {
 	for _, ending := range Endings {
 		t.Run(string(ending), func(t *testing.T) {
 			h := startHolding(t, time.Minute)
 			h.server.event(history.Added, pod("free", 1))
 			if event := <-h.stream.ResultChan(); event.Type != "ADDED" {
-				t.Fatalf("event %v", event)
+				t.Fatalf("received event %v, want ADDED", event)
 			}
 			h.server.event(history.Added, pod("held", 2))
 			h.awaitHeld(t)
 			none := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "services" })
 			ended := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "pods" })
 			if len(none) != 0 || len(ended) != 1 || ended[0].ID != 1 {
-				t.Errorf("ended %v and %v", none, ended)
+				t.Errorf("EndWatches ended the watches %v of services and %v of pods, want none and one", none, ended)
 			}
 			h.remove() // would deliver the held event if the watch were open
 			var errs []error
@@ -242,7 +244,7 @@ func TestEndWatches(t *testing.T) {
 				errs = append(errs, errors.New(string(status.Reason)))
 			}
 			want := map[WatchEnding]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
-			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go takes some broken connections for a normal end
+			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go reports some broken connections as a normal end
 				t.Errorf("the subject received %s, want %s", got, want)
 			}
 			h.Await(t, "end of the watch", func(r history.Record) bool {
@@ -252,8 +254,8 @@ func TestEndWatches(t *testing.T) {
 	}
 }
 
-// TestDrop checks that Drop discards bookmarks only, except for the one that ends the
-// initial events.
+// TestDrop checks that Drop discards bookmarks only. It must not discard the bookmark that
+// ends the initial events.
 func TestDrop(t *testing.T) {
 	server := newWatchServer()
 	f := start(t, clock.RealClock{}, server)

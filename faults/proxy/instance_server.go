@@ -17,27 +17,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// instanceServer serves one replica of the subject. Its listener identifies the replica. It
-// has its own connections to the API server, as the replica would have without a proxy.
+// instanceServer receives the requests of one replica of the subject on a listener of its
+// own. It uses its own connections to the API server, because the replica would have its
+// own without a proxy.
 type instanceServer struct {
 	proxy      *Proxy
-	subject    string
+	subject    string // name of the replica, such as "subject-0"
 	server     *http.Server
 	transports transportPool
 }
 
-// streamsMax is the number of concurrent requests on one connection of the subject. It
-// exceeds the largest burst of a controller, so that no burst opens a second connection.
+// streamsMax is the maximum number of concurrent requests on one connection of the subject.
+// It is larger than the largest burst of requests of a controller. A burst therefore never
+// makes the subject open a second connection.
 const streamsMax = 1000
 
-// connKey is the context key of a request's connection.
+// connKey is the context key under which a request finds the connection that it arrived on.
 type connKey struct{}
 
-// newInstanceServer returns a server for one replica; serve starts it.
+// newInstanceServer returns a server for one replica. The caller starts it with serve.
 func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 	s := &instanceServer{proxy: p, subject: subject}
 	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true) // every API server supports HTTP/2; an HTTP/1.1 connection carries one request at a time
+	protocols.SetHTTP2(true) // an HTTP/1.1 connection can send only one request at a time
 	s.transports.newTransport = func() *http.Transport {
 		return &http.Transport{
 			Protocols:          protocols,
@@ -45,9 +47,9 @@ func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 			TLSClientConfig:    &tls.Config{RootCAs: p.targetCA, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:  true,
 			DisableCompression: true,
-			MaxConnsPerHost:    1, // requests wait while the connection is dialed
-			// The defaults of client-go: without a proxy the subject would detect a dead
-			// connection after the same time.
+			MaxConnsPerHost:    1, // while the connection is being dialed, further requests wait for it
+			// These are the defaults of client-go, so that the proxy detects a dead
+			// connection after the same time as the subject would.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		}
 	}
@@ -65,7 +67,7 @@ func (p *Proxy) newInstanceServer(subject string) *instanceServer {
 	return s
 }
 
-// ServeHTTP handles one request.
+// ServeHTTP forwards one request and its response. It implements http.Handler.
 func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.proxy.enter() {
 		panic(http.ErrAbortHandler)
@@ -76,29 +78,32 @@ func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.serve()
 }
 
-// serve accepts connections until the server is closed.
+// serve accepts the connections of the replica until close is called.
 func (s *instanceServer) serve(listener net.Listener) error {
 	err := s.server.ServeTLS(subjectListener{listener}, "", "")
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("fault proxy of %s: %w", s.subject, err)
+	return fmt.Errorf("fault proxy: serving replica %s: %w", s.subject, err)
 }
 
-// close breaks the connections to the subject and to the API server.
+// close closes the listener and breaks the connections to the subject. It closes the unused
+// connections to the API server.
 func (s *instanceServer) close() error {
 	err := s.server.Close()
 	s.transports.closeIdle()
 	return err
 }
 
-// hopByHop are the headers that apply to a single connection.
+// hopByHop contains the HTTP headers that are valid for a single connection only. The proxy
+// does not forward them.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// copyHeader copies the end-to-end headers.
+// copyHeader copies the headers that a proxy must forward. It omits those in hopByHop and
+// those that the header Connection names.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		if !slices.Contains(hopByHop, name) {
@@ -112,8 +117,8 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// newServingCertificate returns the proxy's certificate for 127.0.0.1 and the CA, in PEM,
-// that subjects verify it with.
+// newServingCertificate creates the proxy's certificate for 127.0.0.1. It also returns the
+// certificate of the signing authority in PEM, with which the subject verifies the proxy.
 func newServingCertificate(now time.Time) (certificate tls.Certificate, ca []byte, err error) {
 	authority, err := pki.NewAuthority("gauntlet fault proxy", now)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownerIndex maps each object that the subject has received to its controlling owner.
-// Some requests contain only the name of an object. The index allows a fault to match
-// such a request by owner.
+// ownerIndex maps each object that the subject has received to the owner in its
+// controllerRef. A delete request contains only the name of an object. With the index, a
+// fault can select such a request by the owner of the object.
 type ownerIndex struct {
 	mu     sync.RWMutex
 	owners map[history.Ref]history.Owner // keyed by resource, namespace and name
@@ -16,7 +16,8 @@ type ownerIndex struct {
 
 func newOwnerIndex() *ownerIndex { return &ownerIndex{owners: map[history.Ref]history.Owner{}} }
 
-// set stores the owner of an object that the API server sent. A nil object changes nothing.
+// set stores the owner of an object that the API server has sent. It removes the entry if
+// the object has no controllerRef. A nil object changes nothing.
 func (i *ownerIndex) set(object *history.Object) {
 	if object == nil {
 		return
@@ -32,16 +33,17 @@ func (i *ownerIndex) set(object *history.Object) {
 	}
 }
 
-// remove deletes the entry of a deleted object.
+// remove removes the entry of an object that was deleted.
 func (i *ownerIndex) remove(object *history.Object) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.owners, history.Ref{Resource: object.Resource, Namespace: object.Namespace, Name: object.Name})
 }
 
-// Controller returns the owner that controls the object of a request, or nil. It uses the
-// controllerRef in the request body. Without a body it uses the controllerRef of the
-// object's version that the subject received last.
+// Controller returns the owner that controls the object of a request, or nil if there is
+// none. If the request contains an object, Controller uses the controllerRef of that
+// object. Otherwise it uses the controllerRef in the version that the subject received
+// last.
 func (p *Proxy) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()

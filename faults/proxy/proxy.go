@@ -1,7 +1,8 @@
-// Package proxy is the fault proxy, the subject's only connection to the API server. It
-// records every request of the subject and everything that the subject receives, and it
-// applies the effects of faults to both. To test an unmodified binary, give it a kubeconfig
-// that points to the proxy.
+// Package proxy implements the fault proxy, the subject's only connection to the API server.
+// The subject is the controllers under test. The proxy records every request of the subject,
+// and every response and watch event that the subject receives. It also applies the effects
+// of faults to requests, responses and watch events. To test an unmodified binary, give the
+// binary a kubeconfig that points to the proxy.
 //
 // Without a fault the proxy is transparent. It forwards responses and watch events byte for
 // byte, forwards a stream reset as a stream reset, and breaks the subject's connection if
@@ -9,33 +10,36 @@
 // things differ from a direct connection: responses are not compressed, and a connection
 // cannot be upgraded (exec, port-forward).
 //
-// The proxy records a request before it forwards the request, and a response or event before
-// it delivers it. It forwards what it cannot decode and records a gap.
+// The proxy records a request before it forwards the request. It records a response or a
+// watch event before it delivers the response or event to the subject. If it cannot decode a
+// body or an event, it forwards the bytes unchanged and records a gap.
 //
 // # Files
 //
-// The proxy decides nothing by itself. Every request and every watch event passes three
-// steps:
+// The faults in other packages decide which requests and watch events the proxy changes.
+// Every request and every watch event passes three steps:
 //
 //  1. Match. A fault in another package registers a [RequestFault] or [WatchFault] with
 //     [Proxy.OnRequest] or [Proxy.OnWatchEvent]. The proxy calls it and gets an effect or
-//     nil (hooks.go; exchange.matchFault for requests, stream.inspect for events).
-//     request_target.go parses verb, resource and name from the URL; owner_index.go finds
-//     the owner of an object.
+//     nil. hooks.go stores the faults; exchange.matchFault calls them for requests, and
+//     stream.inspect calls them for events. request_target.go parses verb, resource and
+//     name from the URL. owner_index.go finds the owner of an object.
 //  2. Effect. [RequestEffect] and [WatchEffect] describe the effects; their fields are in the
-//     order in which they apply. exchange.serve is the sequence for a request; inject.go and
-//     refuse.go implement its effects. stream.deliverEvents and queue.go implement the holds.
+//     order in which the proxy applies them. exchange.serve applies the effects to a
+//     request; inject.go and refuse.go implement them. stream.deliverEvents and queue.go
+//     hold watch events.
 //     [Proxy.EndWatches] (watch_end.go) and [Proxy.SkewClock] (skew.go) act without a match.
-//  3. Record. exchange.go appends requests and responses to the history, watch.go deliveries
-//     and the ends of watches. decode.go converts bodies to history objects. The fault itself
-//     records its firing with faults.Reporter.
+//  3. Record. exchange.go appends requests and responses to the history. watch.go appends
+//     deliveries and the ends of watches. decode.go converts bodies to history objects. The
+//     fault itself records that it fired, with faults.Reporter.
 //
 // The remaining files transfer bytes. instance_server.go listens for one replica of the
-// subject, and subject_conn.go resets its connections. transport_pool.go holds connections
-// to the API server, and frames.go splits watch streams into events.
+// subject, and subject_conn.go resets the connections of the replica. transport_pool.go
+// opens connections to the API server, and frames.go splits watch streams into events.
 //
-// To add an effect: add a field to [RequestEffect] or [WatchEffect], apply it at its place
-// in exchange.serve or stream.inspect, and record it in the response or delivery.
+// To add an effect, add a field to [RequestEffect] or [WatchEffect]. Apply the effect in
+// exchange.serve or stream.inspect, in the order of the fields. Record it in the response or
+// delivery.
 package proxy
 
 import (
@@ -56,66 +60,73 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Recorder stores records; [history.Recorder] implements it.
+// Recorder stores the records of the history. [history.Recorder] implements it.
 type Recorder interface {
 	Append(history.Record)
 }
 
-// Options configure a [Proxy].
+// Options contains the settings of a [Proxy].
 type Options struct {
-	// Target is the URL of the API server: https, host and port, no path.
+	// Target is the URL of the API server. It has the scheme https, a host and a port, and
+	// no path.
 	Target *url.URL
-	// TargetCA is the CA of the API server's certificate, in PEM.
+	// TargetCA is the certificate of the authority that signed the API server's
+	// certificate, in PEM.
 	TargetCA []byte
+	// Recorder stores the records of requests, responses, deliveries and ends of watches.
 	Recorder Recorder
-	Clock    clock.WithTicker
-	// Dial connects to the API server; nil uses a net.Dialer.
+	// Clock measures delays and holds.
+	Clock clock.WithTicker
+	// Dial opens a connection to the API server. If Dial is nil, the proxy uses a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Proxy forwards requests of the subject's replicas to one API server.
+// Proxy forwards the requests of all replicas of the subject to one API server. [Start]
+// creates it.
 type Proxy struct {
-	ctx         context.Context // ends everything that the proxy runs
+	ctx         context.Context // canceled by Stop: ends all requests
 	cancel      context.CancelFunc
 	target      *url.URL
 	targetCA    *x509.CertPool
 	recorder    Recorder
 	clock       clock.WithTicker
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
-	certificate tls.Certificate
-	ca          []byte
+	certificate tls.Certificate // serving certificate of every listener
+	ca          []byte          // authority of certificate, in PEM
 
 	requestFaults *hooks[RequestFault]
 	watchFaults   *hooks[WatchFault]
-	lastID        atomic.Uint64
+	lastID        atomic.Uint64 // ID of the newest request; the first ID is 1
 	openStreams   openStreams
 	owners        *ownerIndex
 	skew          skewedClock
 
 	mu        sync.RWMutex
-	instances map[string]*instanceServer
+	instances map[string]*instanceServer // by replica name
 	stopped   bool
 	handlers  sync.WaitGroup // requests in flight
-	servers   sync.WaitGroup
-	failures  []error // errors of listeners that failed
+	servers   sync.WaitGroup // goroutines that accept connections
+	failures  []error        // errors of listeners that failed
 }
 
-// Endpoint is the address of the proxy for one replica of the subject.
+// Endpoint is the address of the listener for one replica of the subject. CA is the
+// certificate of the authority that signed the certificate of the proxy.
 type Endpoint struct {
 	URL string
 	CA  []byte // in PEM
 }
 
-// Start returns a proxy without listeners. Canceling ctx breaks all requests in flight; Stop
-// ends the proxy.
+// Start returns a proxy that has no listener yet. Call [Proxy.Listen] for each replica of
+// the subject, and Stop at the end. Canceling ctx breaks all requests in flight, but does
+// not close the listeners.
 func Start(ctx context.Context, options Options) (*Proxy, error) {
 	target := options.Target
 	if target.Scheme != "https" || target.Host == "" || (target.Path != "" && target.Path != "/") {
-		return nil, fmt.Errorf("fault proxy: target %q: expected https://host:port", target)
+		return nil, fmt.Errorf("fault proxy: the target %q is not the URL of an API server; expected https://host:port", target)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(options.TargetCA) {
-		return nil, errors.New("fault proxy: the API server's CA: expected certificates in PEM")
+		return nil, errors.New("fault proxy: found no certificate in the CA of the API server; expected certificates in PEM")
 	}
 	certificate, ca, err := newServingCertificate(options.Clock.Now())
 	if err != nil {
@@ -144,21 +155,21 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	}, nil
 }
 
-// Listen opens a listener for one replica of the subject, such as "subject-0". The
-// history records the requests on this listener under the replica's name. A restarted
-// replica uses the same endpoint.
+// Listen opens a listener on 127.0.0.1 for one replica of the subject, such as "subject-0".
+// The history contains the requests on this listener under the name of the replica. A
+// restarted replica uses the same endpoint.
 func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.stopped:
-		return Endpoint{}, fmt.Errorf("fault proxy of %s: the proxy has stopped", subject)
+		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: the proxy has stopped", subject)
 	case p.instances[subject] != nil:
-		return Endpoint{}, fmt.Errorf("fault proxy of %s: a listener of this name exists already", subject)
+		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: it has a listener already", subject)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return Endpoint{}, fmt.Errorf("fault proxy of %s: %w", subject, err)
+		return Endpoint{}, fmt.Errorf("fault proxy: cannot listen for replica %s: %w", subject, err)
 	}
 	server := p.newInstanceServer(subject)
 	p.instances[subject] = server
@@ -172,8 +183,8 @@ func (p *Proxy) Listen(subject string) (Endpoint, error) {
 	return Endpoint{URL: "https://" + listener.Addr().String(), CA: p.ca}, nil
 }
 
-// Route opens a listener like Listen and changes the client configuration of a replica to
-// use it.
+// Route opens a listener for a replica, as Listen does. It then changes the client
+// configuration of the replica, so that its requests go to the listener.
 func (p *Proxy) Route(subject string, config *rest.Config) error {
 	endpoint, err := p.Listen(subject)
 	if err != nil {
@@ -183,22 +194,22 @@ func (p *Proxy) Route(subject string, config *rest.Config) error {
 	return nil
 }
 
-// OnRequest adds a fault that is called for every request. After remove has returned, the
-// fault is not called again.
+// OnRequest registers a fault. The proxy calls the fault for every request from now on.
+// After remove has returned, the proxy does not call the fault again.
 func (p *Proxy) OnRequest(fault RequestFault) (remove func()) {
 	return p.requestFaults.add(fault)
 }
 
-// OnWatchEvent adds a fault that is called for every watch event. After remove has returned,
-// the fault is not called again, and the proxy delivers the events that the fault held, in
-// order.
+// OnWatchEvent registers a fault. The proxy calls the fault for every watch event from now
+// on. After remove has returned, the proxy does not call the fault again, and delivers the
+// events that only this fault held. It keeps the order of the events.
 func (p *Proxy) OnWatchEvent(fault WatchFault) (remove func()) {
 	return p.watchFaults.add(fault)
 }
 
 // Stop closes the listeners, breaks all connections and waits until all goroutines have
-// ended or ctx is done. It may be called again. Its error says that requests are still in
-// flight, or which listener failed.
+// ended or ctx is done. It may be called more than once. Its error says that requests are
+// still in flight, or which listener failed.
 func (p *Proxy) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopped = true
@@ -219,18 +230,19 @@ func (p *Proxy) Stop(ctx context.Context) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		return fmt.Errorf("fault proxy: requests are still in flight: %w", ctx.Err())
+		return fmt.Errorf("stopping the fault proxy: requests are still in flight: %w", ctx.Err())
 	}
 	for _, instance := range instances {
-		instance.transports.closeIdle() // connections that the last requests released
+		instance.transports.closeIdle() // the requests that used them have ended
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter registers a request in flight, so that Stop can wait for it. It returns false
-// if the proxy is stopping.
+// enter reports whether the proxy accepts a new request, which it does until Stop is
+// called. If so, Stop waits for the request, and the caller must call handlers.Done after
+// it.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -241,4 +253,5 @@ func (p *Proxy) enter() bool {
 	return true
 }
 
+// stopping reports whether Stop was called, or the context of Start was canceled.
 func (p *Proxy) stopping() bool { return p.ctx.Err() != nil }

@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestSubjectsAreSeparate checks that the history distinguishes the replicas.
+// TestSubjectsAreSeparate checks that each request record names the replica that sent the
+// request.
 func TestSubjectsAreSeparate(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	f.do(t, http.MethodGet, "/healthz", "")
@@ -22,18 +23,18 @@ func TestSubjectsAreSeparate(t *testing.T) {
 	records := f.All()
 	first, second := records[0].Request, records[2].Request
 	if first.Subject != "subject-0" || second.Subject != "subject-1" || first.ID == second.ID {
-		t.Errorf("requests %+v and %+v", first, second)
+		t.Errorf("request records %+v and %+v, want the names of two replicas and different IDs", first, second)
 	}
-	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy of subject-1: a listener of this name exists already" {
-		t.Errorf("error %v", err)
+	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy: cannot listen for replica subject-1: it has a listener already" {
+		t.Errorf("second Listen for subject-1: error %v, want one that it has a listener already", err)
 	}
 }
 
 func TestStartErrors(t *testing.T) {
 	tests := []struct{ target, ca, want string }{
-		{"http://127.0.0.1:6443", "", `fault proxy: target "http://127.0.0.1:6443": expected https://host:port`},
-		{"https://127.0.0.1:6443/path", "", `fault proxy: target "https://127.0.0.1:6443/path": expected https://host:port`},
-		{"https://127.0.0.1:6443", "nonsense", `fault proxy: the API server's CA: expected certificates in PEM`},
+		{"http://127.0.0.1:6443", "", `fault proxy: the target "http://127.0.0.1:6443" is not the URL of an API server; expected https://host:port`},
+		{"https://127.0.0.1:6443/path", "", `fault proxy: the target "https://127.0.0.1:6443/path" is not the URL of an API server; expected https://host:port`},
+		{"https://127.0.0.1:6443", "nonsense", `fault proxy: found no certificate in the CA of the API server; expected certificates in PEM`},
 	}
 	for _, test := range tests {
 		target, err := url.Parse(test.target)

@@ -8,31 +8,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// queueBytesMax limits the events that one watch stream holds. A full stream reads no more
-// from the API server. The API server then ends the watch, as it does for any slow client,
-// so memory stays bounded and the behavior stays realistic.
+// queueBytesMax is the maximum total size of the events in the queue of one watch. If the
+// queue is full, the proxy stops reading the watch from the API server. The API server then
+// ends the watch, as it does for any slow client.
 const queueBytesMax = 64 << 20
 
-// event is one event of a watch stream between its arrival and its delivery.
+// event is one watch event from its arrival at the proxy until its delivery to the subject.
 type event struct {
-	raw []byte // the bytes as received
-	// delivery is the record of the event, nil if raw could not be decoded.
+	raw []byte // bytes of the event with its frame
+	// delivery is the record of the event for the history. It is nil if raw could not be
+	// decoded.
 	delivery *history.Delivery
 	arrived  time.Time
-	holds    []hold
-	dropped  bool // never delivered
-	// end, if set, marks the end of the stream; raw is empty.
+	holds    []hold // the holds that faults require
+	dropped  bool   // a fault requires that the event is not delivered
+	// end describes the end of the stream. It is set only in the last element of a queue,
+	// which contains no event.
 	end *streamEnd
 }
 
-// hold is a limit, set by one fault, before which an event is not delivered.
+// hold is the time before which one fault does not allow the delivery of an event.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due returns the time from which the event may be delivered. This is the end of the
-// longest hold still in force, or the zero time.
+// due returns the time from which the event may be delivered. This is the latest end of its
+// holds, without the holds of removed faults. It is the zero time if no fault holds the
+// event.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {
@@ -43,16 +46,18 @@ func (e *event) due() time.Time {
 	return due
 }
 
-// queue holds the events of one stream between its reader and its writer.
+// queue contains the events of one watch that have arrived and are not delivered yet. One
+// goroutine pushes the events and another one pops them.
 type queue struct {
 	mu       sync.Mutex
 	events   []*event
-	bytes    int
+	bytes    int           // total size of events
 	pushed   chan struct{} // receives a token after a push
 	popped   chan struct{} // receives a token after a pop
-	bytesMax int
+	bytesMax int           // limit of bytes
 }
 
+// newQueue returns an empty queue. bytesMax is the maximum total size of its events.
 func newQueue(bytesMax int) *queue {
 	return &queue{
 		pushed:   make(chan struct{}, 1),
@@ -61,8 +66,8 @@ func newQueue(bytesMax int) *queue {
 	}
 }
 
-// push appends an event and waits while the queue is full. An empty queue accepts an event
-// of any size.
+// push appends an event. While the queue is full, push waits, and returns an error if ctx
+// is done first. An empty queue accepts an event of any size.
 func (q *queue) push(ctx context.Context, e *event) error {
 	for !q.tryPush(e) {
 		select {
@@ -75,6 +80,8 @@ func (q *queue) push(ctx context.Context, e *event) error {
 	return nil
 }
 
+// tryPush appends an event unless the queue is full. It reports whether it appended the
+// event.
 func (q *queue) tryPush(e *event) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,7 +93,7 @@ func (q *queue) tryPush(e *event) bool {
 	return true
 }
 
-// tryPop removes and returns the first event, or returns nil if the queue is empty.
+// tryPop removes and returns the first event. It returns nil if the queue is empty.
 func (q *queue) tryPop() *event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +108,8 @@ func (q *queue) tryPop() *event {
 	return e
 }
 
-// pop removes and returns the first event. It waits while the queue is empty.
+// pop removes and returns the first event. While the queue is empty, pop waits, and returns
+// an error if ctx is done first.
 func (q *queue) pop(ctx context.Context) (*event, error) {
 	for {
 		if e := q.tryPop(); e != nil {
@@ -115,7 +123,8 @@ func (q *queue) pop(ctx context.Context) (*event, error) {
 	}
 }
 
-// signal sends a token unless one is pending.
+// signal puts a token into a channel of capacity 1, unless the channel already contains
+// one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

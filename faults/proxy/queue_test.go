@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestQueueIsBounded checks that a full queue blocks a push until a pop, and that a single
-// event always fits.
+// TestQueueIsBounded checks that push waits while the queue is full. An empty queue must
+// accept an event of any size.
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue(10)
 	big, small := &event{raw: make([]byte, 20)}, &event{raw: make([]byte, 1)}
@@ -23,7 +23,7 @@ func TestQueueIsBounded(t *testing.T) {
 	go func() { pushed <- q.push(t.Context(), small) }()
 	for _, want := range []*event{big, small} {
 		if got, err := q.pop(t.Context()); got != want || err != nil {
-			t.Errorf("popped %v, error %v", got, err)
+			t.Errorf("popped %v, error %v; want the events in order", got, err)
 		}
 	}
 	if err := <-pushed; err != nil {

@@ -15,16 +15,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Refusal is an API error that the proxy sends instead of the API server.
+// Refusal is an API error that the proxy sends to the subject in place of the API server.
 type Refusal struct {
-	// Code is the HTTP status, one of [RefusalCodes]. It determines the Status reason.
+	// Code is the HTTP status, one of [RefusalCodes]. It determines the reason in the
+	// Status object.
 	Code int
-	// RetryAfterSeconds, if positive, sets the Retry-After header. client-go then retries a
-	// 429 or 5xx by itself, creates included.
+	// RetryAfterSeconds is the value of the Retry-After header; 0 means no header. With the
+	// header, client-go itself repeats a request after a 429 or 5xx, even a create.
 	RetryAfterSeconds int
 }
 
-// refusals maps each HTTP status to the reason and message of the Status.
+// refusals maps each HTTP status that the proxy can send to the reason and message of its
+// Status object.
 var refusals = map[int]struct {
 	reason  metav1.StatusReason
 	message string
@@ -39,7 +41,7 @@ var refusals = map[int]struct {
 	http.StatusGatewayTimeout:      {metav1.StatusReasonTimeout, "cannot be served: the request did not complete in time"},
 }
 
-// RefusalCodes returns the values of [Refusal].Code in ascending order.
+// RefusalCodes returns the HTTP statuses that a [Refusal] can have, in ascending order.
 func RefusalCodes() []int {
 	codes := make([]int, 0, len(refusals))
 	for code := range refusals {
@@ -49,13 +51,13 @@ func RefusalCodes() []int {
 	return codes
 }
 
-// CanRefuse reports whether code is one of [RefusalCodes].
+// CanRefuse reports whether a [Refusal] can have the HTTP status code.
 func CanRefuse(code int) bool {
 	_, ok := refusals[code]
 	return ok
 }
 
-// status returns the Status object that refuses a request.
+// status returns the Status object with which the proxy refuses the request.
 func (r *Refusal) status(request *history.Request) *metav1.Status {
 	known := refusals[r.Code]
 	reason, message := known.reason, known.message
@@ -82,17 +84,19 @@ func (r *Refusal) status(request *history.Request) *metav1.Status {
 	}
 }
 
-// encodeStatus encodes a Status in the encoding that the client accepts.
+// encodeStatus encodes a Status in JSON or protobuf. accept contains the Accept headers of
+// the client, which decide the encoding.
 func encodeStatus(accept []string, status *metav1.Status) (contentType string, body []byte, err error) {
 	accepted := acceptedEncoding(accept)
 	var buffer bytes.Buffer
 	if err := codecs[accepted].Encode(status, &buffer); err != nil {
-		return "", nil, fmt.Errorf("encoding a Status: %w", err)
+		return "", nil, fmt.Errorf("encoding the Status that refuses a request: %w", err)
 	}
 	return mediaTypes[accepted], buffer.Bytes(), nil
 }
 
-// writeStatus writes an encoded Status with its headers.
+// writeStatus writes the HTTP status, the headers and the encoded body of a Status
+// response.
 func writeStatus(w http.ResponseWriter, contentType string, body []byte, status *metav1.Status) error {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -106,9 +110,9 @@ func writeStatus(w http.ResponseWriter, contentType string, body []byte, status 
 	return err
 }
 
-// acceptedEncoding returns the first encoding in an Accept header that the proxy can
-// write. If there is none, it returns JSON, like the API server. It ignores quality
-// weights, because client-go states its preference by order.
+// acceptedEncoding returns the first encoding in the Accept headers that the proxy can
+// write. If there is none, it returns JSON, as the API server does. It ignores the weights
+// (q=), because client-go lists the preferred encoding first.
 func acceptedEncoding(accept []string) encoding {
 	for _, header := range accept {
 		for clause := range strings.SplitSeq(header, ",") {

@@ -13,15 +13,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// refuse returns a fault that refuses every request.
+// refuse returns a fault that refuses every request with the given error.
 func refuse(refusal Refusal) RequestFault {
 	return func(*history.Request) *RequestEffect {
 		return &RequestEffect{Fault: "refuse", Refuse: &refusal}
 	}
 }
 
-// TestRefusals checks that client-go recognizes each refusal in both encodings, and that the
-// API server receives nothing.
+// TestRefusals checks that client-go recognizes the error of each refusal, in JSON and
+// protobuf. The API server must receive nothing.
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		code int
@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 		for name, contentType := range contentTypes {
 			t.Run(string(test.want)+" "+name, func(t *testing.T) {
 				f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					t.Error("the API server received the request")
+					t.Error("the API server received a refused request")
 				}))
 				defer f.proxy.OnRequest(refuse(Refusal{Code: test.code, RetryAfterSeconds: 3}))()
 				request := f.client(t, contentType).AppsV1().RESTClient().Verb(test.verb).Namespace("ns").Resource("replicasets").MaxRetries(0)
@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 				}
 				err := request.Do(t.Context()).Error()
 				if !test.is(err) {
-					t.Errorf("error %v", err)
+					t.Errorf("the subject received the unexpected error %v", err)
 				}
 				var status *apierrors.StatusError
 				if !errors.As(err, &status) {
@@ -60,7 +60,7 @@ func TestRefusals(t *testing.T) {
 				}
 				details := status.ErrStatus.Details
 				if details.Kind != "replicasets" || details.Group != "apps" || details.RetryAfterSeconds != 3 {
-					t.Errorf("details %+v", details)
+					t.Errorf("details of the Status: %+v, want kind replicasets, group apps and a retry after 3 s", details)
 				}
 				seconds := 3
 				want := &history.Response{ID: 1, Code: test.code, Reason: string(test.want), Fault: "refuse", RetryAfter: &seconds}
@@ -80,13 +80,13 @@ func TestRefusalCodesAscend(t *testing.T) {
 }
 
 // TestRetryAfterHeader checks the Retry-After header of a refusal. client-go reads the
-// delay from this header and not from the Status.
+// delay before its retry from this header, not from the Status.
 func TestRetryAfterHeader(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.NotFoundHandler())
 	remove := f.proxy.OnRequest(refuse(Refusal{Code: 429, RetryAfterSeconds: 3}))
 	response, _ := f.do(t, http.MethodGet, "/api/v1/pods", "")
 	if got := response.Header.Get("Retry-After"); got != "3" {
-		t.Errorf("Retry-After %q", got)
+		t.Errorf("header Retry-After is %q, want 3", got)
 	}
 	remove()
 	f.proxy.OnRequest(refuse(Refusal{Code: 429}))

@@ -9,26 +9,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// target is the API object or collection that a request is about. It is parsed from the
-// method and the URL by the conventions of the Kubernetes API, without a list of resources.
+// target describes what a request asks for: the verb, and the object or collection in the
+// URL. classify parses it by the conventions of the Kubernetes API, without a list of
+// resources.
 type target struct {
 	verb        string
-	resource    string // with its API group, such as "replicasets.apps"; empty for a non-resource path
+	resource    string // with its API group, such as "replicasets.apps"; empty for paths such as /healthz
 	subresource string
 	namespace   string
 	name        string
-	continued   bool // a later page of a chunked list
-	skewed      bool // the subject receives shifted timestamps, see SkewClock
+	continued   bool // the request asks for a later page of a chunked list
+	skewed      bool // the response has shifted timestamps; see SkewClock
 }
 
-// requestRef returns the reference that a clock skew reports with an object.
+// requestRef returns the ID of a request together with its resource, for the reports of a
+// clock skew. The argument is the ID.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
-// namespaceSubresources are the subresources of a Namespace. Any other third segment of
-// namespaces/x/y is a resource in the namespace.
+// namespaceSubresources are the subresources of a Namespace. In a path
+// namespaces/NAME/SEGMENT, any other SEGMENT is a resource in the namespace.
 var namespaceSubresources = []string{"finalize", "status"}
 
-// verbs maps an HTTP method to the API verbs for a collection and for a single object.
+// verbs maps each HTTP method to its API verbs. collection is the verb of a request to a
+// collection, and object the verb of a request to a single object.
 var verbs = map[string]struct{ collection, object string }{
 	http.MethodGet:    {"list", "get"},
 	http.MethodHead:   {"list", "get"},
@@ -38,8 +41,8 @@ var verbs = map[string]struct{ collection, object string }{
 	http.MethodDelete: {"deletecollection", "delete"},
 }
 
-// classify parses the target of a request. For a non-resource path (discovery, /healthz) it
-// sets only the verb, which is the HTTP method in lower case.
+// classify parses the target of a request from its HTTP method and URL. For a path without
+// a resource, such as /healthz, it sets only the verb: the HTTP method in lower case.
 func classify(method string, u *url.URL) target {
 	plain := target{verb: strings.ToLower(method)}
 	known, ok := verbs[method]
@@ -73,7 +76,9 @@ func classify(method string, u *url.URL) target {
 	return t
 }
 
-// readQuery sets the verb watch, and marks a later page of a chunked list.
+// readQuery changes the verb of a list to "watch" if the request is a watch. Otherwise it
+// sets continued if the list asks for a later page. watched is true if the path is of the
+// old form /watch/RESOURCE.
 func (t *target) readQuery(u *url.URL, watched bool) {
 	if t.verb != "list" && !(t.verb == "get" && watched) {
 		return
@@ -87,16 +92,17 @@ func (t *target) readQuery(u *url.URL, watched bool) {
 	}
 }
 
-// isTrue parses a boolean query parameter like the API server: it is true if present, except
-// for "0" and "false".
+// isTrue reports whether a boolean query parameter is true. Like the API server, it returns
+// true for every value except "0" and "false", even for an empty one. An absent parameter
+// is false.
 func isTrue(query url.Values, option string) bool {
 	values, present := query[option]
 	return present && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// splitPath returns the API group of a path and the path segments after the version.
-// It accepts /api/VERSION/… and /apis/GROUP/VERSION/… with at least one segment after
-// the version.
+// splitPath splits a path /api/VERSION/… or /apis/GROUP/VERSION/…. It returns the API group
+// and the path segments after the version. ok is false for any other path, and if no
+// segment follows the version.
 func splitPath(path string) (group string, segments []string, ok bool) {
 	segments = strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -110,23 +116,23 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 	return "", nil, false
 }
 
-// streamSubresources are the subresources whose responses are byte streams. The proxy
-// forwards them without decoding.
+// streamSubresources are the subresources whose responses are byte streams, not objects.
+// The proxy forwards these responses without decoding them.
 var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// hasObjectBody reports whether the response contains an object, a list or a Status.
-// For a watch, only an error response contains one.
+// hasObjectBody reports whether the response to a request contains an object, a list or a
+// Status. The response to a watch contains a Status only if it is an error.
 func (t *target) hasObjectBody() bool {
 	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }
 
-// mayHoldCredentials reports whether objects of the target can contain credentials. The
-// history stores neither their bodies nor their annotations.
+// mayHoldCredentials reports whether objects of the requested resource can contain
+// credentials. The history stores neither the bodies nor the annotations of such objects.
 func (t *target) mayHoldCredentials() bool {
 	return history.HoldsCredentials(t.resource) || t.subresource == "token"
 }
 
-// fill copies the target into the record of a request.
+// fill copies verb, resource, subresource, namespace and name into the record of a request.
 func (t *target) fill(request *history.Request) {
 	request.Verb = t.verb
 	request.Resource = t.resource

@@ -92,8 +92,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// FuzzClassify checks that no URL causes a panic. A resource must have an API verb; a
-// non-resource path must have nothing but a verb.
+// FuzzClassify checks that classify panics for no URL. A path with a resource must have an
+// API verb. For any other path, only the verb may be set.
 func FuzzClassify(f *testing.F) {
 	f.Add("GET", "/api/v1/namespaces/ns/pods/web/status", "watch=1&continue=x")
 	f.Add("GET", "/apis/apps/v1/watch/replicasets", "")
@@ -111,10 +111,10 @@ func FuzzClassify(f *testing.F) {
 		switch got.verb {
 		case "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection":
 		default:
-			t.Errorf("%s %s: unknown verb %q", method, path, got.verb)
+			t.Errorf("%s %s: verb %q, want an API verb", method, path, got.verb)
 		}
 		if strings.Contains(got.name+got.namespace+got.subresource, "/") {
-			t.Errorf("%s %s: a part with a slash in %+v", method, path, got)
+			t.Errorf("%s %s: target %+v, want no slash in namespace, name and subresource", method, path, got)
 		}
 	})
 }

@@ -21,14 +21,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// createOnce creates a pod. client-go does not retry a create after a broken connection.
+// createOnce sends one request that creates a pod. client-go does not repeat a create after
+// a broken connection.
 func createOnce(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.CoreV1().Pods("ns").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, metav1.CreateOptions{})
 	return err
 }
 
-// TestServerFailures checks how each failure of an API server appears to the subject and in
-// the history.
+// TestServerFailures checks what the subject receives and what the history contains when
+// the API server fails.
 func TestServerFailures(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -78,7 +79,7 @@ func TestServerFailures(t *testing.T) {
 			}
 			err := createOnce(t.Context(), f.client(t, contentTypes["protobuf"]))
 			if err == nil || !test.looks(err) {
-				t.Errorf("error %v", err)
+				t.Errorf("the subject received the unexpected error %v", err)
 			}
 			if diff := cmp.Diff("request create pods\n"+test.want, historytest.Summary(f.All())); diff != "" {
 				t.Errorf("records (-want +got):\n%s", diff)
@@ -87,20 +88,21 @@ func TestServerFailures(t *testing.T) {
 	}
 }
 
-// isConnectionLost reports whether an error looks like a dead API server.
+// isConnectionLost reports whether an error means that the connection broke.
 func isConnectionLost(err error) bool {
 	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		strings.Contains(err.Error(), "unexpected EOF")
 }
 
-// isStreamReset reports whether the API server reset the stream of a request.
+// isStreamReset reports whether an error means that the HTTP/2 stream of the request was
+// reset.
 func isStreamReset(err error) bool {
 	var reset http2.StreamError
 	return errors.As(err, &reset)
 }
 
-// TestSubjectCancelsRequest checks that the API server sees the cancellation, and that the
-// history has no response code.
+// TestSubjectCancelsRequest checks that the proxy cancels its request to the API server
+// when the subject cancels. The response record must have no status code.
 func TestSubjectCancelsRequest(t *testing.T) {
 	arrived, canceled := make(chan struct{}), make(chan struct{})
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +117,7 @@ func TestSubjectCancelsRequest(t *testing.T) {
 	<-arrived
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v of a canceled request, want context.Canceled", err)
 	}
 	<-canceled
 	f.Await(t, "response", func(r history.Record) bool { return r.Response != nil })
@@ -139,12 +141,12 @@ func TestStop(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-failed; err == nil {
-		t.Error("the request succeeded")
+		t.Error("the request in flight succeeded, want an error after Stop")
 	}
 	if err := createOnce(t.Context(), client); !utilnet.IsConnectionRefused(err) {
 		t.Errorf("error %v, want connection refused", err)
 	}
-	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy of subject-1: the proxy has stopped" {
-		t.Errorf("error %v", err)
+	if _, err := f.proxy.Listen("subject-1"); err == nil || err.Error() != "fault proxy: cannot listen for replica subject-1: the proxy has stopped" {
+		t.Errorf("Listen after Stop: error %v, want one that the proxy has stopped", err)
 	}
 }

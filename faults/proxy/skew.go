@@ -20,47 +20,53 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// skewedClock changes the timestamps in responses and watch events before the subject
+// skewedClock shifts the timestamps in responses and watch events before the subject
 // receives them. It shifts only timestamps that the API server and the nodes set.
 type skewedClock struct {
-	ahead atomic.Int64 // in nanoseconds; negative if the clock is behind
+	ahead atomic.Int64 // current shift in nanoseconds; negative if the clock of the API server is behind
 
 	mu sync.Mutex
-	// reporters are called for each object with shifted timestamps.
+	// reporters are called for each object that the subject receives with shifted
+	// timestamps.
 	reporters []*SkewReporter
-	// serverTimes holds the unshifted timestamps of objects that the subject received with
-	// shifted ones. The proxy restores them when the subject writes the object back.
+	// serverTimes contains the original timestamps of each object that the subject received
+	// with shifted ones. When the subject writes the object back, the proxy restores the
+	// original timestamps.
 	serverTimes map[types.UID]serverTimes
 }
 
+// serverTimes contains the original creationTimestamp and deletionTimestamp of an object.
+// deleting is the zero time if the object is not being deleted.
 type serverTimes struct{ created, deleting metav1.Time }
 
 // SkewReporter is called when the subject receives an object with shifted timestamps.
-// Its first argument identifies the request that the object answers. It is called from
-// many goroutines.
+// request is the ID of the request that returned the object. For a watch event, this is the
+// ID of the watch. The proxy calls it from many goroutines.
 type SkewReporter func(request uint64, object *history.Ref)
 
-// requestRef identifies the request that returned an object: its ID and the requested
-// resource.
+// requestRef contains the ID of a request and the resource that it asks for.
 type requestRef struct {
 	id       uint64
 	resource string
 }
 
-// SkewClock shifts the timestamps of the API server and the nodes by the given duration.
-// It applies to everything that the subject receives from now on. The shifted timestamps
-// are creationTimestamp and deletionTimestamp of all objects, all timestamps in the
-// status of pods, and the timestamps in the conditions of nodes. Timestamps that other
-// clients set, such as the subject, and managedFields are not shifted. When the subject
-// updates an object, the proxy restores the original timestamps.
+// SkewClock makes the clock of the API server and the nodes appear to be ahead. The proxy
+// adds the given duration to timestamps in every response and watch event from now on. A
+// negative duration makes the clock appear to be behind.
 //
-// API timestamps have a resolution of one second. If the shift is not a whole number of
+// SkewClock shifts the creationTimestamp and deletionTimestamp of all objects, all timestamps
+// in the status of pods, and the timestamps in the conditions of nodes. It does not shift
+// timestamps that other clients set, such as the subject, nor managedFields. When the
+// subject updates an object, the proxy restores the original timestamps.
+//
+// API timestamps have a resolution of one second. If the duration is not a whole number of
 // seconds, some timestamps are shifted by one more second than others. For example, a shift
 // of 1.3 s moves about 30 % of the timestamps by 2 s and the others by 1 s. The same
 // timestamp is always shifted by the same amount, and the order of timestamps is kept.
 //
-// Restore ends the shift and may be called more than once. The proxy may still call report
-// after that, for responses in flight.
+// The proxy calls report for each object with shifted timestamps. The function restore ends
+// the shift and may be called more than once. The proxy may still call report after restore
+// has returned, for responses in flight.
 func (p *Proxy) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
 	p.skew.mu.Lock()
 	p.skew.reporters = append(p.skew.reporters, &report)
@@ -74,7 +80,8 @@ func (p *Proxy) SkewClock(ahead time.Duration, report SkewReporter) (restore fun
 	})
 }
 
-// report calls the reporters for an object with shifted timestamps.
+// report calls every reporter for an object that the subject receives with shifted
+// timestamps.
 func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	s.mu.Lock()
 	reporters := s.reporters
@@ -86,11 +93,12 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 	}
 }
 
-// offset returns the current shift.
+// offset returns the sum of all active shifts.
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
-// skewTime returns the time that a clock would show if it were ahead by the given
-// duration.
+// skewTime returns the timestamp that a clock would have set if it were ahead by the given
+// duration. Timestamps are whole seconds. To round the result, skewTime assumes a fraction
+// of the second at which the timestamp was set. This fraction depends only on t.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -98,12 +106,12 @@ func skewTime(t time.Time, ahead time.Duration) time.Time {
 	second := t.Unix()
 	hash := fnv.New32a()
 	fmt.Fprint(hash, second)
-	fraction := float64(hash.Sum32()) / (math.MaxUint32 + 1.0) // the assumed fraction of the second at which the timestamp was set
+	fraction := float64(hash.Sum32()) / (math.MaxUint32 + 1.0) // assume that the timestamp was set at this fraction of the second
 	return time.Unix(second+int64(math.Floor(fraction+ahead.Seconds())), 0).In(t.Location())
 }
 
-// skewAll shifts the timestamps of an object, or of the items of a list. It returns false
-// for a Status, which has none.
+// skewAll shifts the timestamps of an object, or of all items of a list. It reports whether
+// obj can contain timestamps, which is false only for a Status.
 func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time.Duration) (bool, error) {
 	if _, status := obj.(*metav1.Status); status {
 		return false, nil
@@ -114,6 +122,7 @@ func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time
 	return true, s.skewObject(request, obj, ahead)
 }
 
+// skewObject stores the original timestamps of an object and shifts them.
 func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -142,9 +151,9 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 	return nil
 }
 
-// recordServerTimes stores the unshifted timestamps of an object. A stored
-// deletionTimestamp stays even if the subject later receives an older version of the
-// object without one.
+// recordServerTimes stores the original timestamps of an object. It keeps a stored
+// deletionTimestamp even if the subject later receives an older version of the object,
+// which has none.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +166,8 @@ func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.serverTimes[uid] = original
 }
 
-// statusTimes returns the timestamps in an object's status that the API server or a node
-// sets.
+// statusTimes returns the timestamps in the status of a pod or node. It returns none for
+// other kinds, because the subject itself may set the timestamps in their status.
 func statusTimes(obj runtime.Object) []*metav1.Time {
 	var all []*metav1.Time
 	switch o := obj.(type) {
@@ -183,6 +192,7 @@ func statusTimes(obj runtime.Object) []*metav1.Time {
 	return all
 }
 
+// stateTimes returns the timestamps in the state of a container.
 func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	var all []*metav1.Time
 	if s.Running != nil {
@@ -194,8 +204,8 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restoreTimes replaces shifted timestamps in an object that the subject writes by the
-// unshifted ones. It reports whether a timestamp changed.
+// restoreTimes replaces the shifted timestamps in an object that the subject writes by the
+// original ones. It reports whether it changed a timestamp.
 func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -219,7 +229,8 @@ func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	return changed
 }
 
-// restoreBody returns the body of a request with unshifted timestamps.
+// restoreBody returns the body of an update with the original timestamps. It returns body
+// unchanged if the subject never received shifted timestamps.
 func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
 	unused := len(s.serverTimes) == 0
@@ -234,8 +245,9 @@ func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	return encode(in, obj)
 }
 
-// skewBody returns the body of a response with shifted timestamps, and whether it contains
-// any.
+// skewBody returns the body of a response with shifted timestamps. The second result
+// reports whether they are shifted. It is false if no clock skew is active, or if the body
+// contains no timestamps.
 func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 || len(body) == 0 {
@@ -253,8 +265,9 @@ func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]
 	return skewed, true, err
 }
 
-// skewEvent returns a frame of a watch stream with shifted timestamps, and whether it
-// contains any.
+// skewEvent returns a watch event with shifted timestamps. The second result reports
+// whether they are shifted. It is false if no clock skew is active, or if the event
+// contains no object.
 func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 {
@@ -275,7 +288,8 @@ func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) (
 	return skewed, true, err
 }
 
-// decodeEvent decodes the frame of a watch event, but not the object in it.
+// decodeEvent decodes the frame and the type of a watch event. The object in the event
+// stays encoded.
 func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error) {
 	switch in {
 	case jsonEncoding:
@@ -286,11 +300,11 @@ func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error)
 	return event, err
 }
 
-// encode encodes one object.
+// encode returns an object in the given encoding.
 func encode(in encoding, obj runtime.Object) ([]byte, error) {
 	codec, ok := codecs[in]
 	if !ok {
-		return nil, fmt.Errorf("encoding an object: unknown content type")
+		return nil, fmt.Errorf("encoding an object: unknown content type; expected JSON or protobuf")
 	}
 	var body bytes.Buffer
 	if err := codec.Encode(obj, &body); err != nil {

@@ -16,14 +16,14 @@ import (
 
 var startTime = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
-// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps.
-// The whole seconds of the shift apply to all timestamps, and its fraction to a
-// matching part of the timestamps.
+// TestSkewTimeMovesSecondsInOrder checks that a shift keeps the order of timestamps. It
+// must add the whole seconds of the shift to all timestamps. The fraction of a second
+// decides which share of the timestamps gets one more second.
 func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 	for _, test := range []struct {
 		ahead       time.Duration
 		least, most time.Duration
-		later       float64 // the part that is shifted by most
+		later       float64 // share of the timestamps that are shifted by most
 	}{
 		{10 * time.Second, 10 * time.Second, 10 * time.Second, 1},
 		{-time.Minute, -time.Minute, -time.Minute, 1},
@@ -39,10 +39,10 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 			skewed := skewTime(at, test.ahead)
 			moved := skewed.Sub(at)
 			if moved < test.least || moved > test.most || moved%time.Second != 0 {
-				t.Fatalf("%v ahead: %v becomes %v", test.ahead, at, skewed)
+				t.Fatalf("%v ahead: %v becomes %v, want a shift of whole seconds near the given one", test.ahead, at, skewed)
 			}
 			if skewed.Before(last) {
-				t.Fatalf("%v ahead: %v becomes %v, before %v", test.ahead, at, skewed, last)
+				t.Fatalf("%v ahead: %v becomes %v, which is before %v of an earlier timestamp", test.ahead, at, skewed, last)
 			}
 			if last = skewed; moved == test.most {
 				most++
@@ -53,12 +53,12 @@ func TestSkewTimeMovesSecondsInOrder(t *testing.T) {
 		}
 	}
 	if at := skewTime(time.Time{}, time.Hour); !at.IsZero() {
-		t.Errorf("the zero time becomes %v", at)
+		t.Errorf("the zero time becomes %v, want it unchanged", at)
 	}
 }
 
-// TestSkewBodyMovesServerTimesOnly checks that only timestamps of the API server and the
-// nodes are shifted, in both encodings. A write must restore them.
+// TestSkewBodyMovesServerTimesOnly checks that a skew shifts only timestamps that the API
+// server and the nodes set. An update by the subject must restore the original timestamps.
 func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	at := metav1.NewTime(startTime)
 	later := metav1.NewTime(startTime.Add(time.Hour))
@@ -91,7 +91,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 			}
 			moved, ok, err := p.skew.skewBody(requestRef{7, "things"}, in, body)
 			if err != nil || !ok {
-				t.Fatalf("%s: moved %t, error %v", name, ok, err)
+				t.Fatalf("%s: timestamps shifted: %t, error %v; want true and no error", name, ok, err)
 			}
 			seen, err := decode(in, moved)
 			if err != nil {
@@ -115,7 +115,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 		restore()
 		restore()
 		if p.skew.offset() != 0 || len(p.skew.reporters) != 0 {
-			t.Errorf("%s: after the restore the offset is %v, with %d reporters", name, p.skew.offset(), len(p.skew.reporters))
+			t.Errorf("%s: after restore the shift is %v with %d reporters, want none", name, p.skew.offset(), len(p.skew.reporters))
 		}
 		if diff := cmp.Diff([]string{"7 things web u1", "7 things a u2"}, reported); diff != "" {
 			t.Errorf("%s: reported objects (-want +got):\n%s", name, diff)
@@ -139,6 +139,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	}
 }
 
+// same reports an error if two objects differ. what names the objects.
 func same(t *testing.T, what string, want, got runtime.Object) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })); diff != "" {
@@ -146,7 +147,8 @@ func same(t *testing.T, what string, want, got runtime.Object) {
 	}
 }
 
-// TestSkewLeavesStatusAndBookmarks checks that errors and bookmarks are unchanged.
+// TestSkewLeavesStatusAndBookmarks checks that a skew does not change a Status or a
+// bookmark.
 func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 	p := &Proxy{}
 	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("reported %s, want none", ref) })()
@@ -155,11 +157,11 @@ func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if skewed, moved, err := p.skew.skewBody(requestRef{}, jsonEncoding, body); moved || err != nil || string(skewed) != string(body) {
-		t.Errorf("a Status becomes %s, moved %t, error %v", skewed, moved, err)
+		t.Errorf("a Status becomes %s, shifted: %t, error %v; want it unchanged", skewed, moved, err)
 	}
 	if event, err := encodeEvent(jsonEncoding, "BOOKMARK", &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}}); err != nil {
 		t.Error(err)
 	} else if skewed, moved, err := p.skew.skewEvent(requestRef{}, jsonEncoding, event); moved || err != nil || string(skewed) != string(event) {
-		t.Errorf("a bookmark becomes %s, moved %t, error %v", skewed, moved, err)
+		t.Errorf("a bookmark becomes %s, shifted: %t, error %v; want it unchanged", skewed, moved, err)
 	}
 }

@@ -12,27 +12,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// subjectConn is a TCP connection of the subject. The history records a response before it
-// is delivered. The connection is therefore reset only after all recorded responses are
-// written: otherwise the history would record responses that the subject did not receive.
+// subjectConn is a TCP connection of the subject. The proxy records a response before it
+// delivers the response. A fault may therefore reset the connection only after all recorded
+// responses are written. Otherwise the history would contain responses that the subject did
+// not receive.
 type subjectConn struct {
 	net.Conn
-	// delivering is read-locked from the record of a response or event until it is flushed,
-	// and write-locked while the connection is reset.
+	// delivering is locked for reading from the record of a response or event until its
+	// flush. resetAfterWrites locks it for writing while it resets the connection.
 	delivering sync.RWMutex
-	// writes counts the starts and ends of writes. It is even when no write is in progress.
+	// writes is incremented before and after each write. It is even when no write is in
+	// progress.
 	writes atomic.Int64
-	// broken is set when the connection is reset; requests on it may not have noticed.
+	// broken is true after the proxy has reset the connection. Requests on the connection
+	// may notice the reset only later.
 	broken atomic.Bool
 }
 
+// Write counts the write in writes, and writes the bytes to the connection.
 func (c *subjectConn) Write(b []byte) (int, error) {
 	c.writes.Add(1)
 	defer c.writes.Add(1)
 	return c.Conn.Write(b)
 }
 
-// SetLinger implements the method that [tcp.Reset] requires.
+// SetLinger sets the linger time of the TCP connection. [tcp.Reset] needs this method.
 func (c *subjectConn) SetLinger(seconds int) error {
 	lingerer, ok := c.Conn.(interface{ SetLinger(int) error })
 	if !ok {
@@ -42,17 +46,19 @@ func (c *subjectConn) SetLinger(seconds int) error {
 }
 
 const (
-	// writeQuietPeriod is the time without writes after which all data counts as
-	// flushed. It is needed because the HTTP/2 server writes a response shortly after
-	// the handler flushes it.
+	// writeQuietPeriod is the time without a write after which resetAfterWrites assumes
+	// that all data is written. The HTTP/2 server writes a response shortly after the
+	// handler has flushed it.
 	writeQuietPeriod = 10 * time.Millisecond
-	// writeDrainTimeout limits the wait for pending writes, because a paused subject
-	// does not read from its connection.
+	// writeDrainTimeout is the maximum time that resetConnection waits for pending writes.
+	// The writes of a paused subject never finish, because it does not read from its
+	// connection.
 	writeDrainTimeout = time.Second
 )
 
-// resetAfterWrites resets the connection, with all requests on it, after the recorded
-// responses are written or timeout fires. The caller must not hold delivering.
+// resetAfterWrites resets the connection, with all requests on it. Before that it waits
+// until all recorded responses are written, or until timeout fires. conn is the TLS
+// connection over c. The caller must not hold the lock delivering.
 func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()
@@ -79,9 +85,10 @@ func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) 
 	}
 }
 
-// subjectListener wraps each accepted connection in a subjectConn.
+// subjectListener is a listener whose connections are of type subjectConn.
 type subjectListener struct{ net.Listener }
 
+// Accept waits for the next connection and wraps it in a subjectConn.
 func (l subjectListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -90,7 +97,8 @@ func (l subjectListener) Accept() (net.Conn, error) {
 	return &subjectConn{Conn: conn}, nil
 }
 
-// connOf returns the subjectConn and the TLS connection of a request, nil if there are none.
+// connOf returns the TCP connection and the TLS connection on which a request arrived. Both
+// are nil if the request did not arrive over TLS. ctx is the context of the request.
 func connOf(ctx context.Context) (*subjectConn, net.Conn) {
 	conn, ok := ctx.Value(connKey{}).(*tls.Conn)
 	if !ok {
@@ -100,7 +108,8 @@ func connOf(ctx context.Context) (*subjectConn, net.Conn) {
 	return c, conn
 }
 
-// resetConnection resets the connection of a request.
+// resetConnection resets the connection on which a request arrived, after its recorded
+// responses are written. ctx is the context of the request.
 func resetConnection(ctx context.Context) {
 	if c, conn := connOf(ctx); c != nil {
 		c.resetAfterWrites(conn, time.After(writeDrainTimeout))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// connectedPair returns the two ends of a loopback connection.
+// connectedPair returns the two ends of a TCP connection on loopback.
 func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,8 +27,8 @@ func connectedPair(t *testing.T) (near *subjectConn, far net.Conn) {
 	return conn.(*subjectConn), far
 }
 
-// TestResetWaitsForWrites checks that a recorded response is written before the connection
-// is reset.
+// TestResetWaitsForWrites checks that a connection is reset only after the recorded
+// response is written.
 func TestResetWaitsForWrites(t *testing.T) {
 	near, far := connectedPair(t)
 	near.delivering.RLock() // as if the history recorded a response
@@ -48,7 +48,8 @@ func TestResetWaitsForWrites(t *testing.T) {
 	}
 }
 
-// TestResetIsBounded checks that a subject that does not read cannot prevent a reset.
+// TestResetIsBounded checks that a connection is reset after the timeout, even if the
+// subject does not read.
 func TestResetIsBounded(t *testing.T) {
 	near, far := connectedPair(t)
 	near.delivering.RLock()

@@ -5,16 +5,18 @@ import (
 	"sync"
 )
 
-// streamsPerConn is the number of concurrent requests, watches included, on one connection
-// to the API server. The API server allows 100 streams. By default, http.Transport dials a
-// new connection for each request that finds no free stream, which makes dozens of TLS
-// handshakes for 1000 pods. With StrictMaxConcurrentRequests, it counts waiting requests as
-// streams and blocks when 100 requests wait.
+// streamsPerConn is the maximum number of concurrent requests, including watches, that the
+// proxy sends on one connection. The API server allows 100.
+//
+// http.Transport alone cannot distribute the requests. By default, it dials a connection
+// for each request that finds no free stream, which makes dozens of TLS handshakes for 1000
+// pods. With StrictMaxConcurrentRequests, it counts waiting requests as streams and blocks
+// when 100 requests wait.
 const streamsPerConn = 80
 
-// transportPool holds one replica's connections to the API server. It opens another
-// connection when all are full. Otherwise a request would wait for another, and a slow
-// create would delay the renewal of a lease.
+// transportPool contains the connections to the API server for one replica of the subject.
+// It opens another connection when all are full. Otherwise a slow create could delay the
+// renewal of the leader-election lease.
 type transportPool struct {
 	newTransport func() *http.Transport
 
@@ -22,14 +24,15 @@ type transportPool struct {
 	all []*pooledTransport
 }
 
-// pooledTransport is a transport with one connection and at most streamsPerConn requests.
+// pooledTransport is an http.Transport with a single connection and at most streamsPerConn
+// requests at a time.
 type pooledTransport struct {
 	*http.Transport
-	inUse int
+	inUse int // number of requests in flight
 }
 
-// acquire returns a transport with a free stream. The caller must release the stream
-// after it has read the response.
+// acquire returns a transport that has fewer than streamsPerConn requests, and counts one
+// more request on it. The caller must call release after it has read the response.
 func (p *transportPool) acquire() *pooledTransport {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,13 +47,15 @@ func (p *transportPool) acquire() *pooledTransport {
 	return opened
 }
 
+// release tells the pool that a request no longer uses the transport, so that another
+// request can use it.
 func (p *transportPool) release(t *pooledTransport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.inUse--
 }
 
-// closeIdle closes the connections without requests.
+// closeIdle closes the connections on which no request is in flight.
 func (p *transportPool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

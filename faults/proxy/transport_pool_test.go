@@ -9,9 +9,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestBurstOpensConnectionsWhenFull sends more requests at once than one connection carries.
-// No request may wait for another, and a connection may be opened only when all others are
-// full.
+// TestBurstOpensConnectionsWhenFull sends more concurrent requests than fit on one
+// connection. No request may wait for another one. The pool may open a connection only when
+// all others are full.
 func TestBurstOpensConnectionsWhenFull(t *testing.T) {
 	const requests = 4*streamsPerConn - 20
 	var mu sync.Mutex

@@ -12,32 +12,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// streamEnd describes how a watch stream ended.
+// streamEnd describes how a watch stream ended. The reason appears in the history.
 type streamEnd struct {
 	reason string
-	err    error // the error that broke the stream; nil if the API server ended the watch
-	// expired sends the subject a 410, which makes it list again.
+	err    error // error that broke the stream; nil if the watch ended normally
+	// expired makes the proxy send the subject a 410 (Expired) event. The subject must then
+	// list again.
 	expired bool
 }
 
-// stream carries the events of one watch from the API server to the subject. A reader
-// goroutine queues each event on arrival. The handler's goroutine delivers an event
-// when its hold is over.
+// stream forwards the events of one watch from the API server to the subject. A reader
+// goroutine puts each event into a queue when the event arrives. The goroutine of the HTTP
+// handler delivers the event when no fault holds it any longer.
 type stream struct {
 	*exchange
-	in     encoding
+	in     encoding // encoding of the events
 	source *bufio.Reader
 	queue  *queue
-	// lastRelease is the time when the last wait for a held event ended. It is needed
-	// because an event that arrived before lastRelease waited behind the held event.
+	// lastRelease is the last time at which a hold ended and the held event was delivered.
+	// An event that arrived before this time waited in the queue behind the held event, so
+	// it was held too.
 	lastRelease time.Time
-	// injectedEnd is the end that a fault causes. The fault sets it before it calls
-	// cancel, so that the goroutine of the stream finds it.
+	// injectedEnd says how a fault ended the watch; nil if none did. A fault sets it before
+	// it calls cancel, so that the goroutine of the stream finds it.
 	injectedEnd atomic.Pointer[streamEnd]
 	cancel      context.CancelFunc
 }
 
-// stream relays the response to a watch, from its header to its end.
+// stream forwards the response to a watch request, from its header to the end of the watch.
+// It records the deliveries and the end.
 func (x *exchange) stream(response *http.Response) {
 	s := &stream{
 		exchange: x,
@@ -74,11 +77,12 @@ func (x *exchange) stream(response *http.Response) {
 	}
 }
 
-// readEvents queues the events that arrive until the stream ends or ctx is done.
+// readEvents reads events from the API server and puts them into the queue. It returns when
+// the stream ends or ctx is canceled.
 func (s *stream) readEvents(ctx context.Context) {
 	next, ok := framings[s.in]
 	if !ok {
-		s.gap(errors.New("watch stream of an unknown content type"))
+		s.gap(errors.New("the watch stream has an unknown content type; expected JSON or protobuf"))
 		next = nextChunk
 	}
 	for {
@@ -108,8 +112,8 @@ func (s *stream) readEvents(ctx context.Context) {
 	}
 }
 
-// nextChunk returns the bytes that have arrived. It replaces nextFrame for a stream
-// whose format the proxy cannot parse.
+// nextChunk appends the bytes that have arrived to buffer. readEvents uses it in place of
+// nextFrame if the proxy cannot parse the stream.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err
@@ -120,7 +124,8 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// inspect decodes an event and asks the registered faults for their effects on it.
+// inspect decodes an event and stores the effects of the registered faults in it. If a
+// clock skew is active, it also shifts the timestamps of the event.
 func (s *stream) inspect(e *event) {
 	var err error
 	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
@@ -152,6 +157,8 @@ func (s *stream) inspect(e *event) {
 	}
 }
 
+// endOf returns a description of how the stream ended. err is the error of the last read
+// from the API server.
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
 		return &streamEnd{reason: "the API server ended the watch"}
@@ -159,11 +166,11 @@ func (s *stream) endOf(err error) *streamEnd {
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliverEvents delivers each queued event in order at its due time, and returns how
-// the stream ended.
+// deliverEvents delivers the queued events in order. It waits with each event until no
+// fault holds the event any longer. It returns how the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
-	delivering := false // from the delivery of an event until it is flushed
+	delivering := false // true while the lock conn.delivering is held: from the record of an event until its flush
 	defer func() {
 		if delivering {
 			s.conn.delivering.RUnlock()
@@ -171,7 +178,7 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}()
 	for {
 		e := s.queue.tryPop()
-		if e == nil || s.proxy.clock.Now().Before(e.due()) { // flush now: earlier events must not wait for this one
+		if e == nil || s.proxy.clock.Now().Before(e.due()) { // flush the earlier events before a wait
 			err := control.Flush()
 			if delivering {
 				s.conn.delivering.RUnlock()
@@ -203,8 +210,8 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	}
 }
 
-// subjectGoneEnd describes the end of a stream after the subject has closed the watch
-// or the connection.
+// subjectGoneEnd returns a description of a stream that ended because the subject closed it
+// or the proxy stopped.
 func (s *stream) subjectGoneEnd() *streamEnd {
 	if s.proxy.stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
@@ -212,12 +219,13 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 	return &streamEnd{reason: "the subject closed the watch"}
 }
 
-// waitUntilDue waits until the event's holds are over or their faults are removed. It
-// returns an error if the subject closes the watch.
+// waitUntilDue waits until no fault holds the event any longer. A hold ends when its time
+// is over or when its fault is removed. waitUntilDue returns an error if the subject closes
+// the watch.
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
-		faults := s.proxy.watchFaults.current.Load() // loaded before due, so that no removal is missed
+		faults := s.proxy.watchFaults.current.Load() // loaded first: a removal after this line closes superseded
 		now := s.proxy.clock.Now()
 		left := e.due().Sub(now)
 		if left <= 0 {
@@ -225,7 +233,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 				s.lastRelease = now
 			}
 			if err := s.request.Context().Err(); err != nil {
-				return err // the response body, whose end e may be, can be closed before ctx is canceled
+				return err // e may be the end of the stream, which net/http reports before it cancels ctx
 			}
 			return ctx.Err()
 		}
@@ -242,7 +250,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	}
 }
 
-// deliverEvent records an event, then writes it.
+// deliverEvent records an event in the history and then writes it to the subject.
 func (s *stream) deliverEvent(e *event) error {
 	if e.delivery != nil {
 		e.delivery.Held = max(0, s.lastRelease.Sub(e.arrived))

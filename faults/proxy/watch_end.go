@@ -12,29 +12,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// WatchEnding is the way in which a fault ends a watch stream.
+// WatchEnding says how a fault ends a watch.
 type WatchEnding string
 
-// The values of [WatchEnding].
+// These are the values of [WatchEnding].
 const (
 	// EndClosed ends the stream normally, as the API server does after its watch timeout.
 	EndClosed WatchEnding = "closed"
-	// EndReset resets the HTTP/2 stream of the watch.
+	// EndReset resets the HTTP/2 stream of the watch. Other requests on its connection
+	// continue.
 	EndReset WatchEnding = "reset"
-	// EndDisconnected resets the TCP connection, with all other requests and watches on it.
+	// EndDisconnected resets the TCP connection of the watch. This also breaks all other
+	// requests and watches on the connection.
 	EndDisconnected WatchEnding = "disconnected"
-	// EndExpired sends a 410 (Expired) and ends the stream. The subject must list again.
+	// EndExpired sends a 410 (Expired) event and then ends the stream. The subject must
+	// list again.
 	EndExpired WatchEnding = "expired"
 )
 
-// Endings contains every [WatchEnding].
+// Endings contains every value of [WatchEnding].
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
-// EndWatches ends the open watches for which matches returns true, and returns their
-// requests. The subject does not receive the events that are held on them; it learns of the
-// changes from its next watch or list. EndWatches does not wait until the streams have
-// ended. The record of the end contains the name of the fault. The rules of [RequestFault]
-// apply to matches.
+// EndWatches ends each open watch for which matches returns true. It returns the requests
+// of these watches, and does not wait until their streams have ended. The proxy discards
+// the events that it holds for these watches. The subject learns of the changes from its
+// next watch or list. The history contains the end of each watch with the name of the
+// fault.
+//
+// matches must not change the request or keep a reference to it.
 func (p *Proxy) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
 	p.openStreams.mu.Lock()
 	defer p.openStreams.mu.Unlock()
@@ -48,6 +53,8 @@ func (p *Proxy) EndWatches(fault string, ending WatchEnding, matches func(*histo
 	return ended
 }
 
+// newInjectedEnd returns a description of a stream that a fault ends in the given way.
+// fault is the name of the fault type.
 func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	end := &streamEnd{reason: fmt.Sprintf("%s by a fault (%s)", ending, fault)}
 	switch ending {
@@ -61,13 +68,13 @@ func newInjectedEnd(fault string, ending WatchEnding) *streamEnd {
 	return end
 }
 
-// openStreams is the set of watch streams that a fault can end.
+// openStreams is the set of open watches, which faults can end.
 type openStreams struct {
 	mu  sync.Mutex
 	all map[*stream]bool
 }
 
-// register adds the stream to the set, so that a fault can end the stream by calling
+// register adds the stream to the set of open watches. A fault ends the watch by calling
 // cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
@@ -77,8 +84,9 @@ func (s *stream) register(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// unregister removes the stream from the set and returns how the stream ended. If a
-// fault injected an end, it returns this end. Otherwise it returns its argument.
+// unregister removes the stream from the set of open watches. It returns the end that a
+// fault caused. If no fault ended the watch, or if the watch broke first, it returns its
+// argument.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()
@@ -90,7 +98,7 @@ func (s *stream) unregister(end *streamEnd) *streamEnd {
 	return end
 }
 
-// sendExpired sends the subject a watch event of type ERROR with a 410.
+// sendExpired records and sends a watch event of type ERROR with status 410 (Expired).
 func (s *stream) sendExpired() error {
 	status := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -39,8 +39,8 @@ func expired() *metav1.Status {
 	}
 }
 
-// TestWatch forwards one event of each type and checks the record that exists when the
-// subject receives it.
+// TestWatch forwards one event of each type. The record of each event must exist when the
+// subject receives the event.
 func TestWatch(t *testing.T) {
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWatch(t *testing.T) {
 			}
 			defer stream.Stop()
 			if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 200 server 200 reached true" {
-				t.Errorf("records of an open watch:\n%s", got)
+				t.Errorf("unexpected records of an open watch, want a request and a response:\n%s", got)
 			}
 			want := []*history.Delivery{
 				{Type: history.Added, Object: project(t, pod("web-1", 3))},
@@ -80,7 +80,7 @@ func TestWatch(t *testing.T) {
 			}
 			close(server.send)
 			if event, ok := <-stream.ResultChan(); ok {
-				t.Errorf("event %v after the end", event)
+				t.Errorf("received event %v after the end of the watch, want none", event)
 			}
 			closed := f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
 			ended := &history.WatchClosed{ID: 1, Subject: "subject-0", Resource: "pods", Reason: "the API server ended the watch"}
@@ -91,7 +91,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchEnds checks the other ways in which a watch can end.
+// TestWatchEnds checks the record of a watch that ends because of the subject, the proxy or
+// a broken connection.
 func TestWatchEnds(t *testing.T) {
 	tests := []struct {
 		name string
@@ -122,7 +123,7 @@ func TestWatchEnds(t *testing.T) {
 			}
 			for event := range stream.ResultChan() { // the subject notices the end of the stream
 				if event.Type != watch.Error {
-					t.Errorf("%s after the end", event.Type)
+					t.Errorf("received event %s after the end of the watch, want ERROR or none", event.Type)
 				}
 			}
 			if test.name != "server" {
@@ -132,7 +133,8 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchRefused checks an error response to a watch request.
+// TestWatchRefused checks the records of a watch request that the API server answers with
+// an error.
 func TestWatchRefused(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		respond(w, r, http.StatusGone, expired())
@@ -142,12 +144,12 @@ func TestWatchRefused(t *testing.T) {
 		t.Error("the watch succeeded, want an error")
 	}
 	if got := historytest.Summary(f.All()); got != "request watch pods\nresponse 410 server 410 reached true Expired" {
-		t.Errorf("records:\n%s", got)
+		t.Errorf("unexpected records, want a request and a response with status 410:\n%s", got)
 	}
 }
 
-// TestWatchForwardsBytes checks that the subject receives the bytes of the API server,
-// whether or not the proxy can decode them.
+// TestWatchForwardsBytes checks that the subject receives exactly the bytes of the API
+// server, even if the proxy cannot decode them.
 func TestWatchForwardsBytes(t *testing.T) {
 	jsonPod := `{"type":"ADDED", "object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","resourceVersion":"5"}}}`
 	tests := []struct {
@@ -170,7 +172,7 @@ func TestWatchForwardsBytes(t *testing.T) {
 			}))
 			response, body := f.do(t, http.MethodGet, "/api/v1/pods?watch=true", "")
 			if body != test.stream || response.Header.Get("Content-Type") != test.contentType {
-				t.Errorf("body %q of %s", body, response.Header.Get("Content-Type"))
+				t.Errorf("the subject received body %q with content type %s, want those of the API server", body, response.Header.Get("Content-Type"))
 			}
 			want := slices.Concat([]string{"request watch pods", "response 200 server 200 reached true"}, test.want, []string{"closed the API server ended the watch"})
 			f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
@@ -187,8 +189,8 @@ func TestWatchForwardsBytes(t *testing.T) {
 	}
 }
 
-// podServer is a fake API server with one pod, which it lists and streams. After that it
-// sends the events from send.
+// podServer acts as an API server with one pod. It returns the pod in lists and in
+// streaming lists, and then sends the events from the channel send.
 type podServer struct{ *watchServer }
 
 func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -207,8 +209,8 @@ func (s podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.watchServer.ServeHTTP(w, r)
 }
 
-// TestInformer fills an informer's cache through the proxy, with a list and with a streaming
-// list.
+// TestInformer checks that an informer whose requests go through the proxy fills its cache.
+// It does so with a list, and with a streaming list.
 func TestInformer(t *testing.T) {
 	want := map[bool]string{
 		true: "request watch pods\nresponse 200 server 200 reached true\ndelivery ADDED old version 3\n" +
@@ -234,7 +236,7 @@ func TestInformer(t *testing.T) {
 				defer factory.Shutdown()
 				defer cancel()
 				if first, second := <-added, <-added; first != "old" || second != "new" {
-					t.Errorf("the informer has %s, then %s", first, second)
+					t.Errorf("the informer added pod %s, then %s; want old, then new", first, second)
 				}
 				if diff := cmp.Diff(want, historytest.Summary(f.All())); diff != "" {
 					t.Errorf("records (-want +got):\n%s", diff)

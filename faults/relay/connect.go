@@ -12,50 +12,51 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// TunnelOptions configures a [Tunnel].
+// TunnelOptions contains the settings of a [Tunnel].
 type TunnelOptions struct {
-	// Name is the name in the certificate of the relay; see [NewPair].
+	// Name is the name in the certificate of the relay, as given to [NewPair].
 	Name string
-	// Identity authenticates this end.
+	// Identity authenticates the test process. It is the second result of [NewPair].
 	Identity Identity
-	// Relay dials the relay in the pod over TCP.
+	// Relay opens a TCP connection to the relay in the pod.
 	Relay func(context.Context) (net.Conn, error)
-	// Proxy dials the fault proxy over TCP.
+	// Proxy opens a TCP connection to the fault proxy.
 	Proxy func(context.Context) (net.Conn, error)
-	// OnLost is called if an idle connection to the relay breaks: the relay has exited
-	// or cannot be reached. It is optional and must not block.
+	// OnLost is called when an idle connection to the relay breaks. The relay has then
+	// exited or cannot be reached. OnLost may be nil. It must not block.
 	OnLost func(error)
 }
 
 const (
-	// idleWanted is the number of idle connections that a Tunnel maintains. It exceeds
-	// the number of connections that a subject opens at once, which is one for each of
-	// its clients.
+	// idleWanted is the number of idle connections to the relay that a Tunnel keeps open.
+	// It is larger than the number of connections that a subject opens at the same time,
+	// which is one for each of its clients.
 	idleWanted = 4
-	// backoffMin and backoffMax are the limits of the exponential back-off between
-	// attempts to connect to the relay.
+	// backoffMin and backoffMax are the shortest and the longest time between two attempts
+	// to connect to the relay. The time doubles after each failed attempt.
 	backoffMin = 20 * time.Millisecond
 	backoffMax = time.Second
 )
 
-// Tunnel is the end of a relay tunnel that runs in the test process.
+// Tunnel is the side of a relay that runs in the test process. It opens connections to the
+// relay, and joins each connection that the relay uses with the fault proxy.
 type Tunnel struct {
 	options TunnelOptions
 	tls     *tls.Config
 	ctx     context.Context
 	cancel  context.CancelFunc
-	all     sync.WaitGroup
+	all     sync.WaitGroup // goroutines of the Tunnel
 
-	once  sync.Once
-	ready chan struct{} // closed when the first connection is in the pool of the relay
+	once  sync.Once     // closes ready
+	ready chan struct{} // closed after the relay has added the first connection to its pool
 
 	mu      sync.Mutex
-	lastErr error // of the last failed attempt to connect
+	lastErr error // error of the last failed attempt to connect to the relay or to the proxy
 }
 
-// Connect starts to maintain idle connections to a relay and returns immediately.
-// The relay may start later. Canceling ctx after Connect has returned has no effect;
-// call [Tunnel.Close] to stop.
+// Connect starts a [Tunnel], which keeps idle connections to a relay open. It returns at
+// once, and the relay may start later. Canceling ctx does not stop the Tunnel; call
+// [Tunnel.Close].
 func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	config, err := o.Identity.tls()
 	if err != nil {
@@ -63,21 +64,22 @@ func Connect(ctx context.Context, o TunnelOptions) (*Tunnel, error) {
 	}
 	config.ServerName = o.Name
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t := &Tunnel{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lastErr: errors.New("no attempt has failed yet")}
+	t := &Tunnel{options: o, tls: config, ctx: ctx, cancel: cancel, ready: make(chan struct{}), lastErr: errors.New("none")}
 	for range idleWanted {
 		t.all.Go(t.maintainIdle)
 	}
 	return t, nil
 }
 
-// Close resets all connections and waits for all goroutines. It may be called more than once.
+// Close resets all connections of the Tunnel and waits for its goroutines. It may be called
+// more than once.
 func (t *Tunnel) Close() {
 	t.cancel()
 	t.all.Wait()
 }
 
-// WaitReady returns when the relay has added the first connection to its pool.
-// If ctx is canceled first, the error contains the last failure to connect.
+// WaitReady waits until the relay has added the first connection to its pool. If ctx is
+// canceled first, the returned error contains the last failure to connect.
 func (t *Tunnel) WaitReady(ctx context.Context) error {
 	select {
 	case <-t.ready:
@@ -91,9 +93,8 @@ func (t *Tunnel) WaitReady(ctx context.Context) error {
 	return fmt.Errorf("connecting to the relay of %s: %w; last failure: %w", t.options.Name, context.Cause(ctx), t.lastErr)
 }
 
-// maintainIdle maintains one idle connection to the relay. When the relay uses the
-// connection for the subject, or the connection breaks, maintainIdle opens the next
-// one.
+// maintainIdle keeps one idle connection to the relay open. It opens the next connection
+// when the relay takes the current one for the subject, or when the current one breaks.
 func (t *Tunnel) maintainIdle() {
 	backoff := backoffMin
 	for t.ctx.Err() == nil {
@@ -119,14 +120,15 @@ func (t *Tunnel) maintainIdle() {
 			if t.options.OnLost != nil {
 				t.options.OnLost(fmt.Errorf("an idle connection to the relay of %s broke: %w", t.options.Name, err))
 			}
-			// The relay accepted the connection and then dropped it. It may be
+			// The relay accepted the connection, which broke afterwards. The relay may be
 			// failing, so the next attempt waits.
 			t.sleep(backoffMin)
 		}
 	}
 }
 
-// openIdle dials the relay and returns when the relay has added the connection to its pool.
+// openIdle opens a connection to the relay, and returns after the relay has added the
+// connection to its pool.
 func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))
 	defer cancel()
@@ -154,19 +156,20 @@ func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	return conn, nil
 }
 
-// forward opens a connection to the proxy and joins it with a connection that the relay has taken.
+// forward opens a connection to the proxy. It joins this connection with conn, a connection
+// to the relay that the relay has taken for the subject.
 func (t *Tunnel) forward(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()
 	raw, err := t.options.Proxy(ctx)
 	if err != nil {
-		tcp.Reset(conn) // the relay then tries another idle connection or rejects the subject
+		tcp.Reset(conn) // the relay then tries its next idle connection, if it has one
 		t.setLastErr(err)
 		return
 	}
 	proxy, ok := raw.(duplexConn)
 	if !ok {
-		t.setLastErr(fmt.Errorf("the connection to the proxy is a %T, which has no CloseWrite method", raw))
+		t.setLastErr(fmt.Errorf("the connection to the fault proxy has the type %T; expected a type with a CloseWrite method", raw))
 		_ = raw.Close()
 		tcp.Reset(conn)
 		return
@@ -179,7 +182,8 @@ func (t *Tunnel) forward(conn *tls.Conn) {
 	join(t.ctx, conn, proxy)
 }
 
-// setLastErr stores the error of a failed attempt, unless Close caused the failure.
+// setLastErr stores the error of a failed attempt to connect, unless Close caused the
+// error.
 func (t *Tunnel) setLastErr(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +192,8 @@ func (t *Tunnel) setLastErr(err error) {
 	}
 }
 
-// sleep waits for the duration. It returns false immediately if the Tunnel is closed.
+// sleep waits for the given time and returns true. If the Tunnel is closed first, it
+// returns false at once.
 func (t *Tunnel) sleep(duration time.Duration) bool {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testTimeout is much longer than any operation in these tests takes.
+// testTimeout is the deadline of the connections in these tests. It is much longer than any
+// operation takes.
 const testTimeout = 20 * time.Second
 
 // listen opens a listener on loopback.
@@ -28,7 +29,7 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// dial connects to a listener and sets the deadline of the connection.
+// dial opens a connection to a listener, with testTimeout as its deadline.
 func dial(t *testing.T, to net.Listener) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", to.Addr().String())
@@ -42,7 +43,7 @@ func dial(t *testing.T, to net.Listener) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// pair creates the identities of both ends.
+// pair creates the identities of pod and test process.
 func pair(t *testing.T, name string) (pod, run Identity) {
 	t.Helper()
 	pod, run, err := NewPair(name, time.Now())
@@ -52,13 +53,13 @@ func pair(t *testing.T, name string) (pod, run Identity) {
 	return pod, run
 }
 
-// relayEnd is a running Serve.
+// relayEnd is a running relay in the pod, with its two listeners.
 type relayEnd struct {
 	subject, control net.Listener
 	stop             func() // stops Serve and waits until it returns
 }
 
-// serve runs Serve until the test ends.
+// serve runs a relay until the test ends.
 func serve(t *testing.T, identity Identity, patience time.Duration) relayEnd {
 	t.Helper()
 	r := relayEnd{subject: listen(t), control: listen(t)}
@@ -77,7 +78,7 @@ func serve(t *testing.T, identity Identity, patience time.Duration) relayEnd {
 	return r
 }
 
-// dialer dials a listener and records its connections.
+// dialer opens connections to a listener and remembers them.
 type dialer struct {
 	to net.Listener
 
@@ -95,7 +96,7 @@ func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// closeAll closes all connections that were dialed so far.
+// closeAll closes all connections that the dialer has opened so far.
 func (d *dialer) closeAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +106,7 @@ func (d *dialer) closeAll() {
 	d.conns = nil
 }
 
-// connect calls Connect and closes the Tunnel when the test ends.
+// connect starts a Tunnel and closes it when the test ends.
 func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener, lost func(error)) (*Tunnel, *dialer) {
 	t.Helper()
 	control := &dialer{to: relay.control}
@@ -119,8 +120,8 @@ func connect(t *testing.T, identity Identity, relay relayEnd, proxy net.Listener
 	return tunnel, control
 }
 
-// handleConns runs a handler for every connection of a listener.
-// It waits for all handlers when the test ends.
+// handleConns calls a handler for every connection of a listener. When the test ends, it
+// waits for all handlers.
 func handleConns(t *testing.T, listener net.Listener, handle func(*net.TCPConn)) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -143,7 +144,7 @@ func handleConns(t *testing.T, listener net.Listener, handle func(*net.TCPConn))
 	})
 }
 
-// echo sends back all data that it receives and then closes its direction.
+// echo returns all data that it receives, and then closes its direction of the connection.
 func echo(conn *net.TCPConn) {
 	_, _ = io.Copy(conn, conn)
 	_ = conn.CloseWrite()
@@ -159,7 +160,7 @@ func waitReady(t *testing.T, tunnel *Tunnel) {
 	}
 }
 
-// serveEcho starts both ends of a relay with an echo server as the proxy.
+// serveEcho starts a relay and a Tunnel, with an echo server in place of the proxy.
 func serveEcho(t *testing.T) relayEnd {
 	t.Helper()
 	pod, run := pair(t, "subject-0")
@@ -170,8 +171,9 @@ func serveEcho(t *testing.T) relayEnd {
 	return relay
 }
 
-// portForwarder forwards connections to a listener in the same way as a container engine.
-// It closes a connection normally if the other end resets it or cannot be reached.
+// portForwarder forwards connections to a listener as the port forwarder of a container
+// engine does. If the listener resets a connection or cannot be reached, it closes its own
+// connection normally, without a reset.
 func portForwarder(t *testing.T, to net.Listener) net.Listener {
 	t.Helper()
 	forwarded := listen(t)

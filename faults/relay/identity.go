@@ -12,21 +12,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// Identity contains the credentials of one end of a relay. All fields are PEM-encoded.
+// Identity contains the TLS credentials of one side of a relay: the pod or the test
+// process. All fields are in PEM.
 type Identity struct {
-	// Certificate is the certificate of this end.
+	// Certificate is the certificate of this side.
 	Certificate []byte
-	// Key is the private key of the certificate.
+	// Key is the private key of Certificate.
 	Key []byte
-	// Authority is the certificate of the authority that signed the certificates of
-	// both ends, and no others.
+	// Authority is the certificate of the authority that signed the certificates of the two
+	// sides. The authority has signed no others.
 	Authority []byte
 }
 
-// NewPair creates the identities of the two ends of one relay.
-// name is the name of the relay, a DNS label such as "subject-0". The test process
-// verifies it, so it never connects to the relay of another replica. The certificate of one
-// end is not valid for the other end. The key of the authority is discarded.
+// NewPair creates the identities of the two sides of one relay: pod and test process (run).
+// name is the name of the relay, a DNS label such as "subject-0". The test process verifies
+// the name, so it never connects to the relay of another replica. The certificate of one
+// side is not valid for the other. NewPair discards the private key of the authority.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	authority, err := pki.NewAuthority("gauntlet relay of "+name, now)
 	if err != nil {
@@ -43,31 +44,34 @@ func NewPair(name string, now time.Time) (pod, run Identity, err error) {
 	return pod, run, nil
 }
 
-// The file names of an identity, which are the keys of a kubernetes.io/tls Secret.
+// These are the file names of an identity. They are the usual keys of a kubernetes.io/tls
+// Secret.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 	authorityFile   = "ca.crt"
 )
 
-// Files returns the content of the files of the identity by file name.
+// Files returns the files of the identity: their names and contents.
 func (i Identity) Files() map[string][]byte {
 	return map[string][]byte{certificateFile: i.Certificate, keyFile: i.Key, authorityFile: i.Authority}
 }
 
-// ReadIdentity reads an identity's files from a directory.
+// ReadIdentity reads the identity whose files, as returned by [Identity.Files], are in the
+// given directory.
 func ReadIdentity(dir string) (Identity, error) {
 	var i Identity
 	for name, content := range map[string]*[]byte{certificateFile: &i.Certificate, keyFile: &i.Key, authorityFile: &i.Authority} {
 		var err error
 		if *content, err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return Identity{}, fmt.Errorf("reading the relay identity: expected the files %s, %s and %s: %w", certificateFile, keyFile, authorityFile, err)
+			return Identity{}, fmt.Errorf("reading the relay identity in %s: expected the files %s, %s and %s: %w", dir, certificateFile, keyFile, authorityFile, err)
 		}
 	}
 	return i, nil
 }
 
-// tls returns the TLS configuration for either end.
+// tls returns the TLS configuration for a side with this identity, as server or as client.
+// It accepts only the certificate of the other side.
 func (i Identity) tls() (*tls.Config, error) {
 	own, err := tls.X509KeyPair(i.Certificate, i.Key)
 	if err != nil {
@@ -75,7 +79,7 @@ func (i Identity) tls() (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(i.Authority) {
-		return nil, errors.New("relay identity: the CA certificate is not PEM-encoded")
+		return nil, errors.New("relay identity: found no CA certificate; expected certificates in PEM")
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own},
@@ -83,7 +87,7 @@ func (i Identity) tls() (*tls.Config, error) {
 		ClientCAs:    pool,
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 		MinVersion:   tls.VersionTLS13,
-		// No session is ever resumed, so session tickets are not needed.
+		// The relay never resumes a TLS session, so it needs no session tickets.
 		SessionTicketsDisabled: true,
 	}, nil
 }

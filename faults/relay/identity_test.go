@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestRelayRejectsOtherClients checks that the relay accepts only the certificate of the test process.
+// TestRelayRejectsOtherClients checks that the relay accepts only clients with the
+// certificate of the test process.
 func TestRelayRejectsOtherClients(t *testing.T) {
 	pod, _ := pair(t, "subject-0")
 	_, otherRun := pair(t, "subject-0")
@@ -65,7 +66,8 @@ func TestRelayRejectsOtherClients(t *testing.T) {
 	}
 }
 
-// TestConnectRejectsOtherRelays checks that the test process connects only to its own relay.
+// TestConnectRejectsOtherRelays checks that the test process connects only to a relay with
+// the expected certificate and name.
 func TestConnectRejectsOtherRelays(t *testing.T) {
 	pod, run := pair(t, "subject-0")
 	podOfOtherRun, _ := pair(t, "subject-0")
@@ -122,7 +124,7 @@ func TestIdentityFiles(t *testing.T) {
 	want, _ := pair(t, "subject-0")
 	dir := t.TempDir()
 	if _, err := ReadIdentity(dir); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "expected the files tls.crt, tls.key and ca.crt") {
-		t.Errorf("ReadIdentity of an empty directory: error %v, want one that lists the expected files", err)
+		t.Errorf("ReadIdentity of an empty directory: error %v, want an error that lists the expected files", err)
 	}
 	for name, content := range want.Files() {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
@@ -139,7 +141,7 @@ func TestIdentityFiles(t *testing.T) {
 		}
 	}
 	got.Authority = got.Key
-	if _, err := got.tls(); err == nil || !strings.Contains(err.Error(), "the CA certificate is not PEM-encoded") {
+	if _, err := got.tls(); err == nil || !strings.Contains(err.Error(), "found no CA certificate") {
 		t.Errorf("identity with a key as its authority: error %v, want one about the CA certificate", err)
 	}
 	got.Key = []byte("nothing")

@@ -1,25 +1,27 @@
-// Package relay is a reverse tunnel from a subject in a pod to the fault proxy in the test process.
+// Package relay connects a subject in a pod to the fault proxy in the test process.
 //
-// A pod cannot connect to the test process, which is behind the network of the
-// container engine or on another machine. So the test process opens all connections:
+// The subject is the controllers under test. The test process is the process of gauntlet that
+// runs the fault proxy. A pod cannot connect to the test process, which is behind the network
+// of the container engine or on another machine. The test process therefore opens all
+// connections, as for a reverse tunnel:
 //
 //	in the pod                       in the test process
 //	subject ─▶ Serve ◀═ mutual TLS ═ Connect ─▶ fault proxy
 //
-// The relay in the pod has a pool of idle connections that the test process opened.
-// When the subject connects, the relay takes one connection from the pool. From then
-// on it forwards all data, the end of each direction, and resets. Each connection
-// of the subject uses one connection of the pool, so nothing is multiplexed.
+// The relay in the pod has a pool of idle connections, which the test process has opened.
+// When the subject opens a connection to the relay, the relay takes one connection from the
+// pool and joins the two. It forwards all data, the end of the data in each direction, and
+// TCP resets. Each connection of the subject uses a connection of the pool of its own.
 //
-// A connection of the pool starts with three messages of one byte each. All later
-// bytes are exchanged between the subject and the proxy.
+// Three messages of one byte each are sent on a connection of the pool. All bytes after the
+// third message are data of the subject and the proxy.
 //
 //	parked   the relay has added the connection to its pool
 //	taken    the relay has taken the connection for a connection of the subject
 //	joined   Connect has opened the connection to the proxy
 //
-// The relay neither interprets nor records the data. It accepts only the test process
-// that created its certificate.
+// The relay neither interprets nor records the data. It accepts connections only from the
+// test process that created its certificate.
 package relay
 
 import (
@@ -34,33 +36,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// The messages of the protocol.
+// These are the messages of the relay protocol, as the package comment describes them.
 const (
-	messageParked byte = 'p'
-	messageTaken  byte = 't'
-	messageJoined byte = 'j'
+	messageParked byte = 'p' // from the relay: the connection is in the pool
+	messageTaken  byte = 't' // from the relay: connect this connection to the proxy
+	messageJoined byte = 'j' // from the test process: the connection to the proxy is open
 )
 
 const (
-	// handshakeTimeout limits the time from dialing until messageParked.
+	// handshakeTimeout is the maximum time to open a connection of the pool: from the dial
+	// until messageParked has arrived.
 	handshakeTimeout = 10 * time.Second
-	// joinTimeout limits the time from messageTaken until messageJoined.
+	// joinTimeout is the maximum time to connect a connection of the pool to the proxy. It
+	// is the time from messageTaken until messageJoined has arrived.
 	joinTimeout = 5 * time.Second
 )
 
-// duplexConn is a connection whose two directions can be closed separately.
-// TCP connections and TLS connections over TCP have this property.
+// duplexConn is a connection of which one direction can be closed while the other stays
+// open. TCP connections, and TLS connections over TCP, implement it.
 type duplexConn interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// tunnelConn is the TCP connection below a TLS connection between the two ends.
-// It reports EOF as an error. A port forwarder between the two ends, such as the one
-// of a container engine, may turn a reset into EOF. A regular end of the stream is a
-// close_notify alert of TLS, which precedes EOF.
+// tunnelConn is the TCP connection that carries TLS between the pod and the test process.
+// Its Read returns an error at EOF. A port forwarder between pod and test process, such as
+// that of a container engine, may turn a TCP reset into EOF. If the peer closes the
+// connection normally, a close_notify alert of TLS precedes EOF.
 type tunnelConn struct{ *net.TCPConn }
 
+// Read reads from the TCP connection. It returns errNoCloseNotify in place of io.EOF.
 func (c tunnelConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -69,21 +74,22 @@ func (c tunnelConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errNoCloseNotify means that a connection was closed without close_notify.
-// It is not io.ErrUnexpectedEOF, because crypto/tls reports that one as a regular
-// EOF if it occurs between two records.
+// errNoCloseNotify means that the peer closed the connection without a close_notify alert
+// of TLS. The error is not io.ErrUnexpectedEOF, because crypto/tls turns
+// io.ErrUnexpectedEOF between two TLS records into a normal io.EOF.
 var errNoCloseNotify = errors.New("the connection was closed without a TLS close_notify alert")
 
-// newTunnelConn returns conn as a tunnelConn. It returns an error if conn is not a TCP connection.
+// newTunnelConn wraps a TCP connection in a tunnelConn. It returns an error if conn is not
+// a TCP connection.
 func newTunnelConn(conn net.Conn) (tunnelConn, error) {
 	raw, ok := conn.(*net.TCPConn)
 	if !ok {
-		return tunnelConn{}, fmt.Errorf("expected a TCP connection between the two ends of a relay, found %T", conn)
+		return tunnelConn{}, fmt.Errorf("the connection between relay and test process has the type %T; expected a TCP connection", conn)
 	}
 	return tunnelConn{raw}, nil
 }
 
-// sendMessage sends one message.
+// sendMessage sends one message of the relay protocol.
 func sendMessage(conn net.Conn, message byte) error {
 	if _, err := conn.Write([]byte{message}); err != nil {
 		return fmt.Errorf("sending relay message %q: %w", message, err)
@@ -91,7 +97,8 @@ func sendMessage(conn net.Conn, message byte) error {
 	return nil
 }
 
-// receiveMessage waits for the expected message. It reads no byte after the message.
+// receiveMessage waits for the expected message of the relay protocol. It reads no byte
+// after the message.
 func receiveMessage(conn net.Conn, expected byte) error {
 	var received [1]byte
 	if _, err := io.ReadFull(conn, received[:]); err != nil {
@@ -103,9 +110,9 @@ func receiveMessage(conn net.Conn, expected byte) error {
 	return nil
 }
 
-// join forwards data between two connections until both directions are closed.
-// It closes each direction when the other connection closes it. It resets both
-// connections if one of them fails or if ctx is canceled.
+// join forwards data between two connections until both directions are closed. When one
+// connection ends a direction, join closes this direction of the other connection. If a
+// connection fails or ctx is canceled, join resets both connections.
 func join(ctx context.Context, a, b duplexConn) {
 	resetBoth := func() {
 		tcp.Reset(a)

@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// exchange sends a message to an echo server through a relay and compares the answer.
+// exchange sends a message to an echo server through a relay, and compares the answer with
+// the message.
 func exchange(conn *net.TCPConn, message []byte) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -141,7 +142,8 @@ func TestForwardsResets(t *testing.T) {
 	}
 }
 
-// expectReset checks that the relay resets a connection of the subject without sending data.
+// expectReset checks that the relay resets a connection of the subject without sending data
+// on it.
 func expectReset(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
@@ -194,8 +196,8 @@ func TestReplacesBrokenIdleConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		for reported, deadline := false, time.After(testTimeout); !reported; {
-			// Repeated, because OnLost is not called for a connection that is not yet in
-			// the pool of the relay.
+			// The test breaks connections repeatedly, because the Tunnel does not call
+			// OnLost for a connection that is not in the pool of the relay yet.
 			control.closeAll()
 			select {
 			case err := <-lost:

@@ -14,48 +14,48 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/internal/tcp"
 )
 
-// Options configures the end of the relay that runs in the pod.
+// Options contains the settings of [Serve], the side of a relay that runs in the pod.
 type Options struct {
-	// Subject is the TCP listener that the subject connects to. Serve closes it.
+	// Subject is the TCP listener to which the subject connects. Serve closes it.
 	Subject net.Listener
-	// Control is the TCP listener that the test process connects to. Serve closes it.
+	// Control is the TCP listener to which the test process connects. Serve closes it.
 	Control net.Listener
-	// Identity authenticates this end.
+	// Identity authenticates the relay in the pod. It is the first result of [NewPair].
 	Identity Identity
-	// Patience is how long a connection of the subject may wait for an idle connection
-	// of the test process. After that time, Serve resets the connection. Patience must
-	// exceed the time in which the test process opens one.
+	// Patience is the maximum time that a connection of the subject waits for an idle
+	// connection of the test process. After that time, Serve resets the connection of the
+	// subject. Patience must be longer than the test process needs to open a connection.
 	Patience time.Duration
-	// Log logs failures. It is optional.
+	// Log logs a failure. It may be nil.
 	Log func(format string, args ...any)
 }
 
-// idleMax limits the number of idle connections.
-// Without a limit, a test process that died without closing its connections would
-// leave them in the pool.
+// idleMax is the maximum number of idle connections in the pool. A test process that dies
+// without closing its connections leaves them in the pool. Without the limit, their number
+// would grow.
 const idleMax = 64
 
-// server is the end of the relay that runs in the pod.
+// server is the side of a relay that runs in the pod.
 type server struct {
 	Options
 	controlTLS *tls.Config
 
 	mu   sync.Mutex
-	pool []*idleConn   // ordered by age; the newest is last
-	grew chan struct{} // closed and replaced when a connection is added to the pool
+	pool []*idleConn   // idle connections; the newest is last
+	grew chan struct{} // closed when a connection is added to the pool, and then replaced
 }
 
-// idleConn is a connection of the test process in the pool.
+// idleConn is a connection in the pool, which the test process has opened.
 type idleConn struct {
 	conn *tls.Conn
-	// joined receives the result of waiting for messageJoined: nil, or an error if
-	// the connection is unusable.
+	// joined receives nil when messageJoined has arrived. It receives an error if the
+	// connection broke before that.
 	joined chan error
 }
 
-// Serve runs the end of the relay in the pod until ctx is canceled.
-// It then resets all connections and returns nil. All its goroutines have finished
-// when it returns.
+// Serve runs the relay in the pod until ctx is canceled. It then resets all connections,
+// waits for its goroutines and returns nil. It returns an error if the identity is invalid
+// or a listener fails.
 func Serve(ctx context.Context, o Options) error {
 	control, err := o.Identity.tls()
 	if err != nil {
@@ -71,13 +71,13 @@ func Serve(ctx context.Context, o Options) error {
 	return group.Wait()
 }
 
-// accept handles every connection of a listener in its own goroutine until ctx is canceled.
-// It returns when all handlers have returned.
+// accept calls handle in a new goroutine for every connection of a listener, until ctx is
+// canceled. It returns after all these calls have returned.
 func accept(ctx context.Context, listener net.Listener, handle func(context.Context, net.Conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
-	defer cancel() // runs before handlers.Wait, so that a failed listener stops its handlers
+	defer cancel() // runs before handlers.Wait, so that a failure of the listener ends the calls of handle
 	cancelClose := context.AfterFunc(ctx, func() { listener.Close() })
 	defer cancelClose()
 	for {
@@ -95,11 +95,12 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park adds a connection of the test process to the pool and waits for messageJoined.
+// park adds a connection of the test process to the pool. It returns when messageJoined has
+// arrived or the connection is broken.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
 	if err != nil {
-		s.Log("rejected connection from %s: %v", accepted.RemoteAddr(), err)
+		s.Log("rejected a connection from %s to the control listener: %v", accepted.RemoteAddr(), err)
 		_ = accepted.Close()
 		return
 	}
@@ -112,15 +113,15 @@ func (s *server) park(ctx context.Context, accepted net.Conn) {
 	}
 	if err != nil {
 		cancelReset()
-		s.Log("rejected connection from %s: %v", raw.RemoteAddr(), err)
-		_ = conn.Close() // not a reset, so that the client gets the TLS alert
+		s.Log("rejected a connection from %s to the control listener: %v", raw.RemoteAddr(), err)
+		_ = conn.Close() // not a reset, so that the client receives the TLS alert
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
 	idle := &idleConn{conn: conn, joined: make(chan error, 1)}
 	s.addToPool(idle)
 	err = receiveMessage(conn, messageJoined)
-	cancelReset() // join now resets the connection if ctx is canceled
+	cancelReset() // from now on, join resets the connection if ctx is canceled
 	if err != nil {
 		tcp.Reset(conn)
 		s.removeFromPool(idle)
@@ -128,18 +129,21 @@ func (s *server) park(ctx context.Context, accepted net.Conn) {
 	idle.joined <- err
 }
 
+// addToPool adds a connection to the pool. If the pool then exceeds idleMax, it resets and
+// removes the oldest connection.
 func (s *server) addToPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pool = append(s.pool, idle)
 	if len(s.pool) > idleMax {
-		tcp.Reset(s.pool[0].conn) // makes receiveMessage in park return
+		tcp.Reset(s.pool[0].conn) // makes receiveMessage in park return an error
 		s.pool = s.pool[1:]
 	}
 	close(s.grew)
 	s.grew = make(chan struct{})
 }
 
+// removeFromPool removes a connection from the pool if the pool contains it.
 func (s *server) removeFromPool(idle *idleConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,11 +155,12 @@ func (s *server) removeFromPool(idle *idleConn) {
 	}
 }
 
-// forward forwards a connection of the subject to the proxy, or resets it if that is not possible.
+// forward joins a connection of the subject with a connection to the proxy. It resets the
+// connection of the subject if the proxy cannot be reached.
 func (s *server) forward(ctx context.Context, raw net.Conn) {
 	subject, ok := raw.(duplexConn)
 	if !ok {
-		s.Log("rejected a connection of the subject: %T has no CloseWrite method", raw)
+		s.Log("rejected a connection of the subject: it has the type %T; expected a type with a CloseWrite method", raw)
 		_ = raw.Close()
 		return
 	}
@@ -168,8 +173,9 @@ func (s *server) forward(ctx context.Context, raw net.Conn) {
 	join(ctx, subject, control)
 }
 
-// connectProxy takes a connection from the pool and connects it to the proxy.
-// It waits up to Patience for a connection, and discards unusable connections.
+// connectProxy takes a connection from the pool and asks the test process to connect it to
+// the proxy. It waits for a usable connection, at most for the time Patience, and discards
+// broken connections.
 func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the test process opened no usable connection within %s", s.Patience))
 	defer cancel()
@@ -193,15 +199,16 @@ func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 		if err == nil {
 			return idle.conn, nil
 		}
-		s.Log("discarded an idle connection of the test process: %v", err)
+		s.Log("discarded an idle connection from the test process: %v", err)
 	}
 }
 
-// connectProxy sends messageTaken and waits until the other end has connected to the proxy.
+// connectProxy asks the test process to connect this connection to the proxy. It returns
+// nil when the test process has done so.
 func (idle *idleConn) connectProxy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the test process did not answer within %s", joinTimeout))
 	defer cancel()
-	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(idle.conn) }) // makes receiveMessage in park return
+	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(idle.conn) }) // makes receiveMessage in park return an error
 	err := sendMessage(idle.conn, messageTaken)
 	if err != nil {
 		tcp.Reset(idle.conn)

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Error is the fault type api-error.
+// Error is the fault type api-error: the fault proxy answers requests with an API error.
 var Error = faults.Type{
 	Name:        "api-error",
 	Description: "The fault proxy answers matching requests of the subject with an API error. The API server does not receive these requests.",
@@ -23,15 +23,18 @@ var Error = faults.Type{
 	Sample: sampleError,
 }
 
-// ErrorParams are the parameters of api-error; [Error] documents them.
+// ErrorParams contains the parameters of an api-error fault in a scenario. The field Params
+// of [Error] describes each of them.
 type ErrorParams struct {
 	Match
 	Code              int `yaml:"code"`
 	RetryAfterSeconds int `yaml:"retryAfterSeconds"`
 }
 
+// retryAfterSecondsMax is the largest permitted Retry-After header, in seconds.
 const retryAfterSecondsMax = 60
 
+// codes returns a list of HTTP statuses as text, separated by commas.
 func codes(of []int) string {
 	var names []string
 	for _, code := range of {
@@ -40,7 +43,8 @@ func codes(of []int) string {
 	return strings.Join(names, ", ")
 }
 
-// NewError returns the fault that params describe.
+// NewError returns an api-error fault with the given parameters, or an error if a parameter
+// is invalid.
 func NewError(params faults.Params) (faults.Fault, error) {
 	var p ErrorParams
 	if err := params.Decode(&p); err != nil {
@@ -55,6 +59,7 @@ func NewError(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *ErrorParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err

@@ -46,7 +46,7 @@ func TestParams(t *testing.T) {
 		{"{verb: get, resource: pods, code: 418}", "s.yaml:1:35: api-error.code: unknown code 418; expected one of " + codes},
 		{"{verb: get, resource: pods, code: 500, name: '[a'}", `s.yaml:1:46: api-error.name: bad glob "[a"; expected a name with *, ? and [a-z] in it`},
 		{"{verb: get, resource: pods, code: 500, namespace: '[a'}", `s.yaml:1:51: api-error.namespace: bad glob "[a"; expected a name with *, ? and [a-z] in it`},
-		{"{verb: list, resource: pods, code: 500, name: web}", "s.yaml:1:47: api-error.name: found a name, but verb list has none; remove it"},
+		{"{verb: list, resource: pods, code: 500, name: web}", "s.yaml:1:47: api-error.name: a list request contains no object name; remove this field"},
 		{"{verb: get, resource: pods, code: 429, retryAfterSeconds: 61}", "s.yaml:1:59: api-error.retryAfterSeconds: 61 is out of bounds; expected 0 to 60"},
 		{"{verb: get, resource: pods, code: 409, retryAfterSeconds: 1}", "s.yaml:1:59: api-error.retryAfterSeconds: requires code 429 or 5xx, found 409"},
 		{"{verb: get, resource: pods, code: 500, nth: 0}", "s.yaml:1:45: api-error.nth: 0 is out of bounds; expected 1 to 1000000"},
@@ -62,11 +62,12 @@ func TestParams(t *testing.T) {
 func TestUnknownField(t *testing.T) {
 	_, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500, chance: 1}")
 	if err == nil || !strings.Contains(err.Error(), `s.yaml:1:40: api-error: unknown field "chance"`) || !strings.Contains(err.Error(), "probability") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with the unknown field, its position and the known fields", err)
 	}
 }
 
-// firings returns the matches, counted from 1, at which a fault fires.
+// firings returns the numbers of the matching requests on which a fault fires, counted from
+// 1.
 func firings(t *testing.T, text string, seed uint64, matches int) []int {
 	t.Helper()
 	made, err := faulttest.Parse(Error, "{verb: get, resource: pods, code: 500"+text+"}")
@@ -104,8 +105,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestSeed checks that a seed always fires at the same matches. The parameter times only
-// removes later firings, and the share of firings is close to the probability.
+// TestSeed checks that a seed always selects the same matching requests, and about as many
+// as the probability says. The parameter times must only remove later firings.
 func TestSeed(t *testing.T) {
 	first, again := firings(t, ", probability: 0.3", 1, 1000), firings(t, ", probability: 0.3", 1, 1000)
 	if !slices.Equal(first, again) {
@@ -115,14 +116,15 @@ func TestSeed(t *testing.T) {
 		t.Error("another seed fires at the same requests")
 	}
 	if len(first) < 240 || len(first) > 360 {
-		t.Errorf("fires %d times in 1000", len(first))
+		t.Errorf("fires on %d of 1000 requests, want 240 to 360", len(first))
 	}
 	if limited := firings(t, ", probability: 0.3, times: 5", 1, 1000); !slices.Equal(first[:5], limited) {
 		t.Errorf("with a limit it fires at %v, without at %v", limited, first[:5])
 	}
 }
 
-// TestRefusesSecondCreate refuses the second of three creates.
+// TestRefusesSecondCreate checks that a fault with nth 2 refuses the second of three
+// creates.
 func TestRefusesSecondCreate(t *testing.T) {
 	reached := 0
 	handler := func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +155,7 @@ func TestRefusesSecondCreate(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
 		_, err := client.CoreV1().Pods("ns").Create(t.Context(), pod, metav1.CreateOptions{})
 		if refused := i == 1; apierrors.IsTooManyRequests(err) != refused || (err != nil) != refused {
-			t.Errorf("create %d: error %v", i, err)
+			t.Errorf("create %d: error %v, want a 429 only for create 1", i, err)
 		}
 	}
 	if reached != 4 {
@@ -173,8 +175,8 @@ func TestRefusesSecondCreate(t *testing.T) {
 	}
 }
 
-// TestRefusesCustomResource refuses deletes of the custom resources of one owner. The
-// request for a delete does not name the owner.
+// TestRefusesCustomResource checks that a fault refuses deletes of the custom resources of
+// one owner. A delete request does not contain the owner.
 func TestRefusesCustomResource(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -206,7 +208,7 @@ func TestRefusesCustomResource(t *testing.T) {
 	for name, refused := range map[string]bool{"owned": true, "orphan": false} {
 		err := widgets.Delete(t.Context(), name, metav1.DeleteOptions{})
 		if apierrors.IsServiceUnavailable(err) != refused || (err != nil) != refused {
-			t.Errorf("delete of %s: error %v", name, err)
+			t.Errorf("delete of %s: error %v, want a 503 only for owned", name, err)
 		}
 	}
 	if err := faults.Heal(t.Context(), fault, env); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Lost is the fault type response-lost.
+// Lost is the fault type response-lost: the fault proxy forwards requests but withholds
+// their responses.
 var Lost = faults.Type{
 	Name: "response-lost",
 	Description: "The API server performs matching requests of the subject, but the fault proxy withholds the responses. " +
@@ -27,7 +28,8 @@ var Lost = faults.Type{
 	Sample: sampleLost,
 }
 
-// LostParams are the parameters of response-lost; [Lost] documents them.
+// LostParams contains the parameters of a response-lost fault in a scenario. The field
+// Params of [Lost] describes each of them.
 type LostParams struct {
 	Match
 	How    string        `yaml:"how"`
@@ -36,20 +38,24 @@ type LostParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// lossNames are the values of the parameter how. lostCodes are the errors that an API server
-// can return after it has committed a write.
+// lossNames are the permitted values of the parameter how. lostCodes are the permitted
+// values of the parameter code: errors that an API server can return although it has
+// committed the write.
 var (
 	lossNames = []string{lossReset, lossError, lossCut}
 	lostCodes = []int{500, 503, 504}
 )
 
+// These are the values of the parameter how: what the subject receives in place of the
+// response.
 const (
 	lossReset = "reset"
 	lossError = "error"
 	lossCut   = "cut"
 )
 
-// NewLost returns the fault that params describe.
+// NewLost returns a response-lost fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewLost(params faults.Params) (faults.Fault, error) {
 	p := LostParams{Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
@@ -67,6 +73,7 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *LostParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, withoutWatch); err != nil {
 		return err
@@ -76,7 +83,7 @@ func (p *LostParams) validate(params faults.Params) error {
 	}
 	switch {
 	case p.Code != 0 && p.How != lossError:
-		return params.Errorf("code", "requires how error, found %s", p.How)
+		return params.Errorf("code", "requires how: error; found how: %s", p.How)
 	case p.Code != 0 && !slices.Contains(lostCodes, p.Code):
 		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(lostCodes))
 	}
@@ -86,7 +93,8 @@ func (p *LostParams) validate(params faults.Params) error {
 	return faults.OneOf(params, "breaks", p.Breaks, breakNames)
 }
 
-// loss returns the effect of the fault and its description for the record.
+// loss returns what the proxy sends in place of the response. It also returns a text for
+// the record of the firing.
 func (p *LostParams) loss() (proxy.LostResponse, string) {
 	loss := proxy.LostResponse{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks

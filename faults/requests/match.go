@@ -12,8 +12,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Match selects the requests that a fault acts on: by their content, and then by count or
-// probability. A nil pointer is a parameter that is not given.
+// Match contains the parameters that select the requests on which a fault fires. The fields
+// from Verb to Owner select requests by their content. Nth, Every, Probability and Times
+// then select some of these matching requests. Nth, Every and Probability are nil if the
+// scenario omits them.
 type Match struct {
 	Verb        string   `yaml:"verb"`
 	Resource    string   `yaml:"resource"`
@@ -27,10 +29,11 @@ type Match struct {
 	Times       int      `yaml:"times"`
 }
 
+// countMax is the largest permitted value of the parameters nth, every and times.
 const countMax = 1_000_000
 
-// withMatch returns the documentation of the fields of [Match] and then that of the
-// fault's own parameters.
+// withMatch returns the documentation of the parameters in [Match], followed by that of the
+// further parameters of a fault type. verbs are the verbs that the fault type supports.
 func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	return append([]faults.Param{
 		{Name: "verb", Description: "The verb of the requests.", Bounds: "one of " + strings.Join(verbs, ", ")},
@@ -46,7 +49,8 @@ func withMatch(verbs []string, own ...faults.Param) []faults.Param {
 	}, own...)
 }
 
-// validate checks the parameters. Verbs are the verbs that the fault supports.
+// validate returns an error with the position of the first invalid parameter, or nil. verbs
+// are the verbs that the fault type supports.
 func (m *Match) validate(params faults.Params, verbs []string) error {
 	if err := faults.OneOf(params, "verb", m.Verb, verbs); err != nil {
 		return err
@@ -62,15 +66,17 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 	collection := slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb)
 	switch {
 	case m.Name != "" && collection:
-		return params.Errorf("name", "found a name, but verb %s has none; remove it", m.Verb)
+		return params.Errorf("name", "a %s request contains no object name; remove this field", m.Verb)
 	case m.Owner != "" && collection:
-		return params.Errorf("owner", "found an owner, but verb %s has none; remove it", m.Verb)
+		return params.Errorf("owner", "a %s request contains no object, so it has no owner; remove this field", m.Verb)
 	case m.Owner != "" && strings.Count(m.Owner, "/") != 1:
 		return params.Errorf("owner", "found %q; expected a kind and a name, such as ReplicaSet/web-*", m.Owner)
 	}
 	return m.validateTriggers(params)
 }
 
+// validateTriggers returns an error if one of the parameters times, nth, every and
+// probability is invalid. At most one of nth, every and probability may be set.
 func (m *Match) validateTriggers(params faults.Params) error {
 	if m.Times < 0 || m.Times > countMax {
 		return params.Errorf("times", "%d is out of bounds; expected 0 to %d", m.Times, countMax)
@@ -100,8 +106,8 @@ func (m *Match) validateTriggers(params faults.Params) error {
 	return nil
 }
 
-// matches reports whether a request has the content that the parameters select. The
-// function controller returns the owner that controls the request's object, or nil.
+// matches reports whether the parameters Verb to Owner select a request. The function
+// controller returns the owner that controls the object of the request, or nil.
 func (m *Match) matches(request *history.Request, controller func(*history.Request) *history.Owner) bool {
 	return request.Verb == m.Verb &&
 		request.Resource == m.Resource &&
@@ -111,18 +117,18 @@ func (m *Match) matches(request *history.Request, controller func(*history.Reque
 		(m.Owner == "" || history.MatchOwner(m.Owner, controller(request)))
 }
 
-// selection counts the matching requests and decides on which of these requests the
-// fault fires.
+// selection counts the matching requests and decides on which of them the fault fires.
 type selection struct {
 	matcher Match
 
-	mu             sync.Mutex // the proxy calls from many goroutines
-	matches, fired int
+	mu             sync.Mutex // the proxy calls the fault from many goroutines
+	matches, fired int        // number of matching requests and of firings
 }
 
-// count counts a matching request. It returns whether the fault fires, and with which
-// effect. Every match draws random numbers, even after the last permitted firing, so
-// that the parameter times does not change the other draws.
+// count counts a matching request, and reports whether the fault fires on it. If so, it
+// also returns the effect and a text for the record. It draws random numbers for every
+// matching request, even after the last permitted firing. The parameter times therefore
+// does not change the random draws.
 func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect proxy.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

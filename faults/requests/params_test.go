@@ -14,7 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// newFromYAML creates a fault that matches creates of pods, with further parameters.
+// newFromYAML creates a fault that selects creates of pods. rest contains its other
+// parameters.
 func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	params, err := scenario.ParseParams("s.yaml", faultType.Name, []byte("{verb: create, resource: pods"+rest+"}"))
 	if err != nil {
@@ -27,7 +28,7 @@ func newFromYAML(faultType faults.Type, rest string) (*fault, error) {
 	return f.(*fault), nil
 }
 
-// TestEffects checks the effect of each set of parameters.
+// TestEffects checks the effect and the record of a firing for each set of parameters.
 func TestEffects(t *testing.T) {
 	tests := []struct {
 		faultType faults.Type
@@ -58,7 +59,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestJitter checks that delays cover their whole range and depend only on the seed.
+// TestJitter checks that the random delays cover their whole range and depend only on the
+// seed.
 func TestJitter(t *testing.T) {
 	f, err := newFromYAML(Slow, ", delay: 1s, jitter: 100ms")
 	if err != nil {
@@ -78,7 +80,7 @@ func TestJitter(t *testing.T) {
 		low, high = min(low, delay), max(high, delay)
 	}
 	if low < time.Second || low > 1005*time.Millisecond || high < 1095*time.Millisecond || high > 1100*time.Millisecond {
-		t.Errorf("delays from %v to %v", low, high)
+		t.Errorf("found delays from %v to %v, want about 1s to 1.1s", low, high)
 	}
 	if cmp.Equal(first, delays(2)) || !cmp.Equal(first, delays(1)) {
 		t.Error("the delays do not depend on the seed alone")
@@ -105,7 +107,7 @@ func TestBadParams(t *testing.T) {
 		{Hang, ", then: die", "then", `request-hang.then: unknown value "die"; expected one of reset, pass`},
 		{Lost, ", how: eaten", "how", `response-lost.how: unknown value "eaten"; expected one of reset, error, cut`},
 		{Lost, ", how: error, code: 409", "code", "response-lost.code: unknown code 409; expected one of 500, 503, 504"},
-		{Lost, ", how: reset, code: 500", "code", "response-lost.code: requires how error, found reset"},
+		{Lost, ", how: reset, code: 500", "code", "response-lost.code: requires how: error; found how: reset"},
 		{Lost, ", how: reset, after: 1h", "after", "response-lost.after: 1h0m0s is out of bounds; expected 0s to 10m0s"},
 	}
 	for _, test := range tests {
@@ -117,7 +119,7 @@ func TestBadParams(t *testing.T) {
 	for rest, want := range map[string]string{
 		"{verb: create, resource: pods}":                       "s.yaml: response-lost.how: not given; expected one of reset, error, cut",
 		"{verb: watch, resource: pods, how: cut}":              `s.yaml:1:8: response-lost.verb: unknown value "watch"; expected one of ` + verbs,
-		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: found an owner, but verb list has none; remove it",
+		"{verb: list, resource: pods, owner: a/b, how: reset}": "s.yaml:1:37: response-lost.owner: a list request contains no object, so it has no owner; remove this field",
 	} {
 		params, err := scenario.ParseParams("s.yaml", "response-lost", []byte(rest))
 		if err != nil {

@@ -1,5 +1,6 @@
-// Package requests contains the faults of single requests: the proxy refuses, breaks or
-// delays a request, or withholds its response. All types select their requests with [Match].
+// Package requests contains the faults that change single requests of the subject, the
+// controllers under test. The fault proxy refuses, resets or delays a request, or withholds
+// its response. The parameters in [Match] select the requests.
 package requests
 
 import (
@@ -15,25 +16,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// durationMax is the maximum delay of a request.
+// durationMax is the longest delay that a scenario may give to a request or to the
+// replacement of a response.
 const durationMax = 10 * time.Minute
 
-// effectFunc returns the effect on a request and its description for the record. It
-// must draw the same amount of random numbers for every request, so that a seed gives
-// the same draws.
+// effectFunc returns the effect of the fault on a request, and a text for the record of the
+// firing. It must draw equally many random numbers for every request. Otherwise the same
+// seed could select other requests.
 type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, detail string)
 
-// fault is a fault of any type in this package.
+// fault is a fault of any type in this package. It fires on the requests that selection
+// selects. Its field effect says what the proxy then does.
 type fault struct {
 	selection
 	effect effectFunc
-	// action is a verb in the past tense for the summary.
+	// action is the first word of the summary, a verb in the past tense such as "refused".
 	action string
 
 	env    *faults.Env
-	remove func()
+	remove func() // ends the calls of match by the proxy; nil before Inject
 }
 
+// newFault returns a fault that has the given effect on the requests that match selects.
+// action is the first word of its summary.
 func newFault(match Match, action string, effect effectFunc) *fault {
 	return &fault{selection: selection{matcher: match}, action: action, effect: effect}
 }
@@ -44,8 +49,7 @@ func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the fault. The proxy then forwards the delayed requests without further
-// delay.
+// Heal ends the fault. The proxy then forwards the delayed requests at once.
 func (f *fault) Heal(context.Context) error {
 	if f.remove != nil {
 		f.remove()
@@ -59,6 +63,8 @@ func (f *fault) Summary() string {
 	return fmt.Sprintf("%s %d of %d matching requests", f.action, f.fired, f.matches)
 }
 
+// match returns the effect on a request, or nil if the fault does not fire. It records each
+// firing.
 func (f *fault) match(request *history.Request) *proxy.RequestEffect {
 	if !f.matcher.matches(request, f.env.Proxy.Controller) {
 		return nil
@@ -72,16 +78,17 @@ func (f *fault) match(request *history.Request) *proxy.RequestEffect {
 	return &effect
 }
 
-// objectRef returns a reference to the object of a request. Its name is empty if the request
-// names no object.
+// objectRef returns a reference to the object of a request. The reference has no name if
+// the request contains none.
 func objectRef(request *history.Request) *history.Ref {
 	return &history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.ObjectName()}
 }
 
-// breakNames are the values of the parameter breaks.
+// breakNames are the permitted values of the parameter breaks.
 var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
 
-// breaksParam documents the parameter breaks.
+// breaksParam returns the documentation of the parameter breaks, which several fault types
+// have.
 func breaksParam() faults.Param {
 	return faults.Param{
 		Name:        "breaks",
@@ -91,7 +98,8 @@ func breaksParam() faults.Param {
 	}
 }
 
-// validateDuration checks the delay of a request.
+// validateDuration returns an error unless the duration in the given field is from lowest
+// to durationMax.
 func validateDuration(params faults.Params, field string, d, lowest time.Duration) error {
 	if d < lowest || d > durationMax {
 		return params.Errorf(field, "%v is out of bounds; expected %v to %v", d, lowest, durationMax)
@@ -99,6 +107,6 @@ func validateDuration(params faults.Params, field string, d, lowest time.Duratio
 	return nil
 }
 
-// withoutWatch are the verbs of requests that have a single response, which excludes
-// watch.
+// withoutWatch contains every verb except watch. A watch has no single response that a
+// fault could withhold.
 var withoutWatch = slices.DeleteFunc(slices.Clone(faults.Verbs), func(verb string) bool { return verb == "watch" })

@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Reset is the fault type request-reset.
+// Reset is the fault type request-reset: the fault proxy resets the stream or the
+// connection of requests.
 var Reset = faults.Type{
 	Name: "request-reset",
 	Description: "The fault proxy resets the HTTP/2 stream or the TCP connection of matching requests of the subject. " +
@@ -18,13 +19,15 @@ var Reset = faults.Type{
 	Sample:  sampleReset,
 }
 
-// ResetParams are the parameters of request-reset; [Reset] documents them.
+// ResetParams contains the parameters of a request-reset fault in a scenario. The field
+// Params of [Reset] describes each of them.
 type ResetParams struct {
 	Match
 	Breaks string `yaml:"breaks"`
 }
 
-// NewReset returns the fault that params describe.
+// NewReset returns a request-reset fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewReset(params faults.Params) (faults.Fault, error) {
 	p := ResetParams{Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {

@@ -8,24 +8,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// codesByVerb are the errors that a failing API server returns for each verb. Errors about
-// the state of an object, such as 404, are excluded, because they would misreport that
-// state.
+// codesByVerb contains, for each verb, the errors with which generated faults refuse
+// requests. It contains no errors that would say something wrong about an object, such as
+// 404 for an object that exists.
 var codesByVerb = map[string][]int{
 	"get":    {429, 500, 503, 504},
 	"list":   {429, 500, 503, 504},
-	"create": {403, 422, 429, 500, 503, 504}, // as by a quota or a policy
+	"create": {403, 422, 429, 500, 503, 504}, // a quota causes 403, a policy 422
 	"update": {409, 429, 500, 503, 504},
 	"patch":  {409, 429, 500, 503, 504},
 	"delete": {409, 429, 500, 503, 504},
 }
 
-// outageMax is the maximum time for which every matching request fails. The limit is
-// low because a client that backs off needs up to the same time again to recover.
+// outageMax is the longest time for which a generated fault fires on every matching
+// request. It is short, because a client that backs off may need the same time again to
+// recover.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws the parameters that select requests. If times is not 0, it limits
-// the number of firings that may be drawn.
+// sampleMatch draws random parameters that select requests. If times is not 0, the drawn
+// limit on the number of firings is at most times.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}
@@ -47,6 +48,7 @@ func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	return m
 }
 
+// sampleError draws random parameters of an api-error fault for a generated scenario.
 func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	p := &ErrorParams{Match: sampleMatch(r, o, 20)}
 	p.Code = faults.Pick(r, codesByVerb[p.Verb]...)
@@ -56,10 +58,12 @@ func sampleError(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
+// sampleReset draws random parameters of a request-reset fault for a generated scenario.
 func sampleReset(r *rand.Rand, o faults.SampleInput) any {
 	return &ResetParams{Match: sampleMatch(r, o, 6), Breaks: sampleBreak(r)}
 }
 
+// sampleSlow draws random parameters of a request-slow fault for a generated scenario.
 func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	return &SlowParams{
 		Match:  sampleMatch(r, o, 0),
@@ -68,6 +72,7 @@ func sampleSlow(r *rand.Rand, o faults.SampleInput) any {
 	}
 }
 
+// sampleHang draws random parameters of a request-hang fault for a generated scenario.
 func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	p := &HangParams{Match: sampleMatch(r, o, 4), Then: faults.Pick(r, "reset", "pass")}
 	p.Within = faults.PickTime(r, 200*time.Millisecond, o.Span, 100*time.Millisecond)
@@ -77,6 +82,7 @@ func sampleHang(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
+// sampleLost draws random parameters of a response-lost fault for a generated scenario.
 func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	p := &LostParams{Match: sampleMatch(r, o, 6), How: faults.Pick(r, lossNames...)}
 	switch p.How {
@@ -91,8 +97,8 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 	return p
 }
 
-// sampleBreak draws the way in which a request is broken. A reset of the request is
-// more likely than a reset of the connection, because the latter breaks all watches.
+// sampleBreak draws whether a reset breaks the request or its connection. It draws the
+// request three times as often, because a reset of the connection also breaks all watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
 		return string(proxy.BreakConnection)

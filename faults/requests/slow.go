@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Slow is the fault type request-slow.
+// Slow is the fault type request-slow: the fault proxy delays requests before it forwards
+// them.
 var Slow = faults.Type{
 	Name:        "request-slow",
 	Description: "The fault proxy delays matching requests of the subject before it forwards them to the API server.",
@@ -22,16 +23,19 @@ var Slow = faults.Type{
 	Sample: sampleSlow,
 }
 
-// SlowParams are the parameters of request-slow; [Slow] documents them.
+// SlowParams contains the parameters of a request-slow fault in a scenario. The field
+// Params of [Slow] describes each of them.
 type SlowParams struct {
 	Match
 	Delay  time.Duration `yaml:"delay"`
 	Jitter time.Duration `yaml:"jitter"`
 }
 
+// delayMin is the shortest delay that a scenario may give to a request.
 const delayMin = time.Millisecond
 
-// NewSlow returns the fault that params describe.
+// NewSlow returns a request-slow fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewSlow(params faults.Params) (faults.Fault, error) {
 	var p SlowParams
 	if err := params.Decode(&p); err != nil {
@@ -49,6 +53,7 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 	}), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *SlowParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err
@@ -62,21 +67,23 @@ func (p *SlowParams) validate(params faults.Params) error {
 	return validateDuration(params, "jitter", p.Jitter, 0)
 }
 
-// Hang is the fault type request-hang.
+// Hang is the fault type request-hang: the fault proxy holds requests, and then resets or
+// forwards them.
 var Hang = faults.Type{
 	Name:        "request-hang",
 	Description: "The fault proxy holds matching requests of the subject for the time `within`. Then it resets them or forwards them to the API server, as `then` says.",
 	Healing:     "The proxy resets or forwards the held requests at once.",
 	Params: withMatch(faults.Verbs,
 		faults.Param{Name: "within", Description: "The time for which a request is held.", Bounds: "1ms to 10m", Default: "10m"},
-		faults.Param{Name: "then", Description: "The action after that time: the proxy resets the request, and the API server does not receive it (reset), or the proxy forwards the request (pass).", Bounds: "one of reset, pass", Default: "reset"},
+		faults.Param{Name: "then", Description: "What happens after the time `within`: the proxy resets the request, and the API server does not receive it (reset), or the proxy forwards the request (pass).", Bounds: "one of reset, pass", Default: "reset"},
 		breaksParam(),
 	),
 	New:    NewHang,
 	Sample: sampleHang,
 }
 
-// HangParams are the parameters of request-hang; [Hang] documents them.
+// HangParams contains the parameters of a request-hang fault in a scenario. The field
+// Params of [Hang] describes each of them.
 type HangParams struct {
 	Match
 	Within time.Duration `yaml:"within"`
@@ -84,7 +91,8 @@ type HangParams struct {
 	Breaks string        `yaml:"breaks"`
 }
 
-// NewHang returns the fault that params describe.
+// NewHang returns a request-hang fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewHang(params faults.Params) (faults.Fault, error) {
 	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(proxy.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
@@ -101,6 +109,7 @@ func NewHang(params faults.Params) (faults.Fault, error) {
 	return newFault(p.Match, "held", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, detail }), nil
 }
 
+// validate returns an error with the position of the first invalid parameter, or nil.
 func (p *HangParams) validate(params faults.Params) error {
 	if err := p.Match.validate(params, faults.Verbs); err != nil {
 		return err

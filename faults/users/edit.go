@@ -1,4 +1,4 @@
-// Package users contains the fault of a second user who changes the workload while the
+// Package users contains the fault user-edit: a second user changes the workload while the
 // controllers work on it.
 package users
 
@@ -16,24 +16,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// Edit is the fault type user-edit.
+// Edit is the fault type user-edit: a second user performs workload steps.
 var Edit = faults.Type{
 	Name: "user-edit",
 	Description: "A second user changes the workload, in addition to the scenario's own steps. " +
 		"If the fault's trigger holds a request, the request continues after the first change.",
 	Healing: "The fault stops changing the workload. Its changes remain.",
 	Params: []faults.Param{
-		{Name: "steps", Description: "The operations of the user, with after and await like the steps of the workload.", Bounds: "1 to 1000 steps on objects that exist at that time"},
+		{Name: "steps", Description: "The steps of the second user. They have the same fields as the steps of the workload, including after and await.", Bounds: "1 to 1000 steps on objects that exist at that time"},
 	},
 	New:    newEdit,
 	Sample: sampleEdit,
 }
 
-// EditParams are the parameters of user-edit; [Edit] documents them.
+// EditParams contains the parameters of a user-edit fault in a scenario. The field Params
+// of [Edit] describes each of them.
 type EditParams struct {
 	Steps []scenario.Step `yaml:"steps"`
 }
 
+// sampleEdit draws random steps of a second user for a generated scenario. It returns nil
+// if no step would have an effect.
 func sampleEdit(_ *rand.Rand, o faults.SampleInput) any {
 	if steps := o.Edit(); steps != nil {
 		return &EditParams{Steps: steps}
@@ -41,6 +44,8 @@ func sampleEdit(_ *rand.Rand, o faults.SampleInput) any {
 	return nil
 }
 
+// newEdit returns a user-edit fault with the given parameters, or an error if a step is
+// invalid.
 func newEdit(params faults.Params) (faults.Fault, error) {
 	var p EditParams
 	if err := params.Decode(&p); err != nil {
@@ -52,18 +57,19 @@ func newEdit(params faults.Params) (faults.Fault, error) {
 	return &edit{params: p}, nil
 }
 
-// edit is a user-edit fault in force.
+// edit is a fault of type user-edit, which performs workload steps of a second user.
 type edit struct {
 	params EditParams
 	faults.Background
-	done  atomic.Int64
-	begun chan struct{} // closed after the first step has been tried
-	once  sync.Once
+	done  atomic.Int64  // number of completed steps
+	begun chan struct{} // closed when the first step has completed or failed
+	once  sync.Once     // closes begun
 }
 
-// Inject returns when the first step is done, or at once if that step has after or await.
-// The trigger may hold a request until Inject returns. If Inject waited for such a step, and
-// the step for the effect of that request, neither could continue.
+// Inject returns when the first step has completed or failed. If the first step has a pause
+// (after) or a condition (await), Inject returns at once. The trigger of the fault may hold
+// a request until Inject returns. If the step waited for the effect of the held request,
+// neither the step nor the request could continue.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })
@@ -80,17 +86,17 @@ func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *edit) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the step in progress: %w", err)
+		return fmt.Errorf("waiting until the step in progress has ended: %w", err)
 	}
 	return nil
 }
 
 func (e *edit) Summary() string {
-	return fmt.Sprintf("%d of %d steps done", e.done.Load(), len(e.params.Steps))
+	return fmt.Sprintf("completed %d of %d steps", e.done.Load(), len(e.params.Steps))
 }
 
-// run performs the steps until one fails or the fault is healed. Heal cancels a step
-// that still waits for its time or condition.
+// run performs the steps until one fails or the fault is healed. If the fault is healed
+// during the pause or the condition of a step, run cancels this step.
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,19 +108,20 @@ func (e *edit) run(ctx context.Context, env *faults.Env) {
 		case <-ctx.Done():
 		}
 	}()
-	// The record of the failed step contains the error.
+	// The error is already in the history, because stepRecorder records the failed step.
 	_ = workload.Run(ctx, workload.Env{
 		Client: env.Admin, Dynamic: env.Dynamic, Kinds: env.Kinds, Namespace: env.Namespace, Pods: env.Pods, Clock: env.Clock, Recorder: stepRecorder{e, env.Report},
 	}, e.params.Steps)
 }
 
-// stepRecorder records the steps of the second user as firings of the fault. It does
-// not write step records, because these are for the scenario's own steps.
+// stepRecorder records each step of the second user as a firing of the fault. It does not
+// write step records, which are only for the steps in the workload of the scenario.
 type stepRecorder struct {
 	edit   *edit
 	report *faults.Reporter
 }
 
+// Append records a completed step as a firing, and a failed step as a failure of the fault.
 func (d stepRecorder) Append(record history.Record) {
 	step := record.Step
 	if step == nil {
@@ -132,7 +139,7 @@ func (d stepRecorder) Append(record history.Record) {
 	}
 }
 
-// stopping reports whether the fault is being healed.
+// stopping reports whether Heal has been called.
 func (e *edit) stopping() bool {
 	select {
 	case <-e.Stopping():
@@ -142,5 +149,6 @@ func (e *edit) stopping() bool {
 	}
 }
 
-// firstStepTried closes begun, so that Inject can return.
+// firstStepTried makes Inject return. It is called when the first step has completed or
+// failed.
 func (e *edit) firstStepTried() { e.once.Do(func() { close(e.begun) }) }

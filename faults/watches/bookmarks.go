@@ -10,25 +10,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Bookmarks is the fault type bookmark-loss.
+// Bookmarks is the fault type bookmark-loss: the fault proxy drops the bookmarks of
+// watches.
 var Bookmarks = faults.Type{
 	Name: "bookmark-loss",
 	Description: "The fault proxy drops the bookmarks of the subject's watches of one resource. " +
 		"A watch without other events then resumes from an old resourceVersion.",
 	Healing: "The proxy delivers bookmarks again. The dropped bookmarks stay lost.",
 	Params: []faults.Param{
-		resourceParam("The resource of the watches, with its API group. The proxy does not drop the bookmark that ends the initial events."),
+		resourceParam("The resource of the watches, with its API group. The proxy does not drop the bookmark that ends the initial events of a streaming list."),
 	},
 	New:    NewBookmarks,
 	Sample: sampleBookmarks,
 }
 
-// BookmarksParams are the parameters of bookmark-loss; [Bookmarks] documents them.
+// BookmarksParams contains the parameters of a bookmark-loss fault in a scenario. The field
+// Params of [Bookmarks] describes each of them.
 type BookmarksParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// NewBookmarks returns the fault that params describe.
+// NewBookmarks returns a bookmark-loss fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	var p BookmarksParams
 	if err := params.Decode(&p); err != nil {
@@ -40,14 +43,15 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 	return &bookmarks{resource: p.Resource}, nil
 }
 
-// bookmarks is a bookmark-loss fault in force.
+// bookmarks is a fault of type bookmark-loss, which drops the bookmarks of the watches of
+// one resource.
 type bookmarks struct {
 	resource string
 	env      *faults.Env
-	remove   func()
+	remove   func() // ends the calls of match by the proxy; nil before Inject
 
 	mu      sync.Mutex
-	dropped int
+	dropped int // number of dropped bookmarks
 }
 
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
@@ -69,6 +73,8 @@ func (b *bookmarks) Summary() string {
 	return fmt.Sprintf("dropped %d bookmarks", b.dropped)
 }
 
+// match makes the proxy drop a bookmark, and records the firing. It leaves other events
+// unchanged, and the bookmark that ends the initial events of a streaming list.
 func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil
@@ -76,7 +82,7 @@ func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *pro
 	b.mu.Lock()
 	b.dropped++
 	b.mu.Unlock()
-	ref := event.Object.Ref // a copy, because the proxy owns the event
+	ref := event.Object.Ref // a copy: a fault must not keep a reference to the event
 	b.env.Report.Fired(stream.ID, &ref, "dropped a bookmark")
 	return &proxy.WatchEffect{Drop: true}
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
-// TestCustomResource checks that faults of lists and watches select a custom resource, and
-// leave requests for another resource unchanged.
+// TestCustomResource checks that the faults of lists and watches change requests for a
+// custom resource. They must not change requests for another resource.
 func TestCustomResource(t *testing.T) {
 	const list = `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"90"},"items":[]}`
 	const events = `{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","resourceVersion":"8"}}}` + "\n" +
 		`{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"9"}}}` + "\n"
-	queries := map[string]string{} // of the last list, by resource
+	queries := map[string]string{} // query of the last list, by resource
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") == "true" {
@@ -64,7 +64,7 @@ func TestCustomResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	if queries["widgets"] != "resourceVersion=42&resourceVersionMatch=Exact" || queries["gadgets"] != "resourceVersion=0" {
-		t.Errorf("the API server received the queries %v", queries)
+		t.Errorf("the API server received the queries %v, want the older version for widgets only", queries)
 	}
 
 	const delay = 200 * time.Millisecond
@@ -86,10 +86,10 @@ func TestCustomResource(t *testing.T) {
 		begin := time.Now()
 		received := get(test.resource, url.Values{"watch": {"true"}})
 		if n := strings.Count(received, "BOOKMARK"); n != test.bookmarks || strings.Count(received, "ADDED") != 1 {
-			t.Errorf("%T, %s: received %s", test.fault, test.resource, received)
+			t.Errorf("%T, %s: received the unexpected events %s", test.fault, test.resource, received)
 		}
 		if lasted := time.Since(begin); test.delayed && lasted < delay {
-			t.Errorf("%T, %s: the events arrived after %v", test.fault, test.resource, lasted)
+			t.Errorf("%T, %s: the events arrived after %v, want a delay", test.fault, test.resource, lasted)
 		}
 		if err := faults.Heal(t.Context(), test.fault, env); err != nil {
 			t.Fatal(err)

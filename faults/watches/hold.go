@@ -1,5 +1,6 @@
-// Package watches contains the faults of watches and lists. The subject's informer caches
-// become outdated while its other requests work.
+// Package watches contains the faults that change watches and lists of the subject, the
+// controllers under test. They make the informer caches of the subject outdated while its
+// other requests work.
 package watches
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Delay is the fault type watch-delay.
+// Delay is the fault type watch-delay: the fault proxy delays each watch event by a fixed
+// time.
 var Delay = faults.Type{
 	Name:        "watch-delay",
 	Description: "The fault proxy delays the events of the subject's watches of one resource. The order of the events does not change.",
@@ -27,7 +29,8 @@ var Delay = faults.Type{
 	Sample: sampleDelay,
 }
 
-// DelayParams are the parameters of watch-delay; [Delay] documents them.
+// DelayParams contains the parameters of a watch-delay fault in a scenario. The field
+// Params of [Delay] describes each of them.
 type DelayParams struct {
 	Resource string        `yaml:"resource"`
 	Delay    time.Duration `yaml:"delay"`
@@ -38,7 +41,8 @@ const (
 	delayMax = 10 * time.Minute
 )
 
-// NewDelay returns the fault that params describe.
+// NewDelay returns a watch-delay fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewDelay(params faults.Params) (faults.Fault, error) {
 	var p DelayParams
 	if err := params.Decode(&p); err != nil {
@@ -56,7 +60,8 @@ func NewDelay(params faults.Params) (faults.Fault, error) {
 	return newHolding(p.Resource, p.Delay, fmt.Sprintf("holds each event of this watch for %v", p.Delay)), nil
 }
 
-// Stall is the fault type watch-stall.
+// Stall is the fault type watch-stall: the fault proxy holds all watch events until the
+// fault is healed.
 var Stall = faults.Type{
 	Name: "watch-stall",
 	Description: "The fault proxy holds all events of the subject's watches of one resource until the fault is healed. " +
@@ -67,16 +72,18 @@ var Stall = faults.Type{
 	Sample:  sampleStall,
 }
 
-// StallParams are the parameters of watch-stall; [Stall] documents them.
+// StallParams contains the parameters of a watch-stall fault in a scenario. The field
+// Params of [Stall] describes each of them.
 type StallParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// holdUntilHealed is a hold that ends only when the fault is healed, because it is
-// longer than any run.
+// holdUntilHealed is the hold time of an event that the proxy delivers only after the fault
+// is healed. It is longer than any run.
 const holdUntilHealed = 1000 * time.Hour
 
-// NewStall returns the fault that params describe.
+// NewStall returns a watch-stall fault with the given parameters, or an error if a
+// parameter is invalid.
 func NewStall(params faults.Params) (faults.Fault, error) {
 	var p StallParams
 	if err := params.Decode(&p); err != nil {
@@ -88,24 +95,28 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
-// resourceParam documents the parameter resource.
+// resourceParam returns the documentation of the parameter resource, which begins with the
+// given description.
 func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
 
-// holding is a watch-delay or watch-stall in force.
+// holding is a fault of type watch-delay or watch-stall, which holds the watch events of
+// one resource.
 type holding struct {
 	resource string
-	hold     time.Duration
-	detail   string // for the record of the first event held on a watch
+	hold     time.Duration // from the arrival of an event until its delivery
+	detail   string        // text for the record of a firing
 	env      *faults.Env
-	remove   func()
+	remove   func() // ends the calls of match by the proxy; nil before Inject
 
 	mu      sync.Mutex
 	streams map[uint64]bool // watches with a held event, by request ID
-	events  int
+	events  int             // number of held events
 }
 
+// newHolding returns a fault that holds watch events of a resource. says is the text for
+// the record of a firing.
 func newHolding(resource string, hold time.Duration, says string) *holding {
 	return &holding{resource: resource, hold: hold, detail: says, streams: map[uint64]bool{}}
 }
@@ -129,8 +140,8 @@ func (h *holding) Summary() string {
 	return fmt.Sprintf("held %d events on %d watches", h.events, len(h.streams))
 }
 
-// match holds an event. It records a firing only for the first held event of each
-// watch. The record of each delivery contains how long that event was held.
+// match makes the proxy hold an event. It records a firing only for the first held event of
+// each watch, because the record of each delivery already says how long the event was held.
 func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil
@@ -141,7 +152,7 @@ func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy
 	h.streams[stream.ID] = true
 	h.mu.Unlock()
 	if first {
-		ref := event.Object.Ref // a copy, because the proxy owns the event
+		ref := event.Object.Ref // a copy: a fault must not keep a reference to the event
 		h.env.Report.Fired(stream.ID, &ref, h.detail)
 	}
 	return &proxy.WatchEffect{Hold: h.hold}

@@ -37,8 +37,8 @@ func TestDelayParams(t *testing.T) {
 	faulttest.Params(t, Delay, tests)
 }
 
-// TestHealReleasesHeldEvents checks that Heal delivers two delayed events of a watch of
-// pods, with one record of a firing. A watch of services is not delayed.
+// TestHealReleasesHeldEvents checks that Heal makes the proxy deliver the held events of a
+// watch of pods. The fault must record one firing, and must not delay a watch of services.
 func TestHealReleasesHeldEvents(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -67,7 +67,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(body); err != nil || strings.Count(string(text), "ADDED") != 2 {
-		t.Errorf("the watch of services received %q, error %v", text, err)
+		t.Errorf("the watch of services received %q, error %v; want two ADDED events", text, err)
 	}
 	_ = body.Close()
 

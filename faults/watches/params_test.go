@@ -44,7 +44,7 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestMayAnswerAtVersion checks which queries the fault leaves unchanged.
+// TestMayAnswerAtVersion checks for which queries a stale-list fault changes the list.
 func TestMayAnswerAtVersion(t *testing.T) {
 	s := &stale{version: 100}
 	for query, want := range map[string]bool{

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Stale is the fault type stale-list.
+// Stale is the fault type stale-list: the API server answers lists with the state at the
+// injection.
 var Stale = faults.Type{
 	Name: "stale-list",
 	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
@@ -26,12 +27,14 @@ var Stale = faults.Type{
 	Sample: sampleStale,
 }
 
-// StaleParams are the parameters of stale-list; [Stale] documents them.
+// StaleParams contains the parameters of a stale-list fault in a scenario. The field Params
+// of [Stale] describes each of them.
 type StaleParams struct {
 	Resource string `yaml:"resource"`
 }
 
-// NewStale returns the fault that params describe.
+// NewStale returns a stale-list fault with the given parameters, or an error if a parameter
+// is invalid.
 func NewStale(params faults.Params) (faults.Fault, error) {
 	var p StaleParams
 	if err := params.Decode(&p); err != nil {
@@ -43,26 +46,28 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 	return &stale{resource: p.Resource}, nil
 }
 
-// stale is a stale-list fault in force.
+// stale is a fault of type stale-list, which makes the API server answer lists with an old
+// state.
 type stale struct {
 	resource string
 	env      *faults.Env
-	version  history.Version // the version of every list
-	remove   func()
+	version  history.Version // resourceVersion at the injection, at which every list is answered
+	remove   func()          // ends the calls of match by the proxy; nil before Inject
 
 	mu    sync.Mutex
-	lists int
+	lists int // number of lists answered at version
 }
 
 func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	s.env = env
-	// The resourceVersion of a list is that of the whole cluster.
+	// Every list contains the current resourceVersion of the whole cluster, whatever its
+	// resource.
 	now, err := env.Admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return fmt.Errorf("reading the current resourceVersion: %w", err)
+		return fmt.Errorf("reading the current resourceVersion of the cluster: %w", err)
 	}
 	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
-		return fmt.Errorf("reading the current resourceVersion: %w", err)
+		return fmt.Errorf("reading the current resourceVersion of the cluster: %w", err)
 	}
 	s.remove = env.Proxy.OnRequest(s.match)
 	return nil
@@ -81,6 +86,8 @@ func (s *stale) Summary() string {
 	return fmt.Sprintf("answered %d lists at resourceVersion %d", s.lists, s.version)
 }
 
+// match makes the API server answer a list at the version of the fault. It refuses a
+// streaming list, so that the subject sends a list. It leaves all other requests unchanged.
 func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	if request.Resource != s.resource {
 		return nil
@@ -105,10 +112,10 @@ func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 }
 
 // mayAnswerAtVersion reports whether an API server with an outdated watch cache could
-// answer the query at the fault's version. It cannot if the query has no
-// resourceVersion, because such a list asks for the latest state. An exception is a
-// streaming list without a resourceVersion: it is refused, so that the subject sends
-// an ordinary list.
+// answer this query at s.version. It returns false for a list without a resourceVersion,
+// because such a list asks for the latest state. It returns true for a streaming list
+// without a resourceVersion. match refuses that request, so that the subject sends a normal
+// list.
 func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	asked := query.Get("resourceVersion")
 	version, err := history.ParseVersion(asked)
@@ -118,7 +125,7 @@ func (s *stale) mayAnswerAtVersion(query url.Values) bool {
 	case asked == "":
 		return query.Get("sendInitialEvents") == "true"
 	case version != 0 && query.Has("limit") && !query.Has("resourceVersionMatch"):
-		return false // a paginated list with a version asks for exactly that version
+		return false // such a list asks for exactly the version in resourceVersion
 	}
 	return version <= s.version
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// End is the fault type watch-end.
+// End is the fault type watch-end: the fault proxy ends watches.
 var End = faults.Type{
 	Name:        "watch-end",
 	Description: "The fault proxy ends the subject's watches of one resource. The subject must watch again, or list again after a 410 (Expired).",
@@ -28,7 +28,8 @@ var End = faults.Type{
 	Sample: sampleEnd,
 }
 
-// EndParams are the parameters of watch-end; [End] documents them.
+// EndParams contains the parameters of a watch-end fault in a scenario. The field Params of
+// [End] describes each of them.
 type EndParams struct {
 	Resource string        `yaml:"resource"`
 	How      string        `yaml:"how"`
@@ -38,14 +39,16 @@ type EndParams struct {
 }
 
 const (
-	blindMax = 4 * time.Minute // below the 5 minutes after which the API server compacts etcd
+	blindMax = 4 * time.Minute // shorter than the 5 minutes between two compactions of etcd by the API server
 	everyMin = 10 * time.Millisecond
 	everyMax = 10 * time.Minute
 	timesMax = 1_000_000
-	// seekEvery is the time between two checks for an open watch while there is none.
+	// seekEvery is the time between two attempts to end the watches, while no matching
+	// watch is open.
 	seekEvery = 20 * time.Millisecond
 )
 
+// endings returns the permitted values of the parameter how.
 func endings() []string {
 	var names []string
 	for _, ending := range proxy.Endings {
@@ -54,7 +57,8 @@ func endings() []string {
 	return names
 }
 
-// NewEnd returns the fault that params describe.
+// NewEnd returns a watch-end fault with the given parameters, or an error if a parameter is
+// invalid.
 func NewEnd(params faults.Params) (faults.Fault, error) {
 	var p EndParams
 	if err := params.Decode(&p); err != nil {
@@ -80,13 +84,13 @@ func NewEnd(params faults.Params) (faults.Fault, error) {
 	return &end{params: p}, nil
 }
 
-// end is a watch-end fault in force.
+// end is a fault of type watch-end, which ends the watches of one resource.
 type end struct {
 	params EndParams
 	env    *faults.Env
 	faults.Background
 
-	rounds, ended atomic.Int64
+	rounds, ended atomic.Int64 // number of rounds and of ended watches
 }
 
 func (e *end) Inject(ctx context.Context, env *faults.Env) error {
@@ -97,7 +101,7 @@ func (e *end) Inject(ctx context.Context, env *faults.Env) error {
 
 func (e *end) Heal(ctx context.Context) error {
 	if err := e.End(ctx); err != nil {
-		return fmt.Errorf("waiting for the current round of ending watches of %s: %w", e.params.Resource, err)
+		return fmt.Errorf("waiting until the fault has ended the current watches of %s: %w", e.params.Resource, err)
 	}
 	return nil
 }
@@ -106,7 +110,8 @@ func (e *end) Summary() string {
 	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
 }
 
-// run ends watches in rounds until the fault is healed.
+// run ends the open watches in rounds, until the fault is healed or has done the last
+// round.
 func (e *end) run(context.Context) {
 	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
 		if !e.round() {
@@ -119,9 +124,9 @@ func (e *end) run(context.Context) {
 	}
 }
 
-// round holds events for the duration of the parameter "blind" and then ends the open
-// watches. If no watch is open, it waits for the next one. It returns false if the
-// fault is healed first.
+// round holds watch events for the time in the parameter blind, and then ends the open
+// watches. While no watch is open, it waits for the next one. It returns false if the fault
+// is healed before it has ended a watch.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
 		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()
@@ -144,8 +149,11 @@ func (e *end) round() bool {
 	}
 }
 
+// matches reports whether the fault ends a watch.
 func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
+// holdBeforeEnd makes the proxy hold the events of the watches that the fault is going to
+// end. The proxy discards the held events when it ends the watches.
 func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
 	if !e.matches(watch) {
 		return nil
@@ -153,7 +161,8 @@ func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *proxy.
 	return &proxy.WatchEffect{Hold: holdUntilHealed}
 }
 
-// wait waits for d. It returns false if the fault is healed first.
+// wait waits for the time d and returns true. If the fault is healed first, it returns
+// false at once.
 func (e *end) wait(d time.Duration) bool {
 	timer := e.env.Clock.NewTimer(d)
 	defer timer.Stop()

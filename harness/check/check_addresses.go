@@ -12,14 +12,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// addressesCheck examines each create and update of Endpoints.
+// addressesCheck examines each create and update of Endpoints that the subject sends.
 //
-// It skips a process that has not listed Services and pods yet. It also skips Endpoints for
-// which the cache has no Service with a selector. The check orphan-endpoints covers such
-// Endpoints.
+// It skips the writes of a process until the process has listed Services and pods. It also
+// skips Endpoints whose Service has no selector in the cache, or is not in the cache at
+// all. The check orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
-	Guarantee:        "Endpoints list the addresses and ports of the Service's pods. The state of each pod is one that the controller had in its cache and may have acted on. Endpoints carry the labels of the Service, and at most 1000 addresses, ready addresses first.",
+	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first.",
 	Contract:         "Endpoints 3 to 10",
 	Property:         Safety,
 	Scope:            contractOf(kube.PublishesAddresses),
@@ -30,9 +30,10 @@ var addressesCheck = Check{
 // addressesChecker compares written Endpoints with the cached versions of the Service and
 // of its pods.
 //
-// A write passes if it matches one recent version of the Service, and for each pod one
-// recent version of that pod. The written Endpoints must not list a pod that was not in the
-// cache during the recent window. Truncated Endpoints may omit a pod.
+// A write passes if it matches one recent version of the Service, and one recent version of
+// each pod. A recent version is one that was in the cache during the recent window. The
+// Endpoints must not list a pod that was not in the cache during that window. Truncated
+// Endpoints may omit pods.
 type addressesChecker struct{ findings }
 
 func newAddressesChecker(Settings) Checker { return &addressesChecker{} }
@@ -70,12 +71,15 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch describes how written Endpoints differ from the addresses that the Service
-// requires. It returns "" if they match some combination of the pod versions that the cache
-// contained since the given time.
+// mismatch compares written Endpoints with the addresses that one version of the Service
+// requires. It returns what is wrong with the Endpoints and what was expected, or "" for
+// both.
+//
+// The Endpoints are right if they match, for each pod, some version of the pod. The cache
+// must have contained this version at or after the time in the parameter since.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
-		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, from the Service", want)
+		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
 	}
 	truncated := e.OverCapacity == "truncated"
 	if n, _ := got.Size(); truncated != (n >= objects.AddressesMax) && (truncated || n > objects.AddressesMax) {
@@ -105,7 +109,7 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 		}
 		if want, ok := someVersionLists(s, listed, keepSince(cached, since), truncated); !ok && (first == "" || podNameOf(cached) < first) {
 			first = podNameOf(cached)
-			wrong, expected = fmt.Sprintf("list %s for pod %s/%s", describeAddresses(listed), s.Namespace, first), describeAddresses(want)+", from the cached pod"
+			wrong, expected = fmt.Sprintf("list %s for pod %s/%s", describeAddresses(listed), s.Namespace, first), describeAddresses(want)+", according to the cached pod"
 		}
 	}
 	if _, listed := got.Size(); wrong == "" && listed < min(ready, objects.AddressesMax) {
@@ -114,7 +118,8 @@ func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, 
 	return wrong, expected
 }
 
-// readyInEach reports whether each of the pod's versions gives the Service a ready address.
+// readyInEach reports whether every given version of a pod has a ready address for the
+// Service.
 func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool {
 	return every(versions, func(each cachedVersion[podVersion]) bool {
 		want := objects.AddressSet{}
@@ -126,7 +131,8 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of a pod for evidence, from the pod's cached versions.
+// podNameOf returns the name of a pod from its cached versions, for evidence. Some of these
+// versions may be nil, because the pod was not in the cache at that time.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {
@@ -136,11 +142,13 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether some version of a pod requires exactly these addresses
-// in the Endpoints of the Service.
+// someVersionLists reports whether some version of a pod requires exactly the addresses in
+// listed.
 //
-// If part is true, Endpoints that list only some of the addresses match, too. If no version
-// matches, want contains the addresses that the latest version requires.
+// The parameter listed contains the addresses that the Endpoints of the Service list for
+// this pod. If part is true, it is enough that a version requires every address in listed.
+// If no version matches, want contains the addresses that the latest version requires. A
+// version with a body that cannot be decoded matches any addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}
@@ -156,8 +164,8 @@ func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []
 	return want, false
 }
 
-// coversAddresses reports whether a set contains every address of another set, with the
-// same readiness.
+// coversAddresses reports whether the set addresses contains every entry of the set other,
+// with the same readiness.
 func coversAddresses(addresses, other objects.AddressSet) bool {
 	for p, ready := range other {
 		if found, ok := addresses[p]; !ok || found != ready {

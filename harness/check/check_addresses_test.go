@@ -94,7 +94,8 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestAddressesWithoutNewPod tests a pod whose first cached version is ready already.
+// TestAddressesWithoutNewPod tests a pod that is ready in the first version that the cache
+// contained.
 func TestAddressesWithoutNewPod(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	setUp := func(h *historyBuilder) *history.Object {
@@ -120,7 +121,7 @@ func TestAddressesWithoutNewPod(t *testing.T) {
 	})
 }
 
-// endpointsOf returns Endpoints with the labels of the controller.
+// endpointsOf returns Endpoints with the labels that the Endpoints controller sets.
 func endpointsOf(name string, subsets ...any) history.Object {
 	return history.Object{
 		Ref:    history.Ref{Namespace: namespace, Name: name},

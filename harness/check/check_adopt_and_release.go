@@ -12,11 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// adoptAndReleaseCheck examines each status write of a ReplicaSet or
-// ReplicationController.
+// adoptAndReleaseCheck examines each status write of a ReplicaSet or ReplicationController.
 //
-// It skips an owner that is terminating or has a changed selector. It also skips a status
-// write that is not based on the latest cached version of the owner.
+// It skips the write if the object is terminating, or if its selector has changed since the
+// process started. It also skips a write that is not based on the latest cached version of
+// the object. After a read from the API server, for example, a write is based on another
+// version.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -27,16 +28,18 @@ var adoptAndReleaseCheck = Check{
 	New:              newAdoptAndReleaseChecker,
 }
 
-// adoptAndReleaseChecker reports a status write if the controller did not first attempt an
+// adoptAndReleaseChecker reports a status write if the controller did not first try each
 // adoption or release that was due.
 //
-// A sync adopts and releases pods before it writes the status. An attempt counts even if it
-// failed. The checker allows for pods that changed just before the sync. A pod counts only
-// if its adoption or release had been due for lag when the process received the owner
-// version that the write is based on.
+// A sync adopts and releases pods before it writes the status. An attempt is a patch or
+// update of the pod, even if the API server rejects it.
+//
+// A pod may have changed just before the sync. The checker therefore ignores an adoption or
+// release that has been due only for a short time. It must have been due for the constant
+// lag (1 s) when the process received the owner version on which the status write is based.
 type adoptAndReleaseChecker struct {
 	findings
-	lastAttempt map[*process]map[types.UID]time.Duration // last attempt to adopt or release each pod
+	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
 }
 
 func newAdoptAndReleaseChecker(Settings) Checker {
@@ -70,7 +73,8 @@ func (checker *adoptAndReleaseChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// missingAction returns the action that is due for a pod: "adopt" or "release".
+// missingAction returns what the controller must do with a pod: "adopt" for an orphan,
+// otherwise "release".
 func missingAction(p *objects.Pod) string {
 	if p.Orphan() {
 		return "adopt"
@@ -78,7 +82,8 @@ func missingAction(p *objects.Pod) string {
 	return "release"
 }
 
-// recordAttempt records an attempt to adopt or release a pod.
+// recordAttempt records when the process tried to adopt or release a pod. It removes the
+// entries of pods that are no longer in the cache.
 func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) {
 	attempted := checker.lastAttempt[c.process]
 	if attempted == nil {
@@ -89,11 +94,12 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns the pod that the process should have adopted or released, but did
-// not try to. The adoption or release must have been due at the given time. If there are
-// several such pods, the first by name is returned.
+// notAttempted returns a pod that the process had to adopt or release before a status
+// write, but did not.
 //
-// It returns nil if there is no such pod.
+// The adoption or release must have been due at the time in the parameter since. An attempt
+// that the API server rejected is enough. If there are several such pods, notAttempted
+// returns the first one by name. If there is none, it returns nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
@@ -116,8 +122,8 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns the time since which the owner must adopt or release
-// the cached pod.
+// adoptableOrReleasableSince returns when the owner first had to adopt or release a cached
+// pod. In all versions that the cache has contained since then, the owner has to do so.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]
@@ -128,6 +134,9 @@ func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.
 }
 
 // toAdoptOrRelease reports whether the owner must adopt or release the pod.
+//
+// The owner must adopt an active orphan that its selector matches. It must release an
+// active pod that it controls and that its selector does not match.
 func toAdoptOrRelease(o *objects.Owner, p *objects.Pod) bool {
 	return p.Active && (p.Orphan() && p.Namespace == o.Namespace || p.Controller.UID == o.UID) &&
 		p.Orphan() == o.Selector.Matches(p.Labels)

@@ -7,10 +7,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// TestStatusAfterOlderList tests a cache that goes back to an older version and then
-// forward again.
+// TestStatusAfterOlderList tests a cache to which a list delivers an older version,
+// followed by the newer one again.
 //
-// The time of the first delivery counts for that version.
+// The checker must use the time of the first delivery of the newer version.
 func TestStatusAfterOlderList(t *testing.T) {
 	runTestCases(t, "adopt-and-release", []testCase{
 		{name: "an orphan arrived while a sync was in progress", want: Pass, build: func(h *historyBuilder) {
@@ -34,7 +34,7 @@ func TestStatusAfterOlderList(t *testing.T) {
 }
 
 func TestAdoptAndRelease(t *testing.T) {
-	// renewed delivers a new version of the owner and returns it.
+	// renewed commits and delivers a new version of the owner, and returns it.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)

@@ -8,14 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// backOffCheck examines each answer to a call that belongs to a work queue key.
+// backOffCheck examines each response to a call that a controller sent while it processed a
+// work queue key.
 //
-// It counts consecutive failures of the same call. All failures in one batch of creates
-// count as one. For a controller without a contract, it examines only writes. It skips
-// creates with generateName there, because one sync may send any number of them.
+// It counts consecutive failures of the same call. All failures within one batch of creates
+// count as one failure. For a controller without a contract, the check examines only
+// writes. Among these, it skips creates with generateName, because one sync may send any
+// number of them.
 var backOffCheck = Check{
 	ID:               "back-off",
-	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and further ones for events.",
+	Guarantee:        "A controller retries a failing call with exponential back-off, unless new events enqueue the key. At most 30 failures of one call within a second are allowed (100 for a controller without a contract), and additional ones for each event.",
 	Contract:         "ReplicaSet 17, Deployment 20, Endpoints 13",
 	Property:         Safety,
 	Scope:            general,
@@ -24,23 +26,28 @@ var backOffCheck = Check{
 }
 
 const (
-	// failuresMax is the maximum number of failures of one call within a second, without a
-	// success or a new event. A back-off that starts at 5 ms and doubles makes 8 attempts in
-	// the first second. The limit is higher for two reasons: an attempt may send a status
-	// update twice, and the back-off may start again at 5 ms during the second.
+	// failuresMax is the maximum number of failures of one call within a second.
+	//
+	// The limit applies while the call never succeeds and no event arrives. A back-off that
+	// starts at 5 ms and doubles makes 8 attempts in the first second. The limit is higher
+	// for two reasons: one attempt may send a status update twice, and the back-off may
+	// restart at 5 ms during the second.
 	failuresMax = 30
-	// failuresPerObjectEvent is the number of further failures that an event of the object
-	// itself allows. A sync of the new version may succeed at first and then fail again. An
-	// event of a dependent object allows one further failure.
+	// failuresPerObjectEvent is the number of additional failures that each event of the
+	// reconciled object allows within a second. A sync of the new version may succeed at
+	// first and then fail again. An event of a dependent object, such as a pod of a
+	// ReplicaSet, allows one additional failure.
 	failuresPerObjectEvent = 10
-	backOffSpan            = time.Second
+	// backOffSpan is the time within which the checker adds up failures and events.
+	backOffSpan = time.Second
 
-	// genericFailuresMax is failuresMax for the calls of a generic controller. Each of the 8
-	// attempts of the first second may send a call 5 times, as RetryOnConflict of client-go
-	// does. The back-off may start again within that second.
+	// genericFailuresMax replaces failuresMax for the calls of a generic controller.
+	// RetryOnConflict of client-go may send a call 5 times in each of the 8 attempts of the
+	// first second. The back-off may also restart during that second.
 	genericFailuresMax = 100
-	// failuresPerDelivery is the number of further failures of a generic controller that a
-	// delivered object allows. Any delivered object may enqueue any key of the controller.
+	// failuresPerDelivery is the number of additional failures that each delivered list or
+	// watch event allows. It applies only to generic controllers, because a delivered
+	// object may enqueue any key of such a controller.
 	failuresPerDelivery = 5
 )
 
@@ -48,40 +55,45 @@ const (
 // back-off allows.
 type backOffChecker struct {
 	findings
-	batchTime time.Duration // the maximum time that the client-side rate limit allows a full batch to take
+	batchTime time.Duration // how long a full batch of creates may take at the client-side rate limit
 	byKey     map[workQueueKey]*keyFailures
 	sweepAt   int
-	// deliveries contains the failures that deliveries to each process allow for the calls of
-	// generic controllers.
+	// deliveries contains, for each process, the number of additional failures that recent
+	// lists and watch events allow. The checker uses it only for the calls of generic
+	// controllers.
 	deliveries map[*process]*slidingSum
 }
 
-// keyFailures holds the recent failures of the calls for one work queue key.
+// keyFailures contains the recent failures of calls for one work queue key, and the recent
+// events that enqueued the key.
 type keyFailures struct {
-	events  slidingSum
-	streaks map[string]*failureStreak // by the call's key
-	// batchAllowance is the possible size of a batch of creates at the last success. The
-	// limit of failed creates grows by this number, because all creates of one batch count
-	// as one attempt.
-	created        int
-	lastCreated    time.Duration
+	events  slidingSum                // the number of additional failures that recent events allow
+	streaks map[string]*failureStreak // by call.key, which is the same for each retry of a request
+	// created counts the successful creates of pods for the key.
+	created int
+	// lastCreated is the time of the last successful create, by the clock of the process.
+	lastCreated time.Duration
+	// batchAllowance is the number of failed creates that the checker still ignores. They
+	// may belong to the same batch as the last successful create. After n successes, slow
+	// start sends batches of at most n + 1 creates.
 	batchAllowance int
 }
 
 // failureStreak counts consecutive failures of one call.
 type failureStreak struct {
-	failed   int64 // the record with the failure of the latest attempt
+	failed   int64 // sequence number of the response record with the latest counted failure
 	failures slidingSum
-	records  []int64 // the latest few failures
+	records  []int64 // sequence numbers of the latest 5 failed requests
 }
 
 func newBackOffChecker(s Settings) Checker {
 	return &backOffChecker{batchTime: s.batchTime(), byKey: map[workQueueKey]*keyFailures{}, deliveries: map[*process]*slidingSum{}}
 }
 
-// of returns the failures of a work queue key, and creates an entry if there is none. When
-// the number of keys has doubled, it removes the keys whose failures and events no longer
-// count.
+// of returns the failures of a work queue key, and creates an entry if there is none.
+//
+// When the number of entries has doubled, it removes those of ended processes, and those
+// whose failures and events are too old to count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s
@@ -94,7 +106,7 @@ func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailur
 	return checker.byKey[key]
 }
 
-// over reports whether all recorded failures and events are too old to count.
+// over reports whether all recorded failures, events and creates are too old to count.
 func (s *keyFailures) over(at, batchTime time.Duration) bool {
 	for _, streak := range s.streaks {
 		if streak.failures.total(at) > 0 {
@@ -135,15 +147,17 @@ func (checker *backOffChecker) Observe(m *Model, _ *history.Record) {
 	checker.fail(m, answered, s)
 }
 
-// recordDelivery records that a process received a list or a watch event, if a generic
-// controller is under test.
+// recordDelivery adds the failures that a delivered list or watch event allows. It does
+// nothing unless a generic controller is under test.
 func (checker *backOffChecker) recordDelivery(m *Model) {
 	if m.delivered != nil && len(m.tested.generic) > 0 {
 		checker.deliveriesTo(m.delivered).add(m.processTime, failuresPerDelivery)
 	}
 }
 
-// deliveriesTo returns the failures that recent deliveries to a process allow.
+// deliveriesTo returns the number of additional failures that recent deliveries to a
+// process allow. It creates an entry for a new process, and then removes those of ended
+// processes.
 func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	if checker.deliveries[p] == nil {
 		maps.DeleteFunc(checker.deliveries, func(old *process, _ *slidingSum) bool { return old.ended })
@@ -152,6 +166,8 @@ func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	return checker.deliveries[p]
 }
 
+// fail counts a failed call, and reports a violation if the call has failed too often
+// within backOffSpan.
 func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFailures) {
 	if s.streaks == nil {
 		s.streaks = map[string]*failureStreak{}
@@ -167,7 +183,7 @@ func (checker *backOffChecker) fail(m *Model, answered *answeredCall, s *keyFail
 		s.streaks[answered.key] = streak
 	}
 	if answered.seq < streak.failed {
-		return // sent before the failure was answered, so part of the same attempt
+		return // the process sent this call before it received the previous failure: it is part of the same attempt
 	}
 	streak.failed = m.seq
 	streak.failures.add(m.processTime, 1)
@@ -196,6 +212,7 @@ type slidingSum struct {
 	sum     int
 }
 
+// slidingSumEntry is one value of a slidingSum, with the time at which it was added.
 type slidingSumEntry struct {
 	at time.Duration
 	n  int
@@ -207,6 +224,8 @@ func (t *slidingSum) add(at time.Duration, n int) {
 	t.sum += n
 }
 
+// total returns the sum at the given time. It removes values that are older than
+// backOffSpan.
 func (t *slidingSum) total(at time.Duration) int {
 	old := 0
 	for old < len(t.entries) && at-t.entries[old].at > backOffSpan {

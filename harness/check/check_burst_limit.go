@@ -9,7 +9,7 @@ import (
 
 // burstLimitCheck examines each create and delete of a pod.
 //
-// A run exercises it only if an owner has more than 500 pods missing or in excess.
+// A run exercises this check only if an owner has more than 500 pods too few or too many.
 var burstLimitCheck = Check{
 	ID:               "burst-limit",
 	Guarantee:        "A controller has at most 500 outstanding creates and 500 outstanding deletes of pods for one owner. A call is outstanding until it fails or the controller observes its effect.",
@@ -20,7 +20,8 @@ var burstLimitCheck = Check{
 	New:              newBurstLimitChecker,
 }
 
-// burstLimitChecker counts the outstanding creates and deletes of each owner.
+// burstLimitChecker reports a process with more than 500 outstanding creates, or more than
+// 500 outstanding deletes, for one owner.
 type burstLimitChecker struct{ findings }
 
 func newBurstLimitChecker(Settings) Checker { return &burstLimitChecker{} }
@@ -38,7 +39,9 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		allowed += state.excessObserved // the process may have taken other pods for its own creates, and no longer wait for these creates
+		// The process may have counted these pods as its own creates. It then no longer
+		// waits for the same number of creates.
+		allowed += state.excessObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"
 		wanted = state.podCounts.controlledOrAdoptable() - state.deleteBound.recent.bounds(m.processTime).low

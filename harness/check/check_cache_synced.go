@@ -7,12 +7,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// cacheSyncedCheck examines each write for an object until the caches for that kind of
-// object have synced. For a controller without a contract, these are the caches of all kinds
-// that its row in the registry lists as watched.
+// cacheSyncedCheck examines the first writes of each process for each kind of object that
+// the process reconciles.
 //
-// It skips a resource if the process never lists or watches all objects of it, because the
-// process may then get the state from elsewhere.
+// It stops at the first write for which all required caches have synced (see
+// requiredResources). A controller without a contract requires the caches of all kinds that
+// its row in the registry lists as watched.
+//
+// The check does not require the cache of a resource if the process never lists or watches
+// all its objects. The process may then read the objects in another way.
 var cacheSyncedCheck = Check{
 	ID:        "cache-synced",
 	Guarantee: "A controller writes nothing until its informer caches have synced.",
@@ -22,11 +25,13 @@ var cacheSyncedCheck = Check{
 	New:       newCacheSyncedChecker,
 }
 
-// cacheSyncedChecker reports writes for an object before all caches that the object
-// depends on have synced.
+// cacheSyncedChecker reports a write for an object if a cache that the controller needs for
+// this object has not synced.
 type cacheSyncedChecker struct {
 	findings
-	exercisedFor map[*process]map[string]bool // resources for which each process has sent writes after its caches had synced
+	// exercisedFor contains, for each process, the resources of which it has written an object
+	// after the required caches had synced.
+	exercisedFor map[*process]map[string]bool
 }
 
 func newCacheSyncedChecker(Settings) Checker {
@@ -62,10 +67,11 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 	checker.exercisedFor[c.process][required[0]] = true
 }
 
-// requiredResources returns the resources whose caches must have synced before a call.
+// requiredResources returns the resources whose caches must have synced before the process
+// sends the call.
 //
-// The first element is the resource of the object that the controller was reconciling. The
-// result is nil if that object is unknown.
+// The first element is the resource of the object that the controller reconciles. The
+// result is nil if this object is unknown.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:
@@ -84,8 +90,9 @@ func (c *call) requiredResources() []string {
 	return []string{o.Resource, objects.PodResource}
 }
 
-// neverSynced reports whether the cache of a resource has not synced. It returns false
-// if the process has not listed or watched all objects of the resource.
+// neverSynced reports whether the process has requested all objects of a resource, but its
+// cache of them has not synced. If the process has not requested all of them, the result is
+// false.
 func (v *view) neverSynced(resource string) bool {
 	return v.requestedAll[resource] && v.reachedVersion[resource] == 0
 }

@@ -9,7 +9,7 @@ import (
 
 func TestCacheSynced(t *testing.T) {
 	// starts begins a process that has listed every resource except one. It returns the
-	// list request for that one, without an answer.
+	// list request for the excepted resource, which has no response yet.
 	starts := func(h *historyBuilder, missing string) *requestStep {
 		h.begin("subject-1")
 		for _, resource := range []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource} {

@@ -12,8 +12,8 @@ import (
 // convergedCheck examines each ReplicaSet and ReplicationController after the faults are
 // healed.
 //
-// Its verdict is unknown if the run ends before the time limit and an owner has not
-// converged. It skips terminating owners.
+// Its verdict is unknown if the run ends before the scenario's time limit while one of them
+// has not converged. It skips those that are terminating.
 var convergedCheck = Check{
 	ID:               "converged",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each ReplicaSet and ReplicationController has exactly spec.replicas active pods, and a status that matches them.",
@@ -29,7 +29,7 @@ var convergedCheck = Check{
 func newConvergedChecker(s Settings) Checker {
 	backingOff := newBackingOffKeys()
 	return newConvergenceChecker(s, convergingKind{
-		noneReason: "this run left no ReplicaSet or ReplicationController",
+		noneReason: "no ReplicaSet or ReplicationController existed at the end of the run",
 		changed: func(state *objectSet) bool {
 			for uid := range state.changedObjects {
 				if state.owners[uid] != nil {

@@ -12,8 +12,9 @@ import (
 
 // deploymentStatusCheck examines each write of the status of a Deployment.
 //
-// It skips a status write that is not based on the cached version of the Deployment. It
-// also skips a process that has not listed ReplicaSets yet.
+// It skips a write that is not based on the version of the Deployment in the cache, because
+// the API server rejects it. It also skips the writes of a process that has not listed
+// ReplicaSets yet.
 var deploymentStatusCheck = Check{
 	ID:               "deployment-status",
 	Guarantee:        "The status of a Deployment matches a cached version of the Deployment and its ReplicaSets that the controller may have acted on. The controller reports ProgressDeadlineExceeded soon after the deadline, never before it, and copies ReplicaFailure from its ReplicaSets.",
@@ -27,8 +28,8 @@ var deploymentStatusCheck = Check{
 // deploymentStatusChecker compares the written status with the cached versions of the
 // Deployment and its ReplicaSets.
 //
-// It skips counts that are equal to those in the version on which the write is based. A
-// controller writes such counts when it changes only a condition or the collisionCount.
+// It does not check the replica counts if the write leaves them unchanged. A controller
+// repeats the old counts when it changes only a condition or the collisionCount.
 type deploymentStatusChecker struct{ findings }
 
 func newDeploymentStatusChecker(Settings) Checker { return &deploymentStatusChecker{} }
@@ -51,7 +52,8 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	write := &statusWrite{
 		rollout: c.rollout, from: from, written: written,
 		start: m.start.Time, now: m.start.Time.Add(m.now), processNow: m.start.Time.Add(m.processTime),
-		earliestDecision: m.start.Time.Add(cached.since), // the decision may be later if the process was paused
+		// The actual decision may be later, for example after a pause of the process.
+		earliestDecision: m.start.Time.Add(cached.since),
 		allStatesKnown:   c.rollout.replicaSets[0].since <= cached.since && c.rollout.ownershipClear(cached.since, m.processTime),
 	}
 	for _, wrong := range write.check() {
@@ -61,31 +63,36 @@ func (checker *deploymentStatusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// statusWrite is a write of the status of a Deployment.
+// statusWrite is a write of the status of a Deployment, with the cached state against which
+// it is checked.
 type statusWrite struct {
-	rollout          *rolloutState
-	from             *objects.Deployment // the version on which the write is based
-	written          *objects.Deployment
-	start            time.Time // of the history
-	now              time.Time
-	processNow       time.Time // now, by the clock of the process
-	earliestDecision time.Time // the earliest time of the decision to write it
-	// allStatesKnown is true if the model has every state of the ReplicaSets that the
-	// process cached since earliestDecision.
+	rollout    *rolloutState
+	from       *objects.Deployment // the version on which the write is based
+	written    *objects.Deployment
+	start      time.Time // the start of the history
+	now        time.Time // when the write was sent
+	processNow time.Time // when the write was sent, by the clock of the process
+	// earliestDecision is when the version in the field from arrived in the cache. The
+	// process decided on the write at this time or later.
+	earliestDecision time.Time
+	// allStatesKnown is true if the model has every state of the ReplicaSets that was in
+	// the cache at earliestDecision or later.
 	allStatesKnown bool
 	mismatches     []mismatch
 }
 
-// mismatch describes a field of the written status that no cached version justifies.
+// mismatch is a value in the written status that no cached version justifies, together with
+// the expected value.
 type mismatch struct{ found, expected string }
 
-// expect records a mismatch between the found and the expected value, unless ok is true.
+// expect adds a mismatch with the found and the expected value, unless ok is true.
 func (write *statusWrite) expect(ok bool, found, expected string) {
 	if !ok {
 		write.mismatches = append(write.mismatches, mismatch{found, expected})
 	}
 }
 
+// check compares the whole status with the cached state, and returns the mismatches.
 func (write *statusWrite) check() []mismatch {
 	before, after := &write.from.Status, &write.written.Status
 	write.expect(after.ObservedGeneration >= before.ObservedGeneration && after.ObservedGeneration <= write.from.Generation,
@@ -94,7 +101,7 @@ func (write *statusWrite) check() []mismatch {
 	if write.allStatesKnown && statusCounts(after) != statusCounts(before) {
 		for _, field := range write.countBounds() {
 			write.expect(field.written >= field.low && field.written <= field.high, fmt.Sprintf("status.%s %d", field.field, field.written),
-				rangeText(field.low, field.high)+" from its cached ReplicaSets")
+				rangeText(field.low, field.high)+", according to its cached ReplicaSets")
 		}
 	}
 	if statusCounts(after) != statusCounts(before) || after.Condition(objects.AvailableCondition) != before.Condition(objects.AvailableCondition) {
@@ -105,16 +112,18 @@ func (write *statusWrite) check() []mismatch {
 	return write.mismatches
 }
 
-// statusCounts returns the five replica counts of a status.
+// statusCounts returns the five replica counts of a status, so that two statuses can be
+// compared.
 func statusCounts(s *objects.DeploymentStatus) [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
 
-// countBounds returns each count of the written status with its bounds.
+// countBounds returns each replica count of the written status with the lowest and the
+// highest allowed value.
 //
-// The bounds combine the recent states of each ReplicaSet independently. The states are
-// independent because one sync writes the ReplicaSets one after another, and reads some
-// ReplicaSets again in between.
+// It combines the recent states of the ReplicaSets in every way. One sync writes the
+// ReplicaSets one after another, and the cache may receive new versions of some of them in
+// between.
 func (write *statusWrite) countBounds() []fieldBounds {
 	s := &write.written.Status
 	specs := write.rollout.sumRange(specReplicas)
@@ -137,13 +146,14 @@ func (write *statusWrite) countBounds() []fieldBounds {
 		{"unavailableReplicas", s.UnavailableReplicas, max(0, specs.low-ready.high), max(0, specs.high-ready.low)},
 	}
 	if current, _ := splitByTemplate(write.written, write.rollout.replicaSets[len(write.rollout.replicaSets)-1].value.withOwnWrites); len(current) > 1 {
-		all[1].low = 0 // of several new ReplicaSets, only the oldest counts as updated
+		all[1].low = 0 // several ReplicaSets have the new template, but only the oldest of them counts as updated
 	}
 	return all
 }
 
-// sumRange returns the bounds of a sum over all ReplicaSets. Each ReplicaSet may be in any
-// of its recent states.
+// sumRange returns the lowest and the highest possible sum of a count over all ReplicaSets
+// of the Deployment. Each ReplicaSet may be in any of its recent states, whatever the
+// states of the others.
 func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 	each := map[string]valueRange{}
 	for i, state := range r.replicaSets {
@@ -170,11 +180,11 @@ func (r *rolloutState) sumRange(of func(*objects.Owner) int) (sum valueRange) {
 	return sum
 }
 
-// checkReplicaFailure checks the condition ReplicaFailure.
+// checkReplicaFailure checks the condition ReplicaFailure of the Deployment.
 //
-// The status may have the condition only if a ReplicaSet has it. A sync that estimates
-// progress must set the condition if one ReplicaSet had it in all recent versions. Other
-// syncs leave the condition unchanged.
+// The write may add the condition only if a recent version of a ReplicaSet has it. A sync
+// that evaluates the progress of the rollout must set the condition if a ReplicaSet had it
+// in all recent versions. Other syncs leave the condition unchanged.
 func (write *statusWrite) checkReplicaFailure() {
 	after := write.written.Status.Condition(objects.ReplicaFailureCondition)
 	if write.allStatesKnown && after.IsReplicaFailure() && !write.from.Status.Condition(objects.ReplicaFailureCondition).IsReplicaFailure() {
@@ -189,6 +199,7 @@ func (write *statusWrite) checkReplicaFailure() {
 	}
 }
 
+// hasReplicaFailure reports whether a ReplicaSet has the condition ReplicaFailure.
 func hasReplicaFailure(set *objects.Owner) bool { return set.Failing }
 
 // failsThroughout reports whether a ReplicaSet has the condition ReplicaFailure in every
@@ -201,11 +212,14 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether the status comes from a sync that estimated progress.
+// estimatesProgress reports whether the status comes from a sync that evaluated the
+// progress of the rollout. Only such a sync reads the condition ReplicaFailure of all
+// ReplicaSets.
 //
-// Only such a sync reads the condition ReplicaFailure of all ReplicaSets. The states of the
-// ReplicaSets at the time of the decision must be known, because the client may have
-// delayed the write (allowed behavior client-rate-limit).
+// The sync must have changed the condition Progressing to a reason that follows from the
+// progress. The new lastUpdateTime must be at least the constant lag later than the oldest
+// ReplicaSet state in the model. Otherwise the sync may have acted on an older state,
+// because the client may have delayed the write (allowed behavior client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -215,7 +229,8 @@ func (write *statusWrite) estimatesProgress() bool {
 	return after.Reason == objects.ReplicaSetUpdatedReason || after.Reason == objects.NewReplicaSetAvailableReason || after.Reason == objects.DeadlineExceededReason
 }
 
-// checkAvailable compares the condition Available with availableReplicas.
+// checkAvailable checks that the condition Available is True if and only if
+// status.availableReplicas is at least replicas - maxUnavailable.
 func (write *statusWrite) checkAvailable() {
 	enough := write.written.Status.AvailableReplicas >= write.written.MinAvailable()
 	want := availability(enough)
@@ -224,7 +239,8 @@ func (write *statusWrite) checkAvailable() {
 		fmt.Sprintf("condition Available=%s (%s), because at least %d replicas must be available", want.Status, want.Reason, write.written.MinAvailable()))
 }
 
-// progressStatus maps each reason of the condition Progressing to its status.
+// progressStatus contains the valid reasons of the condition Progressing, with the status
+// that each reason requires.
 var progressStatus = map[string]string{
 	"NewReplicaSetCreated":               "True",
 	"FoundNewReplicaSet":                 "True",
@@ -236,7 +252,8 @@ var progressStatus = map[string]string{
 	objects.DeploymentResumedReason:      "Unknown",
 }
 
-// checkProgressing checks the condition Progressing if the write changes it.
+// checkProgressing checks that a missed deadline is reported, and checks the condition
+// Progressing if the write changes it.
 func (write *statusWrite) checkProgressing() {
 	write.checkOverdue()
 	before, after := write.from.Status.ConditionWithTime(objects.ProgressingCondition), write.written.Status.ConditionWithTime(objects.ProgressingCondition)
@@ -246,7 +263,7 @@ func (write *statusWrite) checkProgressing() {
 	found := fmt.Sprintf("condition Progressing=%s (%s)", after.Status, after.Reason)
 	write.expect(write.written.ProgressDeadline > 0, found, "no condition Progressing, because progressDeadlineSeconds is not set")
 	status, valid := progressStatus[after.Reason]
-	write.expect(valid && status == after.Status, found, "a valid reason with its status")
+	write.expect(valid && status == after.Status, found, "a valid reason, with the status that this reason requires")
 	if after.Reason != before.Reason {
 		write.expect(!after.LastUpdateTime.Before(write.earliestDecision.Truncate(time.Second).Add(-tolerance)),
 			fmt.Sprintf("%s with lastUpdateTime %s", found, after.LastUpdateTime.Format(time.TimeOnly)), "the time at which the reason changed")
@@ -255,7 +272,7 @@ func (write *statusWrite) checkProgressing() {
 	case objects.NewReplicaSetAvailableReason:
 		write.expect(write.complete(), found, "status.replicas, updatedReplicas and availableReplicas equal to spec.replicas")
 	case objects.ReplicaSetUpdatedReason:
-		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a count that shows progress since the last status")
+		write.expect(write.progressed(), found+" with a new lastUpdateTime", "a higher or lower count that shows progress since the last status")
 	case objects.DeadlineExceededReason:
 		write.checkDeadline(found, before)
 	case objects.DeploymentPausedReason:
@@ -265,23 +282,23 @@ func (write *statusWrite) checkProgressing() {
 	}
 }
 
-// checkDeadline checks a new ProgressDeadlineExceeded.
+// checkDeadline checks a write that sets the reason ProgressDeadlineExceeded.
 //
-// The deadline must have passed since the last progress. The rollout must be neither paused
-// nor complete. It must not have been complete before, because a complete rollout never
-// misses its deadline later (allowed behavior no-deadline-after-completion).
+// The deadline must have passed since the last progress, and the rollout must be neither
+// paused nor complete. It must not have been complete before either, because the deadline
+// no longer applies to a complete rollout (allowed behavior no-deadline-after-completion).
 func (write *statusWrite) checkDeadline(found string, before objects.ConditionWithTime) {
 	due := before.LastUpdateTime.Add(write.written.ProgressDeadline)
 	write.expect(before != objects.ConditionWithTime{} && !write.now.Add(tolerance).Before(due), found,
 		fmt.Sprintf("this reason only after %s", due.Format(time.TimeOnly)))
-	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "another reason first, because the last rollout was complete")
+	write.expect(before.Reason != objects.NewReplicaSetAvailableReason, found, "another reason before this one, because the last rollout was complete")
 	write.expect(!write.written.Paused, found, "no deadline while spec.paused is true")
 	write.expect(!write.complete(), found, "another reason, because the rollout is complete")
-	write.expect(!write.couldHaveScaled(), found, "progress, because the rolling update could have scaled a ReplicaSet")
+	write.expect(!write.couldHaveScaled(), found, "no missed deadline, because the rolling update could have scaled a ReplicaSet")
 }
 
-// couldHaveScaled reports whether the rolling update could have scaled a ReplicaSet, but
-// did not.
+// couldHaveScaled reports whether the controller could have continued the rolling update
+// instead of reporting a missed deadline.
 //
 // It returns true only if the rolling update could have scaled a ReplicaSet in every state
 // that the cache contained within 2 * lag before the write.
@@ -299,7 +316,7 @@ func (write *statusWrite) couldHaveScaled() bool {
 	})
 }
 
-// hasExcessAvailable reports whether a ReplicaSet has more available pods than
+// hasExcessAvailable reports whether an active ReplicaSet has more available pods than
 // spec.replicas.
 //
 // This happens when its pods cannot be deleted. Upstream then scales no old ReplicaSet down
@@ -308,11 +325,12 @@ func hasExcessAvailable(set *objects.Owner) bool {
 	return set.Replicas > 0 && set.Status.AvailableReplicas > set.Replicas
 }
 
-// deadlineReportMax is the maximum time between a missed deadline and the status write that
-// reports it.
+// deadlineReportMax is the maximum time from the progress deadline to the status write that
+// reports ProgressDeadlineExceeded.
 const deadlineReportMax = 3 * lag
 
-// checkOverdue checks that the process has reported a missed deadline in time.
+// checkOverdue reports a status without ProgressDeadlineExceeded if the progress deadline
+// passed more than deadlineReportMax ago.
 //
 // It applies only if the process cached this version of the Deployment before the deadline,
 // and has not written the status since then. It skips a terminating Deployment, for which
@@ -337,11 +355,11 @@ func (write *statusWrite) checkOverdue() {
 }
 
 // mayBeDelayed reports whether the process may have had a reason not to report a missed
-// deadline.
+// deadline yet. The parameter due is the time of the deadline.
 //
-// There are two such reasons. A call for the Deployment failed or took long, at most
-// decisionWindowMax before the deadline or after it. Or a scaling event was pending, which a
-// sync handles first.
+// There are two such reasons. First, a call for the Deployment failed or took longer than
+// lag, at most decisionWindowMax before the deadline or at any time after it. Second, the
+// Deployment was being scaled: a sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
 		return slices.ContainsFunc(r.replicaSets, func(s cachedVersion[replicaSetsState]) bool {
@@ -351,8 +369,7 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 }
 
 // cachedSince returns the time at which a version of the Deployment arrived in the cache.
-//
-// It returns 0 if the model has already removed that time.
+// It returns 0 if the model no longer has this version.
 func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {
@@ -362,14 +379,14 @@ func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	return 0
 }
 
-// complete reports whether the rollout is complete according to the written counts.
+// complete reports whether the rollout is complete according to the written replica counts.
 func (write *statusWrite) complete() bool {
 	s, replicas := &write.written.Status, write.written.Replicas
 	return s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
-// progressed reports whether the written counts show progress since the version on which
-// the write is based.
+// progressed reports whether a written replica count shows progress, compared with the
+// version on which the write is based.
 func (write *statusWrite) progressed() bool {
 	before, after := &write.from.Status, &write.written.Status
 	return after.UpdatedReplicas > before.UpdatedReplicas ||

@@ -9,10 +9,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// overdue delivers a rollout without progress that has missed its deadline.
+// overdue delivers a rollout that has missed its progress deadline.
 //
-// The last progress was 5 seconds after the start, and progressDeadlineSeconds is 4. since
-// is the time since the last progress.
+// The last progress was 5 seconds after the start, and progressDeadlineSeconds is 4. The
+// parameter since is the time since the last progress.
 func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *history.Object {
 	h.deployment("web", 10, rollingUpdate(2, 2))
 	h.replicaSetOf("web", "v1", old[0], old[1])
@@ -26,7 +26,8 @@ func overdue(h *historyBuilder, old, current [2]int, since time.Duration) *histo
 	return d
 }
 
-// progressing returns a status with the conditions Available and Progressing.
+// progressing returns a status with the conditions Available and Progressing. The parameter
+// holds is true if Progressing has the status True.
 func progressing(status fields, holds bool, reason string, second int64) fields {
 	status = maps.Clone(status)
 	status["conditions"] = []any{
@@ -36,10 +37,10 @@ func progressing(status fields, holds bool, reason string, second int64) fields 
 	return status
 }
 
-// TestDeadlineInFavorOfController tests deadlines that a correct controller may report
-// late.
+// TestDeadlineInFavorOfController tests cases in which a correct controller may report a
+// missed deadline late.
 //
-// Its cache may be late or go back, and its calls may take long.
+// Its cache may be late or go back to an older version, and its calls may take long.
 func TestDeadlineInFavorOfController(t *testing.T) {
 	halfway := [2]int{6, 6}
 	runTestCases(t, "deployment-status", []testCase{
@@ -73,12 +74,12 @@ func TestDeadlineInFavorOfController(t *testing.T) {
 	})
 }
 
-// condition returns a condition whose lastUpdateTime is at a second of the history.
+// condition returns a condition whose lastUpdateTime is the given second of the history.
 func condition(kind, status, reason string, second int64) fields {
 	return fields{"type": kind, "status": status, "reason": reason, "lastUpdateTime": time.Unix(1e9+second, 0).UTC().Format(time.RFC3339)}
 }
 
-// sums returns the status of a Deployment with these counts.
+// sums returns the status of a Deployment with the given replica counts.
 func sums(replicas, updated, ready, unavailable int) fields {
 	return fields{
 		"observedGeneration": 1, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready,
@@ -88,14 +89,15 @@ func sums(replicas, updated, ready, unavailable int) fields {
 }
 
 func TestDeploymentStatus(t *testing.T) {
-	// Ten replicas during a rollout: v1 has six available pods, v2 has six pods, four of
-	// them available.
+	// renewed delivers a new version of the Deployment, and returns it.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		d := h.revise("web", "status", nil)
 		h.deliver(d)
 		return d
 	}
+	// halfway delivers a rollout of ten replicas: v1 has six available pods, and v2 has six
+	// pods, of which four are available.
 	halfway := func(h *historyBuilder) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
@@ -108,7 +110,7 @@ func TestDeploymentStatus(t *testing.T) {
 	}
 	unavailable := []any{fields{"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"}}
 	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was 5
-	// seconds after the start. ago is the number of seconds since then.
+	// seconds after the start. The parameter ago is the number of seconds since then.
 	stuck := func(h *historyBuilder, ago time.Duration, available int) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 6, 6)
@@ -228,7 +230,7 @@ func TestDeploymentStatus(t *testing.T) {
 func TestFailurePassedOn(t *testing.T) {
 	failure := fields{"type": "ReplicaFailure", "status": "True"}
 	// stuck delivers a rollout with progressDeadlineSeconds 4 whose last progress was at
-	// second 5; it is second 9 now. The ReplicaSets in failing have the condition
+	// second 5. The current time is second 9. The ReplicaSets in failing have the condition
 	// ReplicaFailure.
 	stuck := func(h *historyBuilder, failing ...string) *history.Object {
 		h.deployment("web", 10, rollingUpdate(2, 2))
@@ -299,7 +301,7 @@ func TestFailurePassedOn(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	// deliver creates a Deployment with ten replicas and progressDeadlineSeconds 600. The
-	// condition Progressing has the reason since second 1.
+	// condition Progressing has had the given reason since second 1.
 	deliver := func(h *historyBuilder, reason string, available int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.replicaSetOf("web", "v1", 10, available)
@@ -310,7 +312,7 @@ func TestProgress(t *testing.T) {
 		}
 		h.deliver(h.revise("web", "status", status))
 	}
-	// writes sends a status with that condition Progressing at a second of the history.
+	// writes sends a status with the given condition Progressing at a second of the history.
 	writes := func(h *historyBuilder, status, reason string, second int64) {
 		h.at = time.Duration(second)*time.Second + 500*time.Millisecond
 		h.writeDeploymentStatus(h.find("web"), fields{"conditions": []any{

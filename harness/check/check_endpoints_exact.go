@@ -12,8 +12,8 @@ import (
 // endpointsExactCheck examines the Endpoints of each Service with a selector after the
 // faults are healed.
 //
-// Its verdict is unknown if the run ends before the time limit and the Endpoints of a
-// Service have not converged. It skips Services of type ExternalName.
+// Its verdict is unknown if the run ends before the scenario's time limit while some
+// Endpoints have not converged. It skips Services of type ExternalName.
 var endpointsExactCheck = Check{
 	ID:               "endpoints-exact",
 	Guarantee:        "Within the scenario's bound after the faults are healed, the Endpoints of each Service with a selector list exactly the addresses and ports of its pods, ready and not ready.",
@@ -24,13 +24,13 @@ var endpointsExactCheck = Check{
 	New:              newEndpointsExactChecker,
 }
 
-// newEndpointsExactChecker returns a checker that reports managed Services whose Endpoints
-// do not converge.
+// newEndpointsExactChecker returns a checker that reports Services whose Endpoints do not
+// converge. It covers Services with a selector, except those of type ExternalName.
 func newEndpointsExactChecker(s Settings) Checker {
 	lostWrites, unnoticed := lostEndpointsWrites{}, unnoticedEnds{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.serviceState != nil })
 	return newConvergenceChecker(s, convergingKind{
-		noneReason: "this run left no Service with a selector",
+		noneReason: "no Service with a selector existed at the end of the run",
 		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
 		all: func(m *Model, namespace string) []types.UID {
 			state := m.committed

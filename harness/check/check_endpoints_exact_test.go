@@ -9,7 +9,8 @@ import (
 )
 
 func TestEndpointsExact(t *testing.T) {
-	// A Service with a ready pod, a pod that is not ready, and pods that do not count.
+	// The Service has a ready pod, a pod that is not ready, and pods that do not get an
+	// address.
 	const one, two = "10.1.0.1", "10.1.0.2"
 	type testObjects struct{ one, two *history.Object }
 	// setUp creates the Service and the pods, and starts the settle phase.

@@ -10,8 +10,8 @@ import (
 
 // expectationsCheck examines each create and delete of a pod.
 //
-// It skips an owner that was never in the cache. It ignores calls that remained unobserved
-// for longer than the expectations timeout (5 minutes).
+// It skips calls for an owner that was never in the cache. After the expectations timeout
+// (5 minutes), it ignores earlier calls that the process has not observed.
 var expectationsCheck = Check{
 	ID:               "expectations",
 	Guarantee:        "After creates or deletes of pods for an owner, a controller sends no further ones until it has observed them, or until 5 minutes have passed. It deletes no pod a second time before it has observed the first delete.",
@@ -22,26 +22,29 @@ var expectationsCheck = Check{
 	New:              newExpectationsChecker,
 }
 
-// expectationsChecker reports creates and deletes that no cached version justified.
+// expectationsChecker reports creates and deletes that no cached version justifies.
 //
-// A process may decide on new calls only when it has observed all its earlier calls. At
-// such a time, the number of pods in the cache permits a number of creates or deletes. A
-// permit remains valid until the process sends a call. It expires when the process is idle
-// and has observed all its calls. If a call fails, the process gets the permit back.
+// A process may decide on new calls for an owner only after it has observed all its earlier
+// calls. At that time, the difference between spec.replicas and the number of cached pods
+// permits a number of creates or deletes.
+//
+// Each call that the process sends uses up one permitted call, and a failed call gives it
+// back. Permitted calls that remain expire when the process has been idle and has observed
+// all its calls.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls]
 }
 
-// permittedCalls is the number of creates and deletes that a process may still send for
-// one owner.
+// permittedCalls contains the number of creates and deletes that a process may still send
+// for one owner.
 type permittedCalls struct {
 	creates int
 	deletes int
-	// active and controlledOrAdoptable count cached pods in the recent window, at times
-	// when the process may have decided on calls. active counts the pods that the owner
-	// certainly controls. controlledOrAdoptable also counts orphans that the owner may
-	// adopt.
+	// active and controlledOrAdoptable contain the lowest and the highest number of cached
+	// pods in the recent window. The checker records a number only when the process may
+	// decide on new calls. active counts the pods that the owner certainly controls.
+	// controlledOrAdoptable also counts orphans that the owner may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -54,14 +57,14 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 			permitted := checker.states.of(state)
 			if state.creates.outstandingExcept(m.sent)+state.deletes.outstandingExcept(m.sent) == 0 {
 				permitted.creates, permitted.deletes = 0, 0
-			} // otherwise a stall of the machine may have interrupted a batch
+			} // otherwise the machine may have stalled in the middle of a batch
 			permitted.decide(state, m.sent, m.processTime)
 		}
 	}
 	for _, t := range m.changedOwners {
 		checker.states.of(t.ownerState).decide(t.ownerState, nil, m.processTime)
 		if t.creates.outstanding()+t.deletes.outstanding() > 0 && t.countDiffers() {
-			checker.exercised++ // an event enqueued the owner, and the controller must not act
+			checker.exercised++ // the change enqueued the owner, but the controller must wait for its outstanding calls
 		}
 	}
 	if answered := m.answered; answered != nil && answered.ownerState != nil {
@@ -76,15 +79,16 @@ func (checker *expectationsChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// countDiffers reports whether the number of cached pods differs from spec.replicas, so
-// that calls are justified.
+// countDiffers reports whether the number of cached pods differs from spec.replicas of an
+// owner that is not terminating.
 func (state *ownerState) countDiffers() bool {
 	o := state.owner()
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
-// decide adds the calls that the cache justifies, if the process can decide on new calls
-// now.
+// decide permits as many calls as the cache justifies now. It does nothing while the
+// process has unobserved calls. The call in the parameter except does not count as
+// unobserved.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return
@@ -98,6 +102,7 @@ func (permitted *permittedCalls) decide(state *ownerState, except *call, at time
 	permitted.deletes = max(permitted.deletes, min(excess, burstLimit))
 }
 
+// restore permits one more call after a call with the same verb failed.
 func (permitted *permittedCalls) restore(verb callVerb) {
 	switch verb {
 	case callCreatePod:
@@ -107,6 +112,7 @@ func (permitted *permittedCalls) restore(verb callVerb) {
 	}
 }
 
+// send checks a create or delete that the process sends, and uses up one permitted call.
 func (checker *expectationsChecker) send(m *Model, c *call) {
 	state := c.ownerState
 	permitted := checker.states.of(state)
@@ -143,6 +149,8 @@ func (checker *expectationsChecker) send(m *Model, c *call) {
 	})
 }
 
+// deletedTwice reports a second delete of a pod whose first delete the process has not
+// observed.
 func (checker *expectationsChecker) deletedTwice(m *Model, c, before *call) {
 	checker.addViolation(func() Evidence {
 		return Evidence{

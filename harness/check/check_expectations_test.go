@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// withExcessObserved delivers a ReplicationController with three replicas and an
-// unexpected pod event.
+// withExcessObserved delivers a ReplicationController with three replicas, and the event of
+// a pod that the controller did not expect.
 //
-// A create without an answer has succeeded. The controller counts its event instead of
-// that of another create.
+// The pod comes from a create without a response that nevertheless succeeded. The
+// controller counts the event of this pod instead of the event of another created pod.
 func withExcessObserved(h *historyBuilder) *history.Object {
 	rc := h.owner(controllers, "web", "web", 3)
 	h.deliver(rc)

@@ -10,7 +10,7 @@ import (
 // leaseHolderWritesCheck examines each write of a process, except writes of the lease
 // itself.
 //
-// It skips a process that never requests a lease, because leader election may be disabled.
+// It skips a process that never writes a lease, because leader election may be disabled.
 var leaseHolderWritesCheck = Check{
 	ID:               "lease-holder-writes",
 	Guarantee:        "Only the holder of the leader-election lease writes.",
@@ -29,17 +29,20 @@ var leaseHolderWritesCheck = Check{
 // behavior paused-process).
 //
 // The first call after the lease has expired is allowed, because the machine may have
-// stalled with that call in flight. For a short time after such a stall, all calls are
-// allowed, because workers may continue before the leader elector notices that the lease is
-// lost (allowed behavior paused-process).
+// stalled while the process was sending this call. For a short time after such a stall, all
+// calls are allowed. Workers may continue for that long, until the leader elector notices
+// that the lease has expired.
 type leaseHolderWritesChecker struct {
 	findings
-	lastSent      map[*process]time.Duration // when each process sent its latest call
-	resumingUntil time.Duration              // end of the grace period after a stall
+	lastSent map[*process]time.Duration // when each process sent its latest call
+	// resumingUntil is the end of the time after a stall in which all calls are allowed, by
+	// the clock of the run.
+	resumingUntil time.Duration
 }
 
-// resumeMax is the maximum grace period after a stall. The process may need this time to
-// notice that its lease has expired. The grace period is also no longer than the stall.
+// resumeMax is the maximum time after a stall in which all calls are allowed. The process
+// may need this time to notice that its lease has expired. The allowed time is never longer
+// than the stall itself.
 const resumeMax = time.Second
 
 func newLeaseHolderWritesChecker(Settings) Checker {
@@ -61,8 +64,8 @@ func (checker *leaseHolderWritesChecker) Observe(m *Model, r *history.Record) {
 	}
 	checker.exercised++
 	lease := &c.process.lease
-	// Within the constant lag after the lease has expired, the client may still send calls
-	// that were waiting in it.
+	// Within the constant lag (1 s) after the lease has expired, the client may still send calls
+	// that its rate limit had delayed.
 	resuming := lease.held && m.now <= checker.resumingUntil && m.processTime-lease.stalled <= lease.expiresAt()+lag
 	if lease.seq != 0 && (previouslySent <= lease.expiresAt()+lag || resuming) {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lease returns a lease of 15 s with that holder.
+// lease returns a lease of 15 s with the given holderIdentity.
 func lease(holder string) *history.Object {
 	return &history.Object{
 		Ref:  history.Ref{Resource: leaseResource, Namespace: "kube-system", Name: "l"},
@@ -16,12 +16,12 @@ func lease(holder string) *history.Object {
 	}
 }
 
-// renew sends an update of the lease with that holder.
+// renew sends an update of the lease with the given holderIdentity.
 func (h *historyBuilder) renew(holder string) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: leaseResource, Namespace: "kube-system", Name: "l", Object: lease(holder)})
 }
 
-// findLease reads the lease, which has that holder.
+// findLease sends a read of the lease. The response names the given holder.
 func (h *historyBuilder) findLease(holder string) {
 	step := h.request(history.Request{Verb: "get", Resource: leaseResource, Namespace: "kube-system", Name: "l"})
 	h.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: 200, ServerCode: 200, Reached: true, Object: lease(holder)}})
@@ -84,7 +84,7 @@ func TestLeaseHolderWrites(t *testing.T) {
 			h.holdLease()
 			h.wait(9 * time.Second)
 			h.stall(8 * time.Second)
-			h.renew("me") // without an answer
+			h.renew("me") // gets no response
 			h.stall(4 * time.Second)
 			createPods(h)
 		}},

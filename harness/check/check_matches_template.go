@@ -11,9 +11,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// matchesTemplateCheck examines each create of a pod or of a ReplicaSet of a Deployment.
+// matchesTemplateCheck examines each create of a pod, and each create of a ReplicaSet for a
+// Deployment.
 //
-// It skips an owner that is not in the cache.
+// It skips creates for an owner that is not in the cache.
 var matchesTemplateCheck = Check{
 	ID:               "matches-template",
 	Guarantee:        "A controller creates each pod and each ReplicaSet from a version of its owner's template that was in its cache, with that owner as its only owner and controller. A new ReplicaSet has its Deployment's annotations and the pod-template-hash label.",
@@ -24,34 +25,35 @@ var matchesTemplateCheck = Check{
 	New:              newMatchesTemplateChecker,
 }
 
-// matchesTemplateChecker compares created objects with the cached versions of the owner's
-// template.
+// matchesTemplateChecker reports a created pod or ReplicaSet that differs from every cached
+// version of its owner's template.
 //
-// It covers pods of ReplicaSets and ReplicationControllers, and ReplicaSets of Deployments.
-// For a pod, it compares the name, labels, annotations, finalizers, and the names and
-// images of the containers.
+// The owner of a pod is a ReplicaSet or ReplicationController, and the owner of a
+// ReplicaSet is a Deployment. For a pod, the checker compares the generateName, labels,
+// annotations, finalizers, and the names and images of the containers.
 type matchesTemplateChecker struct{ findings }
 
 func newMatchesTemplateChecker(Settings) Checker { return &matchesTemplateChecker{} }
 
-// createdObject is an object that a process creates for an owner.
+// createdObject is a pod or ReplicaSet that a process creates, with the content that its
+// owner requires.
 type createdObject struct {
-	kindName string // kind of the object: pod or ReplicaSet
+	kindName string // kind of the object as evidence names it: pod or ReplicaSet
 	owner    history.Ref
 	kind     string // kind of the owner
 	object   *history.Object
 	decoder  *objects.Decoder
-	allowed  []desiredContent // one for each cached version of the owner, latest last
-	// compare describes how the object differs from the desired content, or returns "" if
-	// it does not.
+	allowed  []desiredContent // the content that each cached version of the owner requires, latest last
+	// compare describes how the object differs from the desired content. It returns "" if
+	// they are equal.
 	compare func(*createdObject, desiredContent) string
 }
 
-// desiredContent is the content that an object must have according to one version of its
-// owner.
+// desiredContent is the content that an object must have according to one cached version of
+// its owner.
 type desiredContent struct {
 	*objects.Template
-	annotations map[string]string // of a ReplicaSet
+	annotations map[string]string // the annotations of the Deployment; not used for pods
 }
 
 func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
@@ -92,8 +94,8 @@ func (checker *matchesTemplateChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// reportUncontrolled reports the create of a pod without a ReplicaSet or
-// ReplicationController as its controller.
+// reportUncontrolled reports the create of a pod that no ReplicaSet or
+// ReplicationController controls.
 func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *history.Request) {
 	checker.exercised++
 	checker.addViolation(func() Evidence {
@@ -102,7 +104,7 @@ func (checker *matchesTemplateChecker) reportUncontrolled(m *Model, c *call, r *
 	})
 }
 
-// problem describes how the object differs from the desired content of its owner.
+// problem describes how the object differs from the content that its owner requires.
 //
 // It returns "" if the object matches any cached version of the owner, because the
 // controller may have acted on that version. Otherwise it describes the difference from the
@@ -120,6 +122,8 @@ func (created *createdObject) problem() string {
 	return problem
 }
 
+// ownerMismatch describes a wrong namespace or wrong ownerReferences of the object. It
+// returns "" if both are right.
 func (created *createdObject) ownerMismatch() string {
 	if created.object.Namespace != "" && created.object.Namespace != created.owner.Namespace {
 		return fmt.Sprintf("in namespace %s", created.object.Namespace)
@@ -131,12 +135,12 @@ func (created *createdObject) ownerMismatch() string {
 	return ""
 }
 
-// longestName is the maximum length of a name. If an owner has a name of this length, the
-// generateName of its pods has no dash.
+// longestName is the maximum length of an object's name. The generateName of a pod has no
+// dash at its end if the name of the owner is that long.
 const longestName = 253
 
-// podMismatch describes how a pod differs from a pod template (contract ReplicaSet 11), or
-// returns "".
+// podMismatch describes how a pod differs from a pod template (contract ReplicaSet 11). It
+// returns "" if the pod matches.
 func (created *createdObject) podMismatch(desired desiredContent) string {
 	pod, want := created.object, desired.Content
 	containers := containersOf(pod)
@@ -155,6 +159,7 @@ func (created *createdObject) podMismatch(desired desiredContent) string {
 	return ""
 }
 
+// containersOf returns the names and images of a pod's containers.
 func containersOf(pod *history.Object) []objects.Container {
 	var body struct {
 		Spec struct{ Containers []objects.Container }
@@ -163,8 +168,8 @@ func containersOf(pod *history.Object) []objects.Container {
 	return body.Spec.Containers
 }
 
-// replicaSetMismatch describes how a ReplicaSet differs from its Deployment's template and
-// annotations (contract Deployment 3, 19), or returns "".
+// replicaSetMismatch describes how a ReplicaSet differs from the template and annotations
+// of its Deployment (contract Deployment 3, 19). It returns "" if the ReplicaSet matches.
 func (created *createdObject) replicaSetMismatch(desired desiredContent) string {
 	set, err := created.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), created.object)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestMatchesTemplateOfPods(t *testing.T) {
 	creates := func(h *historyBuilder, o history.Object) {
 		h.request(history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &o})
 	}
-	// except creates the right pod with one change.
+	// except returns a history in which a process creates a pod. The parameter change makes the pod wrong.
 	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			deliveredReplicaSet(h, 1)
@@ -70,7 +70,7 @@ func TestMatchesTemplateOfPods(t *testing.T) {
 }
 
 func TestMatchesTemplateOfReplicaSets(t *testing.T) {
-	// except creates the right ReplicaSet with one change.
+	// except returns a history in which a process creates a ReplicaSet. The parameter change makes it wrong.
 	except := func(change func(*history.Object)) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			d := *h.deployment("web", 10, nil)

@@ -8,11 +8,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxSurgeCheck examines each create or scale-up of a ReplicaSet of a Deployment with
-// strategy RollingUpdate.
+// maxSurgeCheck examines each create and each scale-up of a ReplicaSet whose Deployment has
+// the strategy RollingUpdate.
 //
-// It skips calls that a process sends before the Deployment and its ReplicaSets are in its
-// cache.
+// It skips calls that a process sends while the Deployment or its ReplicaSets are not in
+// its cache.
 var maxSurgeCheck = Check{
 	ID:               "max-surge",
 	Guarantee:        "During a rolling update, creates and scale-ups of ReplicaSets keep the sum of their spec.replicas within replicas + maxSurge, according to a cached version that the controller may have acted on.",
@@ -23,10 +23,11 @@ var maxSurgeCheck = Check{
 	New:              newMaxSurgeChecker,
 }
 
-// maxSurgeChecker reports scale-ups that exceed replicas + maxSurge.
+// maxSurgeChecker reports a create or scale-up after which the sum of spec.replicas exceeds
+// replicas + maxSurge.
 //
 // The process may have acted on any of several cached versions. Of these, the checker uses
-// the lowest sum of spec.replicas and the highest limit, in favor of the subject.
+// the lowest sum and the highest limit, in favor of the subject.
 type maxSurgeChecker struct{ findings }
 
 func newMaxSurgeChecker(Settings) Checker { return &maxSurgeChecker{} }

@@ -6,7 +6,9 @@ import (
 )
 
 func TestMaxUnavailable(t *testing.T) {
-	// Ten replicas with maxUnavailable 2 and maxSurge 0.
+	// startRollout delivers a Deployment with ten replicas, maxUnavailable 2 and maxSurge
+	// 0, which is in a rollout from v1 to v2. The parameters are spec.replicas and the
+	// available pods of both ReplicaSets.
 	startRollout := func(h *historyBuilder, v1, available, v2, ready int) {
 		h.deployment("web", 10, rollingUpdate(0, "25%"))
 		h.replicaSetOf("web", "v1", v1, available)
@@ -45,7 +47,7 @@ func TestMaxUnavailable(t *testing.T) {
 		{name: "scales down twice in a sync, and observes the first before its answer (writes-from-one-snapshot)", want: Pass, build: func(h *historyBuilder) {
 			startRollout(h, 8, 8, 2, 2)
 			first := h.resize(h.find("web-v1"), 7)
-			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // too late for this sync
+			h.deliver(h.revise("web-v2", "status", fields{"availableReplicas": 1})) // delivered after the sync began
 			h.deliver(first.apply())
 			first.answered(200)
 			h.resize(first.made, 6).applyAndAnswer()

@@ -9,10 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// needlessWritesCheck examines each answered update of an object other than a pod.
+// needlessWritesCheck examines each update of an object other than a pod, when the response
+// arrives.
 //
-// It skips an update that follows a failed update of the same object. It allows 5 updates
-// of each object that change nothing.
+// It skips an update after a failed update of the same object. It allows each process 5
+// updates of each object that change nothing.
 var needlessWritesCheck = Check{
 	ID:               "needless-writes",
 	Guarantee:        "A process sends at most 5 updates of one object that change nothing. An update of Endpoints that changes only the annotation endpoints.kubernetes.io/last-change-trigger-time counts as no change.",
@@ -23,25 +24,25 @@ var needlessWritesCheck = Check{
 	New:              newNeedlessWritesChecker,
 }
 
-// needlessMax is the number of updates that change nothing and that a process may send for
-// one object.
+// needlessMax is the maximum number of updates of one object that a process may send
+// although they change nothing.
 //
-// There are two correct reasons for such an update. First, after a conflict, a controller
+// A correct controller may send such an update for two reasons. First, after a conflict, it
 // sends the status again without a comparison. Second, another client may write the same
 // content between the controller's read and its write.
 const needlessMax = 5
 
-// needlessWritesChecker reports repeated updates that change nothing.
+// needlessWritesChecker reports a process that repeatedly updates an object without
+// changing it.
 //
-// For Endpoints it compares the update with the cached version on which the update is
-// based. A new value of the annotation endpoints.kubernetes.io/last-change-trigger-time
-// alone counts as no change. For other objects it compares resource versions: the API
-// server creates no new version for an update without a change. An update without a
-// resource version is compared with the version that etcd had when the process sent the
-// update.
+// For Endpoints, it compares the update with the cached version on which the update is
+// based. It ignores the annotation endpoints.kubernetes.io/last-change-trigger-time. For
+// other objects, it compares resource versions: the API server creates no new version for
+// an update without a change. If an update has no resourceVersion, the checker uses the
+// version that etcd had when the process sent the update.
 //
-// An update after a failed update of the same object does not count. An update of a
-// Deployment after a failed call for its ReplicaSets does not count either, because the
+// The checker does not count an update after a failed update of the same object. Nor does
+// it count an update of a Deployment after a failed call for its ReplicaSets, because the
 // controller writes each failure into the status.
 type needlessWritesChecker struct {
 	findings
@@ -50,9 +51,9 @@ type needlessWritesChecker struct {
 
 // needlessWrites counts the updates of one object by one process that changed nothing.
 type needlessWrites struct {
-	failed  bool // the latest update failed
+	failed  bool // the latest update failed or, for a Deployment, another call has failed since then
 	count   int
-	records []int64 // the latest few
+	records []int64 // sequence numbers of the latest 5 requests that were counted
 }
 
 func newNeedlessWritesChecker(Settings) Checker {
@@ -100,7 +101,8 @@ func (checker *needlessWritesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// of returns the counter for a process and an object.
+// of returns the counts for the updates of an object by a process. It creates an entry if
+// there is none.
 func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessWrites {
 	if checker.byProcess[p] == nil {
 		checker.byProcess[p] = map[objectName]*needlessWrites{}
@@ -111,7 +113,8 @@ func (checker *needlessWritesChecker) of(p *process, name objectName) *needlessW
 	return checker.byProcess[p][name]
 }
 
-// deployment returns the cached Deployment that the call was for, or nil if there is none.
+// deployment returns the cached Deployment for which the controller sent the call. It
+// returns nil if the call was not for a Deployment, or if the cache does not contain it.
 func (answered *answeredCall) deployment() *objects.Deployment {
 	if answered.rollout == nil {
 		return nil
@@ -119,7 +122,7 @@ func (answered *answeredCall) deployment() *objects.Deployment {
 	return answered.process.view.deployments[answered.rollout.uid]
 }
 
-// changesNothing reports whether a successful update changed nothing.
+// changesNothing reports whether a successful update left the object unchanged.
 func (answered *answeredCall) changesNothing() bool {
 	from := cmp.Or(answered.update.Version, answered.update.committedVersion)
 	return answered.update.unchanged || answered.response.Object != nil && answered.response.Object.Version == from

@@ -11,14 +11,14 @@ import (
 )
 
 func TestNeedlessWrites(t *testing.T) {
-	// sends updates an object from one version; the answer has another version.
+	// sends updates an object from one version. The response has the other version.
 	sends := func(h *historyBuilder, from, now *history.Object, code int) {
 		step := h.request(history.Request{Verb: "update", Resource: from.Resource, Subresource: "status", Namespace: namespace, Name: from.Name, Object: from})
 		step.made = now
 		step.answered(code)
 	}
-	// republishes updates Endpoints n times with a new trigger time and the given change.
-	// The Endpoints list as many pods as fit.
+	// republishes updates Endpoints n times, each time with a new last-change-trigger-time
+	// and the given change. The parameter pods is the number of pods of the Service.
 	republishes := func(h *historyBuilder, n, pods int, change func(*history.Object)) {
 		service := h.service("web", nil)
 		var addresses []any

@@ -8,10 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// noWritesWhenSettledCheck examines each write after the run reported convergence.
+// noWritesWhenSettledCheck examines each write after the run has reported convergence.
 //
-// Its verdict is unknown if the run ended too early. It is also unknown if the cluster
-// changed after convergence and the subject reacted to the change.
+// Its verdict is unknown if the run ended too early. It is also unknown if another client
+// changed an object after convergence and the subject then wrote.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
@@ -22,21 +22,22 @@ var noWritesWhenSettledCheck = Check{
 	New:              newNoWritesWhenSettledChecker,
 }
 
-// noWritesWhenSettledChecker reports writes after the run reported convergence.
+// noWritesWhenSettledChecker reports writes of the subject after the run has reported
+// convergence.
 //
-// After convergence, the subject may finish its work in progress for the time lag, but no
-// longer than half of Settings.Quiet. If another client changes an object, the subject may
-// react. The subject may also update truncated Endpoints, because upstream updates them in
-// each sync (allowed behavior truncated-endpoints).
+// The subject may finish its work in progress for the constant lag (1 s), or for half of
+// Settings.Quiet if that is shorter. If another client changes an object later, the checker
+// ignores the writes that follow. It also ignores updates of truncated Endpoints, because
+// upstream updates them in each sync (allowed behavior truncated-endpoints).
 type noWritesWhenSettledChecker struct {
 	findings
-	quietTime time.Duration
-	grace     time.Duration
+	quietTime time.Duration // how long the run must be observed after convergence
+	grace     time.Duration // how long the subject may finish its work after convergence
 
-	quiet   bool
-	since   time.Duration
-	changed *history.Ref // the object that changed before the subject wrote
-	reacted bool         // the subject wrote after that change
+	quiet   bool          // the run has reported convergence and has not ended
+	since   time.Duration // when the run reported convergence
+	changed *history.Ref  // the object that changed before the subject wrote
+	reacted bool          // the subject wrote after that change
 }
 
 func newNoWritesWhenSettledChecker(s Settings) Checker {
@@ -47,7 +48,9 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	switch {
 	case r.Phase != nil && r.Phase.Name == history.PhaseQuiet:
 		checker.quiet, checker.since = true, m.now
-		checker.changed, checker.reacted = nil, false // the run reports convergence again, so the earlier report no longer counts
+		// The run may report convergence a second time. The earlier report then no longer
+		// counts.
+		checker.changed, checker.reacted = nil, false
 	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
 		if checker.quiet && m.now-checker.since >= checker.quietTime-tolerance {
 			checker.exercised++
@@ -57,7 +60,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	case r.Commit != nil && m.committed.anyChanged() && checker.violations == 0 && checker.changed == nil:
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref
-	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // truncated-endpoints
+	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // allowed behavior truncated-endpoints
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
 	case r.Request != nil && r.Request.IsWrite():
@@ -65,8 +68,8 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 	}
 }
 
-// truncated reports whether a write updates truncated Endpoints, which upstream writes
-// again in each sync.
+// truncated reports whether a write updates Endpoints that are truncated in the committed
+// state.
 func truncated(m *Model, r *history.Request) bool {
 	if r.Resource != objects.EndpointsResource || r.Verb != "update" {
 		return false
@@ -75,6 +78,7 @@ func truncated(m *Model, r *history.Request) bool {
 	return e != nil && e.OverCapacity != ""
 }
 
+// report reports a write after convergence.
 func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) {
 	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
 	checker.addViolation(func() Evidence {
@@ -88,18 +92,23 @@ func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) 
 	})
 }
 
+// Result returns fail if the subject wrote after convergence. Otherwise it returns unknown
+// if the run was not observed for long enough, or if the subject reacted to a change.
 func (checker *noWritesWhenSettledChecker) Result() Result {
 	result := checker.findings.Result()
 	switch {
 	case result.Verdict == Fail:
 	case checker.exercised == 0:
-		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run was not observed for %v after convergence", checker.quietTime)
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run did not converge, or it ended less than %v after convergence", checker.quietTime)
 	case checker.reacted:
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s changed after convergence, and the subject reacted to the change", checker.changed)
 	}
 	return result
 }
 
-// neverConverged reports whether the run never converged. The liveness checks report this
-// as a violation.
+// neverConverged reports whether the run was not observed in the converged state for long
+// enough.
+//
+// The verdict is then unknown. If a known upstream issue prevented convergence, the runner
+// changes this verdict to not-exercised.
 func (checker *noWritesWhenSettledChecker) neverConverged() bool { return checker.exercised == 0 }

@@ -8,9 +8,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// notAboveDesiredCheck examines each create of a pod.
+// notAboveDesiredCheck examines each create of a pod for a ReplicaSet or
+// ReplicationController.
 //
-// It skips an owner that was never in the cache.
+// It skips creates for an owner that was never in the cache.
 var notAboveDesiredCheck = Check{
 	ID:               "not-above-desired",
 	Guarantee:        "A controller never creates a pod that brings the active pods of an owner above spec.replicas. The count includes the pods in its cache and its own creates that it has not yet observed.",
@@ -21,14 +22,16 @@ var notAboveDesiredCheck = Check{
 	New:              newNotAboveDesiredChecker,
 }
 
-// notAboveDesiredChecker reports creates that exceed spec.replicas.
+// notAboveDesiredChecker reports creates of pods that exceed spec.replicas of the owner.
 //
 // At each create, the sum of the cached pods and the unobserved creates of the process must
-// not exceed a limit. The limit is the highest spec.replicas since the process was last
-// idle. A pod that the owner gained since then for another reason than this process's calls
-// does not count. The process may have decided on the create before the event of that pod
-// arrived. Such pods are adopted pods, pods that a former leader created, and pods of
-// creates without a response.
+// not exceed a limit. The limit is the highest cached spec.replicas since the process was
+// last idle.
+//
+// The sum does not include pods that the owner gained since then for other reasons than
+// calls of this process. Examples are adopted pods, pods that a former leader created, and
+// pods of creates without a response. The process may have decided on the create before the
+// event of such a pod arrived.
 //
 // Successful creates count until the process observes them, however long its watch is
 // delayed. A ReplicaSet controller waits until it has observed its own writes (contract
@@ -65,8 +68,11 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 	})
 }
 
-// checkExpired checks a create against the limit. Unlike the regular comparison, it also
-// counts earlier creates that were unobserved when their expectations expired.
+// checkExpired compares a create with the limit, and also counts expired creates.
+//
+// An expired create is one that the process had not observed when its expectations expired.
+// If the controller lacks the trait reads-own-writes, the violation is the known upstream
+// issue late-pods.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {

@@ -9,7 +9,7 @@ import (
 
 // notBelowDesiredCheck examines each delete of a pod that is active in the cache.
 //
-// It skips an owner that was never in the cache.
+// It skips deletes for an owner that was never in the cache.
 var notBelowDesiredCheck = Check{
 	ID:               "not-below-desired",
 	Guarantee:        "A controller never deletes a pod if fewer than spec.replicas active pods of the owner would remain. The remaining pods are the active pods in its cache, minus those that it has already deleted but not yet observed as deleted. It deletes no pods of an owner that is terminating or deleted.",
@@ -20,12 +20,15 @@ var notBelowDesiredCheck = Check{
 	New:              newNotBelowDesiredChecker,
 }
 
-// notBelowDesiredChecker reports deletes that leave fewer active pods than spec.replicas.
+// notBelowDesiredChecker reports deletes that leave the owner with fewer active pods than
+// spec.replicas.
 //
 // At each delete, the number of remaining cached pods must not fall below a limit. The
-// limit is the lowest spec.replicas since the process was last idle. A pod that the owner
-// lost since then for another reason than this process's calls still counts. The process
-// may have decided on the delete before the event of that pod arrived.
+// limit is the lowest cached spec.replicas since the process was last idle.
+//
+// The remaining pods include pods that the owner lost since then for other reasons than
+// calls of this process. The process may have decided on the delete before the event of
+// such a pod arrived.
 type notBelowDesiredChecker struct{ findings }
 
 func newNotBelowDesiredChecker(Settings) Checker { return &notBelowDesiredChecker{} }

@@ -31,7 +31,7 @@ func TestNotBelowDesired(t *testing.T) {
 			h.delete(pods[0]).answered(200)
 			h.deliver(h.terminate(pods[0]))
 			h.wait(2 * time.Second)
-			h.deliver(h.scale("web", 3)) // 5 active pods and a terminating one: 2 in excess, not 3
+			h.deliver(h.scale("web", 3)) // with 5 active pods and a terminating one, 2 are in excess, not 3
 			h.delete(pods[1]).answered(200)
 			h.delete(pods[2]).answered(200)
 			h.delete(pods[3]).answered(200)

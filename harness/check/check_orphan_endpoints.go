@@ -14,11 +14,11 @@ import (
 )
 
 // orphanEndpointsCheck examines each write of Endpoints. After the faults are healed, it
-// also examines Endpoints without a Service.
+// also examines all Endpoints without a Service.
 //
-// It skips writes before the process has listed Services. It also skips Endpoints that were
-// created without a Service while the process was running (allowed behavior
-// manual-endpoints-edits).
+// It skips writes that a process sends before it has listed Services. It also skips
+// Endpoints that another client created without a Service while the process was running
+// (allowed behavior manual-endpoints-edits).
 var orphanEndpointsCheck = Check{
 	ID:               "orphan-endpoints",
 	Guarantee:        "A controller deletes the Endpoints of a deleted Service. When it starts, it deletes Endpoints that have no Service, unless they are a leader-election record. It does not write the Endpoints of a Service without a selector or of type ExternalName.",
@@ -29,18 +29,19 @@ var orphanEndpointsCheck = Check{
 	New:              newOrphanEndpointsChecker,
 }
 
-// orphanEndpointsChecker reports Endpoints left without a Service, and writes that no
-// cached Service justifies.
+// orphanEndpointsChecker reports Endpoints left without a Service, and writes of Endpoints
+// that no cached Service justifies.
 //
-// The controller must delete Endpoints if they had no Service when a process started, or if
-// a process observed the deletion of their Service. Endpoints that somebody creates later
-// without a Service remain until a process starts again (allowed behavior
+// The controller must delete Endpoints in two cases: they had no Service when a process
+// started, or a process observed the deletion of their Service. Endpoints that somebody
+// creates later without a Service remain until a process starts again (allowed behavior
 // manual-endpoints-edits).
 type orphanEndpointsChecker struct {
 	findings // writes that no cached Service justifies
 	*convergenceChecker
-	createdAt map[types.UID]time.Duration // creation time of each Endpoints object
-	// serviceSince contains the creation time of each existing Service, by name.
+	createdAt map[types.UID]time.Duration // when each existing Endpoints object was first committed, by UID
+	// serviceSince contains the time at which each existing Service was first committed, by
+	// name.
 	serviceSince map[objectName]time.Duration
 }
 
@@ -49,7 +50,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 		findings: findings{upstream: s.Upstream}, createdAt: map[types.UID]time.Duration{}, serviceSince: map[objectName]time.Duration{},
 	}
 	checker.convergenceChecker = newConvergenceChecker(s, convergingKind{
-		noneReason: "this run left no Endpoints without a Service",
+		noneReason: "no Endpoints without a Service had to be deleted at the end of the run",
 		changed:    func(state *objectSet) bool { return len(state.changedServices) > 0 },
 		all:        checker.orphans,
 		pending:    checker.pending,
@@ -57,7 +58,8 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 	return checker
 }
 
-// orphans returns the Endpoints without a Service that some process must delete.
+// orphans returns the UIDs of the Endpoints without a Service that some process must
+// delete.
 func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []types.UID {
 	return slices.DeleteFunc(sortedByName(m.committed.endpoints, namespace), func(uid types.UID) bool {
 		e := m.committed.endpoints[uid]
@@ -69,8 +71,8 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 	})
 }
 
-// pending returns the reason why some process must delete the Endpoints. It returns no
-// reason if no process must delete them.
+// pending returns the reason why some process must still delete the Endpoints. The second
+// result is empty if no process must delete them.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
@@ -106,7 +108,9 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	}
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
-		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace // for example the namespace of the Service kubernetes
+		// The events include objects outside of the run, such as the Service kubernetes in the
+		// namespace default.
+		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace
 		if state != nil && !otherNamespace && state.mayBeForeign() {
 			checker.exercised++
 		}
@@ -117,7 +121,7 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	checker.convergenceChecker.Observe(m, r)
 }
 
-// recordService records the creation or deletion of a Service.
+// recordService records when a Service was created, or forgets it when it is deleted.
 func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.Commit) {
 	name := nameOf(commit.Object.Ref)
 	if _, exists := checker.serviceSince[name]; !exists {
@@ -131,8 +135,8 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 // inUse reports whether a process deletes the Endpoints of an existing Service that was
 // never in its cache.
 //
-// The result is true only if the Service has existed for so long that a live read before
-// the decision would have found it.
+// The result is true only if the Service has existed for longer than batchTime. A read of
+// the Service from the API server, before the delete, would then have found it.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
@@ -140,7 +144,8 @@ func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 		m.now-since > c.process.batchTime && !c.process.clientMayRetry(m.processTime) && m.pauses[c.process.name] == nil
 }
 
-// checkWrite checks a write of Endpoints.
+// checkWrite reports a create, update or delete of Endpoints that no cached version of the
+// Service justifies.
 func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string) {
 	state := c.serviceState
 	switch {
@@ -162,10 +167,13 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 	checker.exercised++
 }
 
+// report reports a wrong write of Endpoints. The parameter problem says what is wrong, such
+// as "which have no Service".
 func (checker *orphanEndpointsChecker) report(m *Model, c *call, verb, problem, expected string) {
 	checker.addViolation(func() Evidence { return checker.evidence(m, c, verb, problem, expected) })
 }
 
+// evidence returns the evidence of a violation by a write of Endpoints.
 func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem, expected string) Evidence {
 	ref := history.Ref{Resource: objects.EndpointsResource, Namespace: c.serviceState.name.namespace, Name: c.serviceState.name.name}
 	return Evidence{
@@ -177,10 +185,11 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 	}
 }
 
-// Result returns the result for writes if a write is a violation or the convergence check
-// was not exercised. Otherwise it returns the result of the convergence check.
+// Result combines the results for writes of Endpoints and for Endpoints without a Service.
 //
-// In both cases, writes that the guarantee allows count as exercised.
+// It returns the result for the writes if one of them is a violation, or if no Endpoints
+// had to be deleted at the end. Otherwise it returns the result of the convergence check.
+// In both cases, Result.Exercised includes the allowed writes.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

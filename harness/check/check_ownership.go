@@ -7,14 +7,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines each committed object. It also examines each delete, adoption and
-// release of a pod by a controller of ReplicaSets or ReplicationControllers, and each delete
-// by a controller without a contract.
+// ownershipCheck examines three things: each committed object, writes to pods, and deletes
+// by controllers without a contract.
 //
-// It skips a write to an object that was never in the cache of the process. A
-// controller without a contract must not delete an object that cannot belong to it. The
-// chain of such an object's controllers ends with a kind that the controller does not watch.
-// The check skips kinds of which this controller has no objects.
+// In each committed object, it counts the controllers. It examines each delete, adoption
+// and release of a pod by a controller of ReplicaSets or ReplicationControllers. It skips a
+// pod that was never in the cache of the process.
+//
+// A controller without a contract must not delete an object of another controller. An
+// object is of another controller if its chain of controllers ends with a kind that no
+// controller under test watches. The check examines only kinds of which a controller under
+// test has controlled an object.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
@@ -25,12 +28,12 @@ var ownershipCheck = Check{
 	New:              newOwnershipChecker,
 }
 
-// ownershipChecker reports objects with two controllers, and writes to pods and deletes that
-// no cached version of the object justifies.
+// ownershipChecker reports objects with two controllers. It also reports deletes, adoptions
+// and releases that no cached version of the object justifies.
 //
-// Only for pods of ReplicaSets and ReplicationControllers it examines adoptions and other
-// changes. Other controllers may set labels or conditions of objects that they do not
-// control.
+// It examines adoptions and other changes only for pods of ReplicaSets and
+// ReplicationControllers. Other controllers may set labels or conditions of objects that
+// they do not control.
 type ownershipChecker struct{ findings }
 
 func newOwnershipChecker(Settings) Checker { return &ownershipChecker{} }
@@ -54,7 +57,7 @@ func (checker *ownershipChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// oneController checks that a committed object has at most one controller.
+// oneController reports a committed object with more than one controller.
 func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	controllers := 0
 	for _, o := range r.Commit.Object.Owners {
@@ -76,8 +79,8 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 	}
 }
 
-// deletesItsOwn checks that the controller of a deleted pod was a ReplicaSet or
-// ReplicationController in some cached version.
+// deletesItsOwn reports the delete of a pod that no ReplicaSet or ReplicationController
+// under test controlled in any cached version.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
@@ -88,11 +91,11 @@ func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	}
 }
 
-// adoptsAnOrphan checks an adopted pod. In some cached version, the pod must have been
-// active, without a controller, and matched by the selector.
+// adoptsAnOrphan reports a wrong adoption of a pod. In some cached version, the pod must
+// have been active, without a controller, and matched by the owner's selector.
 //
-// After the process received that version, it must have read the owner from the API server,
-// and the owner must not have been terminating.
+// After the process received that version, it must have read the owner from the API server.
+// According to this read, the owner must not be terminating.
 func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	checker.exercised++
 	if states := c.process.view.cachedPodStates(c.pod.UID); len(states) > 0 && states[len(states)-1].pod.Controller.UID == c.ownershipChange.owner {
@@ -103,7 +106,7 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 		return s.pod.Orphan() && s.pod.Active && (o == nil || c.ownerState.selectorChanged || o.Selector.Matches(s.pod.Labels))
 	}
 	if !c.anyCachedState(free) {
-		checker.report(m, c, "adopted", "", "adoption only of active pods that match and have no controller")
+		checker.report(m, c, "adopted", "", "adoption only of active pods that the selector matches and that have no controller")
 		return
 	}
 	read, ok := c.process.liveReads[c.ownershipChange.owner]
@@ -114,9 +117,9 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	}
 }
 
-// releasesItsOwn checks a pod that the process released or changed in another way. In some
-// cached version, a ReplicaSet or ReplicationController must have controlled the pod. For a
-// release, the selector of that owner must not have matched the pod.
+// releasesItsOwn reports a wrong release, or another wrong change, of a pod. In some cached
+// version, a ReplicaSet or ReplicationController under test must have controlled the pod.
+// For a release, the selector of that owner must not have matched the pod.
 func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if !c.anyCachedState(func(s cachedPodState) bool { return m.tested.manages(s.pod) }) {
@@ -132,6 +135,7 @@ func (checker *ownershipChecker) releasesItsOwn(m *Model, c *call) {
 	}
 }
 
+// report reports a write to a pod, with the controller that the pod has in the cache.
 func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expected string) {
 	checker.addViolation(func() Evidence {
 		controller := "no controller"
@@ -148,7 +152,8 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 	})
 }
 
-// deletesNoForeign checks a delete of a generic controller.
+// deletesNoForeign reports a generic controller that deletes an object of another
+// controller. The cache of the process shows whose object it is.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

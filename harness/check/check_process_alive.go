@@ -23,10 +23,11 @@ var processAliveCheck = Check{
 }
 
 // leaseGrace is the maximum time between a failed renewal of the lease and the exit of the
-// leader.
+// leader. The clock of the process measures this time.
 const leaseGrace = 30 * time.Second
 
-// subjectPrefix is the prefix of the names of the subject's processes.
+// subjectPrefix is the prefix of the names of the subject's processes. Other processes of a
+// run, such as the API server, have other names.
 const subjectPrefix = "subject-"
 
 // processAliveChecker reports processes that exit by themselves. It does not report a
@@ -39,7 +40,7 @@ func (checker *processAliveChecker) Observe(m *Model, r *history.Record) {
 	if m.sent != nil && checker.exercised < len(m.processes) {
 		checker.exercised = len(m.processes)
 	}
-	// A process that exits before the first phase has failed to start. This is not a
+	// A process that exits before the first phase of the run has failed to start. This is not a
 	// violation.
 	if r.Process == nil || r.Process.Event != history.ProcessDied || m.phase == "" {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// proportionalScalingCheck examines each successful change of spec.replicas of a
-// ReplicaSet of a Deployment.
+// proportionalScalingCheck examines each successful change of spec.replicas of a ReplicaSet
+// of a Deployment.
 //
 // It skips creates. It also skips a Deployment if an orphaned or terminating ReplicaSet
 // makes it unclear which ReplicaSets belong to the Deployment.
@@ -26,18 +26,19 @@ var proportionalScalingCheck = Check{
 	New:              newProportionalScalingChecker,
 }
 
-// proportionalScalingChecker reports ReplicaSet sizes that no cached version of the
-// Deployment and its ReplicaSets justifies.
+// proportionalScalingChecker reports a size of a ReplicaSet that no cached version of the
+// Deployment and its ReplicaSets justifies. A size is a value of spec.replicas.
 //
-// During a rollout, the controller scales the new ReplicaSet up towards spec.replicas, and
-// the old ones down. Other rules apply while the Deployment is paused, or if its
-// ReplicaSets were last scaled for another spec.replicas. A single active ReplicaSet then
-// gets all replicas. If all replicas of the new ReplicaSet are available, the controller
-// scales the old ones to 0. Otherwise each ReplicaSet gets its proportional share, and the
-// largest also gets the remainder from rounding.
+// During a rollout, the controller scales the new ReplicaSet up towards spec.replicas of
+// the Deployment, and the old ones down. If several old ReplicaSets have available pods, it
+// scales the oldest to 0 first. The checks max-surge and max-unavailable limit the size of
+// each step.
 //
-// The checks max-surge and max-unavailable limit the size of each step. If several old
-// ReplicaSets have available pods, the controller scales the oldest to 0 first.
+// Other rules apply while the Deployment is paused, or while a ReplicaSet is not yet scaled
+// for the current spec.replicas of the Deployment. A single active ReplicaSet then gets all
+// replicas. If all replicas of the new ReplicaSet are available, the controller scales the
+// old ones to 0. Otherwise each ReplicaSet gets its proportional share, and the largest
+// also gets the remainder from rounding.
 type proportionalScalingChecker struct{ findings }
 
 func newProportionalScalingChecker(Settings) Checker { return &proportionalScalingChecker{} }
@@ -45,7 +46,7 @@ func newProportionalScalingChecker(Settings) Checker { return &proportionalScali
 func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) {
 	answered := m.answered
 	if answered == nil || answered.scaling == nil || !answered.response.OK() || !answered.scaling.hasCachedState() {
-		return // a rejected write may be based on an outdated version
+		return // the API server may have rejected the write because it is based on an outdated version
 	}
 	s := answered.scaling
 	if s.creates || s.stale || !s.rollout.ownershipClear(s.rollout.from, m.processTime) {
@@ -73,13 +74,12 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 	})
 }
 
-// olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0
-// before this one (contract Deployment 9).
+// olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0 first
+// (contract Deployment 9).
 //
-// It returns nil if some cached version justifies the scale-down. A scale-down is
-// justified, for example, if it removes only pods that are not available, because the
-// controller may remove these first from a ReplicaSet of any age. The order of two
-// ReplicaSets is unknown if their creation timestamps are equal.
+// It returns nil if some cached version justifies the scale-down. For example, the
+// controller may first remove pods that are not available, from a ReplicaSet of any age.
+// The order of two ReplicaSets is unknown if their creation timestamps are equal.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -103,12 +103,14 @@ func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	return older
 }
 
-// allowedSizes is the range of spec.replicas that a ReplicaSet may get. Its current size is
-// always allowed.
+// allowedSizes is the range of spec.replicas that the controller may set for a ReplicaSet.
+// The current value, now, is always allowed.
 type allowedSizes struct{ now, low, high int }
 
+// holds reports whether the controller may set spec.replicas to the given value.
 func (s allowedSizes) holds(to int) bool { return to == s.now || to >= s.low && to <= s.high }
 
+// String returns the allowed values for evidence.
 func (s allowedSizes) String() string {
 	if s.low > s.high || s.low == s.now && s.high == s.now {
 		return fmt.Sprintf("%d replicas (unchanged)", s.now)
@@ -116,7 +118,8 @@ func (s allowedSizes) String() string {
 	return fmt.Sprintf("%s replicas, or %d (unchanged)", rangeText(s.low, s.high), s.now)
 }
 
-// allowedSizesOf returns the sizes that a ReplicaSet of the Deployment may get.
+// allowedSizesOf returns the sizes that the controller may set for a ReplicaSet. It decides
+// from one state of the Deployment and its ReplicaSets.
 func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.Owner) allowedSizes {
 	current := oldestOf(sets, d.Template)
 	switch {
@@ -133,7 +136,8 @@ func allowedSizesOf(d *objects.Deployment, sets []*objects.Owner, set *objects.O
 	}
 }
 
-// scaledSizes returns the allowed sizes while the Deployment is paused or being scaled.
+// scaledSizes returns the allowed sizes of a ReplicaSet while the Deployment is paused or
+// being scaled. The parameter current is the new ReplicaSet, or nil.
 func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *objects.Owner) allowedSizes {
 	var active []*objects.Owner
 	for _, other := range sets {
@@ -155,11 +159,13 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 	return proportionalSizes(d, active, set)
 }
 
-// proportionalSizes returns the allowed sizes of one of several active ReplicaSets.
+// proportionalSizes returns the allowed sizes of one of several active ReplicaSets that are
+// scaled in proportion.
 //
 // If the exact size is not certain, the ReplicaSet may get any size between its current
-// size and its share. The largest may also get the remainder after all shares. Rounding
-// depends on the order, so the remainder may differ by one for each ReplicaSet.
+// size and its share. The largest one may also get the remainder after all shares. Rounding
+// depends on the order of the ReplicaSets, so the remainder may differ by one for each of
+// them.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -182,14 +188,15 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size that one of several active ReplicaSets must get, if the size
-// is certain.
+// exactSize returns the size that one of several active ReplicaSets must get, if the
+// history determines it. The parameter most is the new total of all of them.
 //
-// Each ReplicaSet gets its share in turn, until no replicas are left to distribute. The
-// first ReplicaSet also gets the remainder. The size is certain only if all ReplicaSets
-// have the max-replicas annotation, and either all scale up or all scale down. In addition,
-// the order must be strict, and the first ReplicaSet must have enough replicas for the
-// whole scale-down.
+// The controller gives each ReplicaSet its share in turn, until no replicas are left to
+// distribute. The first ReplicaSet also gets the remainder.
+//
+// The size is certain only under these conditions. All ReplicaSets have the max-replicas
+// annotation, and either all scale up or all scale down. The order of the ReplicaSets is
+// strict. In a scale-down, the first ReplicaSet has enough replicas for the remainder.
 func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)
@@ -218,11 +225,12 @@ func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owne
 	return to, first+missing >= 0
 }
 
-// sortForScaling returns ReplicaSets in the order in which they get their shares.
+// sortForScaling returns the ReplicaSets in the order in which the controller gives them
+// their shares.
 //
 // The largest comes first. If sizes are equal, the newest comes first on scale-up, and the
-// oldest on scale-down. The order is strict unless two ReplicaSets have the same size and
-// the same creation timestamp.
+// oldest on scale-down. The result strict is false if two ReplicaSets have the same size
+// and the same creation timestamp.
 func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.Owner, strict bool) {
 	order := func(a, b *objects.Owner) int {
 		age := a.Created.Compare(b.Created)
@@ -240,11 +248,11 @@ func sortForScaling(active []*objects.Owner, growing bool) (ordered []*objects.O
 	return ordered, true
 }
 
-// proportionalShare returns the size of a ReplicaSet that is proportional to the new total
-// of all ReplicaSets. The parameter most is this total.
+// proportionalShare returns the size of a ReplicaSet after scaling in proportion. The
+// parameter most is the new total of all ReplicaSets.
 func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int {
 	before := set.MaxReplicas
-	if before <= 0 { // without the max-replicas annotation
+	if before <= 0 { // the ReplicaSet has no max-replicas annotation
 		before = d.Status.Replicas
 	}
 	if before <= 0 {
@@ -253,9 +261,10 @@ func proportionalShare(d *objects.Deployment, set *objects.Owner, most int) int 
 	return int(math.Round(float64(set.Replicas) * float64(most) / float64(before)))
 }
 
-// sharesConflict reports whether some ReplicaSets have to scale up and others down.
+// sharesConflict reports whether some ReplicaSets have to scale up and others down. The
+// parameter missing is the new total minus the current total.
 //
-// This happens if some ReplicaSets were last scaled for a higher total than the new one,
+// Shares conflict if some ReplicaSets were last scaled for a higher total than the new one,
 // and others for a lower total.
 func sharesConflict(d *objects.Deployment, active []*objects.Owner, missing int) bool {
 	return !every(active, func(set *objects.Owner) bool {

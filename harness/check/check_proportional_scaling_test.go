@@ -11,8 +11,9 @@ import (
 )
 
 func TestProportionalScaling(t *testing.T) {
-	// Ten replicas: six of v1 and four of the new v2. The ReplicaSets were last scaled for
-	// ten replicas and a maximum of twelve.
+	// halfway delivers a Deployment with ten replicas: six of v1 and four of the new v2.
+	// The ReplicaSets were last scaled for ten replicas and have the max-replicas
+	// annotation 12.
 	halfway := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for version, replicas := range map[string]int{"v1": 6, "v2": 4} {
@@ -68,7 +69,7 @@ func TestProportionalScaling(t *testing.T) {
 		}},
 		{name: "the new ReplicaSet has all replicas, and a status with more", want: Pass, build: func(h *historyBuilder) {
 			changed(h, fields{"replicas": 3})
-			h.deliver(h.scale("web-v2", 3)) // its status still has four
+			h.deliver(h.scale("web-v2", 3)) // status.replicas is still 4
 			h.wait(3 * time.Second)
 			h.resize(h.find("web-v1"), 0).applyAndAnswer()
 		}},
@@ -102,9 +103,10 @@ func TestProportionalScaling(t *testing.T) {
 	})
 }
 
-// scaledReplicaSet delivers a ReplicaSet of Deployment web whose pods are all available.
+// scaledReplicaSet delivers a ReplicaSet of the Deployment web whose pods are all
+// available.
 //
-// second is its creation time, and most its max-replicas annotation.
+// The parameter second is its creation time, and most is its max-replicas annotation.
 func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most int) {
 	o := *h.replicaSetOf("web", version, replicas, replicas)
 	o.Created = time.Unix(1e9+int64(second), 0)
@@ -114,8 +116,9 @@ func (h *historyBuilder) scaledReplicaSet(version string, replicas, second, most
 }
 
 func TestProportionalShares(t *testing.T) {
-	// Two ReplicaSets with a maximum of twelve replicas in total. For a long time the
-	// Deployment has had another number of replicas, with maxSurge 2.
+	// resized delivers two ReplicaSets with the max-replicas annotation 12, and then
+	// another number of replicas of the Deployment. It waits until the change is no longer
+	// recent.
 	resized := func(h *historyBuilder, older, replicas int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", older, 1, 12)
@@ -124,7 +127,8 @@ func TestProportionalShares(t *testing.T) {
 		h.deliver(h.revise("web", "spec", fields{"replicas": replicas}))
 		h.wait(3 * time.Second)
 	}
-	// Three ReplicaSets of equal size. The creation second of v2 is given.
+	// thirds delivers three ReplicaSets of equal size. The parameter is the second in which
+	// v2 was created.
 	thirds := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", 4, 1, 12)
@@ -192,12 +196,13 @@ func TestProportionalShares(t *testing.T) {
 			resized(h, 9, 16)
 			h.deliver(h.scaledFor("web-v2", 5, 30))
 			h.wait(3 * time.Second)
-			h.resize(h.find("web-v1"), 11).applyAndAnswer() // neither its share nor its share plus the rest
+			h.resize(h.find("web-v1"), 11).applyAndAnswer() // neither its share nor its share plus the remainder
 		}},
 	})
 }
 
-// scaledFor changes the replicas and the max-replicas annotation of a ReplicaSet.
+// scaledFor commits a ReplicaSet with another spec.replicas and another max-replicas
+// annotation.
 func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Object {
 	o := *h.scale(name, replicas)
 	o.Annotations = maps.Clone(o.Annotations)
@@ -206,7 +211,8 @@ func (h *historyBuilder) scaledFor(name string, replicas, most int) *history.Obj
 }
 
 func TestOldestReplicaSetFirst(t *testing.T) {
-	// Ten replicas: four of v1, three of v2 and five of the new v3.
+	// between delivers a rollout of ten replicas: four pods of v1, three of v2 and five of
+	// the new v3. The parameter is the second in which v2 was created.
 	between := func(h *historyBuilder, second int) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		h.scaledReplicaSet("v1", 4, 1, 12)
@@ -225,7 +231,7 @@ func TestOldestReplicaSetFirst(t *testing.T) {
 		}},
 		{name: "the oldest scales to 0, then the second oldest", want: Pass, build: func(h *historyBuilder) {
 			between(h, 5)
-			h.resize(h.find("web-v1"), 0).applyAndAnswer() // not yet in its cache
+			h.resize(h.find("web-v1"), 0).applyAndAnswer() // this change is not in the cache yet
 			h.resize(h.find("web-v2"), 2).applyAndAnswer()
 		}},
 		{name: "the oldest scales to 1, then the second oldest", want: Fail, evidence: "while the older ReplicaSet web-v1 has spec.replicas 1", build: func(h *historyBuilder) {

@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// recreateCheck examines each create or scale-up of the new ReplicaSet of a Deployment
-// with strategy Recreate.
+// recreateCheck examines each create and each scale-up of the new ReplicaSet of a
+// Deployment with the strategy Recreate.
 //
 // It skips a Deployment that may be paused or being scaled. It also skips a Deployment
 // without an old ReplicaSet.
@@ -23,11 +23,12 @@ var recreateCheck = Check{
 	New:              newRecreateChecker,
 }
 
-// recreateChecker reports scale-ups of the new ReplicaSet while an old pod has not
-// terminated.
+// recreateChecker reports a scale-up of the new ReplicaSet while a pod of an old ReplicaSet
+// has not terminated.
 //
-// The checker reports a violation only if the pod was already in the cache at the earliest
-// possible time of the decision.
+// The process may have decided on the scale-up some time ago. The checker therefore
+// considers only pods that were in the cache before the earliest possible time of this
+// decision.
 type recreateChecker struct{ findings }
 
 func newRecreateChecker(Settings) Checker { return &recreateChecker{} }

@@ -8,7 +8,8 @@ import (
 )
 
 func TestRecreate(t *testing.T) {
-	// The old ReplicaSet is scaled to 0, and the new template is in the cache.
+	// startRollout delivers an old ReplicaSet that is scaled to 0 but still has a pod, and
+	// then the new template. It returns the ReplicaSet and the pod.
 	startRollout := func(h *historyBuilder, phase string) (old, pod *history.Object) {
 		h.deployment("web", 1, fields{"type": "Recreate"})
 		old = h.replicaSetOfSize("web", "v1", 0, 0, 1)

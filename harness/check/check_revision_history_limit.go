@@ -10,7 +10,7 @@ import (
 
 // revisionHistoryLimitCheck examines each delete of a ReplicaSet of a Deployment.
 //
-// It skips deletes that a process sends before the Deployment and its ReplicaSets are in
+// It skips deletes that a process sends while the Deployment or its ReplicaSets are not in
 // its cache.
 var revisionHistoryLimitCheck = Check{
 	ID:               "revision-history-limit",
@@ -55,7 +55,8 @@ func (checker *revisionHistoryLimitChecker) Observe(m *Model, r *history.Record)
 }
 
 // reasonToKeep returns the reason why the controller must not delete a ReplicaSet. It
-// returns "" if the controller may delete it.
+// decides from one state of the Deployment and its ReplicaSets. It returns "" if the
+// controller may delete it.
 func reasonToKeep(d *objects.Deployment, sets []*objects.Owner, name string) string {
 	set, current := findByName(sets, name), oldestOf(sets, d.Template)
 	switch {
@@ -83,7 +84,7 @@ func reasonToKeep(d *objects.Deployment, sets []*objects.Owner, name string) str
 		}
 	}
 	if older >= old-d.RevisionHistoryLimit {
-		return fmt.Sprintf("%d of %d old ReplicaSets have a lower revision, revisionHistoryLimit is %d", older, old, d.RevisionHistoryLimit)
+		return fmt.Sprintf("%d of %d old ReplicaSets have a lower revision, and revisionHistoryLimit is %d", older, old, d.RevisionHistoryLimit)
 	}
 	return ""
 }

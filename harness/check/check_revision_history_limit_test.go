@@ -6,7 +6,8 @@ import (
 )
 
 func TestRevisionHistoryLimit(t *testing.T) {
-	// A Deployment with revisionHistoryLimit 1 and three old ReplicaSets.
+	// threeOld delivers a Deployment with revisionHistoryLimit 1 and three old ReplicaSets,
+	// and then a change of its spec.
 	threeOld := func(h *historyBuilder, spec fields) {
 		h.deployment("web", 10, rollingUpdate(2, 2))
 		for _, version := range []string{"v1", "v2", "v3"} {
@@ -26,7 +27,7 @@ func TestRevisionHistoryLimit(t *testing.T) {
 			h.deleteReplicaSet("web-v1").answered(200)
 			h.deleteReplicaSet("web-v2").answered(200)
 		}},
-		{name: "deletes one more than the limit allows", want: Fail, evidence: "deleted ReplicaSet ns/web-v3: 2 of 3 old ReplicaSets have a lower revision, revisionHistoryLimit is 1", build: func(h *historyBuilder) {
+		{name: "deletes one more than the limit allows", want: Fail, evidence: "deleted ReplicaSet ns/web-v3: 2 of 3 old ReplicaSets have a lower revision, and revisionHistoryLimit is 1", build: func(h *historyBuilder) {
 			threeOld(h, fields{})
 			h.deleteReplicaSet("web-v3").answered(200)
 		}},

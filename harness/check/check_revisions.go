@@ -12,9 +12,9 @@ import (
 )
 
 // revisionsCheck examines each create and update of a ReplicaSet of a Deployment, and each
-// write of the Deployment.
+// write of the Deployment itself.
 //
-// It skips an update that is based on a version that the history does not contain.
+// It skips an update that is based on a version which the history does not contain.
 var revisionsCheck = Check{
 	ID:               "revisions",
 	Guarantee:        "A controller never lowers the revision of a ReplicaSet or the collisionCount of a Deployment. It raises collisionCount only by one, after a name conflict with another ReplicaSet. It creates no ReplicaSet for a template if its cache has one with this template.",
@@ -25,17 +25,19 @@ var revisionsCheck = Check{
 	New:              newRevisionsChecker,
 }
 
-// revisionsChecker checks revisions, collisionCount, and the number of ReplicaSets of each
-// template.
+// revisionsChecker reports wrong revisions, wrong values of collisionCount, and a second
+// ReplicaSet for the same template.
 //
-// An update must not decrease the revision. A new ReplicaSet must have a higher revision
-// than all ReplicaSets in the cache. The field collisionCount must not decrease. It may
-// increase by one after a create that failed because the name was taken. The ReplicaSet
-// with that name must not be the Deployment's own ReplicaSet for this template.
+// An update must not decrease the revision of a ReplicaSet. A new ReplicaSet must have a
+// higher revision than all ReplicaSets in the cache.
+//
+// The field collisionCount must not decrease. It may increase by one after a create that
+// failed because another ReplicaSet has the name. The ReplicaSet with that name must not be
+// the Deployment's own one for this template.
 //
 // A controller must not create a second ReplicaSet with the same template. If two
-// ReplicaSets have the same template, it must scale up the older one. These rules apply
-// only if every cached state that the process may have acted on contains the other
+// ReplicaSets have the same template, it must scale up the older one. These two rules apply
+// only if every cached state on which the process may have acted contains the other
 // ReplicaSet.
 type revisionsChecker struct{ findings }
 
@@ -57,7 +59,7 @@ func (checker *revisionsChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// checkRevision checks the revision in an update of a ReplicaSet.
+// checkRevision reports an update of a ReplicaSet that decreases its revision.
 func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	cached := m.sent.process.view.ownerNamed(r.Resource, r.Namespace, r.Name)
 	if cached == nil {
@@ -78,8 +80,8 @@ func (checker *revisionsChecker) checkRevision(m *Model, r *history.Request) {
 	})
 }
 
-// checkCreate checks the revision of a new ReplicaSet, and that no other ReplicaSet has its
-// template.
+// checkCreate reports a new ReplicaSet whose template another ReplicaSet already has, or
+// whose revision is not the highest.
 func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	s := checkableScaling(m)
 	if s == nil {
@@ -103,8 +105,7 @@ func (checker *revisionsChecker) checkCreate(m *Model, r *history.Request) {
 	}
 }
 
-// checkScaleUp checks that no older ReplicaSet has the same template as the one that is
-// scaled up.
+// checkScaleUp reports the scale-up of a ReplicaSet if an older one has the same template.
 func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	s := checkableScaling(m)
 	if s == nil || s.template == nil || s.stale || !s.scalesUp() || s.mayBePending() {
@@ -128,7 +129,8 @@ func (checker *revisionsChecker) checkScaleUp(m *Model) {
 	})
 }
 
-// checkCollisionCount checks the collisionCount in a write of the Deployment.
+// checkCollisionCount reports a wrong change of collisionCount in a write of the
+// Deployment.
 func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Request) {
 	uid := m.sent.rollout.uid
 	from := objects.Cached[objects.Deployment](m.decoder, uid, r.Object.Version)
@@ -154,11 +156,11 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 	}
 }
 
-// nameMayBeTaken reports whether a recent name conflict may be with another ReplicaSet.
+// nameMayBeTaken reports whether the API server may have rejected a recent create because
+// another ReplicaSet has the name.
 //
 // The ReplicaSet with that name, in the cache or in etcd, must not be the Deployment's own
-// ReplicaSet for this template. If no ReplicaSet has the name any more, nameMayBeTaken
-// returns true.
+// one for this template. If no ReplicaSet has the name any more, the result is true.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for name := range r.takenNames {
 		holders := []*objects.Owner{

@@ -9,7 +9,8 @@ import (
 )
 
 func TestRevisions(t *testing.T) {
-	// Ten replicas of version v1, and a new template v2.
+	// startRollout delivers a Deployment with ten replicas of version v1, and then the new
+	// template v2.
 	startRollout := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)
@@ -50,19 +51,22 @@ func TestRevisions(t *testing.T) {
 }
 
 func TestSecondReplicaSet(t *testing.T) {
+	// startRollout delivers a Deployment with ten replicas of version v1, and then the new
+	// template v2.
 	startRollout := func(h *historyBuilder) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)
 		h.rollTo("web", "v2")
 	}
+	// createSecond sends a create of the ReplicaSet web-twin, which has the template v2 too.
 	createSecond := func(h *historyBuilder, replicas int) *requestStep {
 		o := newReplicaSetOf("web", "v2", replicas, 10)
 		o.Ref = history.Ref{Namespace: namespace, Name: "web-twin"}
 		o.Annotations[objects.RevisionAnnotation] = "3"
 		return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 	}
-	// Two ReplicaSets with the same template and creation time. web-twin comes first by
-	// name.
+	// pair delivers two ReplicaSets with the same template and creation time. The name
+	// web-twin sorts before the name of the other one.
 	pair := func(h *historyBuilder) {
 		startRollout(h)
 		h.deliver(h.createReplicaSet("web", "v2", 1).applyAndAnswer())
@@ -106,7 +110,8 @@ func TestSecondReplicaSet(t *testing.T) {
 }
 
 func TestCollisionCount(t *testing.T) {
-	// A new template v2, and a conflict for the name of its ReplicaSet.
+	// refused delivers a new template v2, and a create of its ReplicaSet that fails because
+	// the name is taken.
 	refused := func(h *historyBuilder, holder func(*history.Object)) {
 		h.deployment("web", 10, rollingUpdate(5, 0))
 		h.replicaSetOf("web", "v1", 10, 10)

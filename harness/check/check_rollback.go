@@ -15,7 +15,7 @@ import (
 // ReplicaSets belong to the Deployment.
 var rollbackCheck = Check{
 	ID:               "rollback",
-	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or has the template already.",
+	Guarantee:        "A controller changes a Deployment's template only for a requested rollback, to the template of that revision, and removes the rollback annotation with the same write. Without a rollback, it removes the annotation only if the revision does not exist or already has the template.",
 	Contract:         "Deployment 18",
 	Property:         Safety,
 	Scope:            contractOf(kube.RollsOut),
@@ -23,16 +23,17 @@ var rollbackCheck = Check{
 	New:              newRollbackChecker,
 }
 
-// rollbackChecker reports wrong changes of the template and wrong removals of the rollback
-// annotation.
+// rollbackChecker reports wrong changes of a Deployment's template, and wrong removals of
+// its rollback annotation.
 //
-// The template may change only if the Deployment requests a rollback, and only to the
-// template of the requested revision. The same write must remove the annotation, because
-// otherwise the next sync repeats the rollback. A write may remove the annotation without a
-// rollback in two cases: the revision does not exist, or it has the current template.
+// The controller may change the template only if the Deployment requests a rollback, and
+// only to the template of the requested revision. The same write must remove the
+// annotation, because otherwise the next sync repeats the rollback. Without a rollback, a
+// write may remove the annotation in two cases: the revision does not exist, or it has the
+// current template.
 //
-// An update without a resource version overwrites any version. The checker therefore
-// compares it with the version in etcd.
+// An update without a resourceVersion overwrites any version. The checker therefore
+// compares such an update with the version in etcd.
 type rollbackChecker struct{ findings }
 
 func newRollbackChecker(Settings) Checker { return &rollbackChecker{} }
@@ -70,8 +71,8 @@ func (checker *rollbackChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// wrongRollback returns the expected change if a change of the template is wrong. It
-// returns "" if the change is correct.
+// wrongRollback returns what was expected instead of a wrong change of the template. It
+// returns "" if the change is right.
 func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	switch {
 	case from.RollbackTo < 0:
@@ -90,8 +91,8 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
-// wrongRefusal returns the rollback that a process should have done. It returns "" if the
-// process was right not to roll back.
+// wrongRefusal returns the rollback that the controller should have done before it removed
+// the annotation. It returns "" if it was right not to roll back.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -100,15 +101,16 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 		}
 	}
 	if asked == nil {
-		return "" // the states of its ReplicaSets are unknown
+		return "" // the model has no cached state of the ReplicaSets
 	}
 	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.Revision)
 }
 
-// rollbackTargets returns the ReplicaSets whose template a requested rollback may restore.
+// rollbackTargets returns the ReplicaSets whose template the requested rollback may
+// restore.
 //
-// The result has one entry for each cached state that the process may have acted on. An
-// entry is nil if the revision does not exist in that state.
+// The result has at least one entry for each cached state on which the process may have
+// acted. The entry is nil if no ReplicaSet has the requested revision in that state.
 func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Owner) {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {
@@ -130,8 +132,8 @@ func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Ow
 	return all
 }
 
-// lastRevision returns the second highest revision, to which a rollback to the previous
-// revision goes. It returns 0 if there is no such revision.
+// lastRevision returns the second highest revision of the ReplicaSets: the target of a
+// rollback to the previous revision. It returns 0 if there is no such revision.
 func lastRevision(sets []*objects.Owner) (second int64) {
 	first := int64(0)
 	for _, set := range sets {

@@ -11,10 +11,10 @@ import (
 )
 
 // rolloutCompleteCheck examines each Deployment after the faults are healed. It also
-// examines each new ReplicaSet of a paused Deployment.
+// examines each ReplicaSet that a controller creates for a paused Deployment.
 //
-// Its verdict is unknown if the run ends before the time limit and a Deployment has not
-// converged. It skips terminating Deployments.
+// Its verdict is unknown if the run ends before the scenario's time limit while a
+// Deployment has not converged. It skips terminating Deployments.
 var rolloutCompleteCheck = Check{
 	ID:               "rollout-complete",
 	Guarantee:        "Within the scenario's bound after the faults are healed, each Deployment has rolled out its template and annotations (as far as its new pods become available), with a matching status and at most revisionHistoryLimit old ReplicaSets. A paused Deployment gets no new ReplicaSet.",
@@ -25,10 +25,10 @@ var rolloutCompleteCheck = Check{
 	New:              newRolloutCompleteChecker,
 }
 
-// rolloutCompleteChecker checks that Deployments converge, and that no paused Deployment
-// gets a new ReplicaSet.
+// rolloutCompleteChecker reports Deployments that do not converge, and new ReplicaSets of
+// paused Deployments.
 type rolloutCompleteChecker struct {
-	findings // ReplicaSets that were created for paused Deployments
+	findings // violations by creates of ReplicaSets for paused Deployments
 	*convergenceChecker
 }
 
@@ -36,7 +36,7 @@ func newRolloutCompleteChecker(s Settings) Checker {
 	abandoned := abandonedScaleDowns{}
 	dropped := newDroppedKeys(func(c *call) bool { return c.rollout != nil })
 	return &rolloutCompleteChecker{convergenceChecker: newConvergenceChecker(s, convergingKind{
-		noneReason: "this run left no Deployment",
+		noneReason: "no Deployment existed at the end of the run",
 		changed: func(state *objectSet) bool {
 			for uid := range state.changedObjects {
 				if state.deployments[uid] != nil {
@@ -75,7 +75,7 @@ func (checker *rolloutCompleteChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// Result reports the ReplicaSets that were created for paused Deployments, if there are any.
+// Result returns fail if a controller created a ReplicaSet for a paused Deployment.
 // Otherwise it returns the result of the convergence check.
 func (checker *rolloutCompleteChecker) Result() Result {
 	if checker.violations > 0 {

@@ -23,7 +23,7 @@ func rolledOut(h *historyBuilder) {
 	h.phase(history.PhaseSettle)
 }
 
-// settledStatus delivers the status of a complete Deployment.
+// settledStatus delivers the status of a complete Deployment with n replicas.
 func (h *historyBuilder) settledStatus(n int) {
 	h.deliver(h.revise("web", "status", fields{
 		"observedGeneration": h.find("web").Generation, "replicas": n, "updatedReplicas": n, "readyReplicas": n,
@@ -34,6 +34,7 @@ func (h *historyBuilder) settledStatus(n int) {
 	}))
 }
 
+// annotate commits a version of an object whose only annotation is the given one.
 func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 	o := *object
 	o.Annotations = map[string]string{key: value}
@@ -41,7 +42,7 @@ func (h *historyBuilder) annotate(object *history.Object, key, value string) {
 }
 
 func TestRolloutComplete(t *testing.T) {
-	// except changes one thing in a complete rollout.
+	// except returns a history in which a complete rollout has one change.
 	except := func(change func(h *historyBuilder)) func(h *historyBuilder) {
 		return func(h *historyBuilder) {
 			rolledOut(h)

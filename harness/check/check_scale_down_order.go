@@ -17,8 +17,8 @@ import (
 // scaleDownOrderCheck examines each complete scale-down of a ReplicaSet or
 // ReplicationController.
 //
-// It skips a scale-down during which the process ended. It also skips a scale-down with
-// fewer deletes than pods in excess, because more deletes may follow.
+// It skips a scale-down during which the process ended. It also skips a scale-down that
+// deleted fewer pods than necessary, because more deletes may follow.
 var scaleDownOrderCheck = Check{
 	ID:               "scale-down-order",
 	Guarantee:        "Scale-down deletes pods in this order: unassigned, not running, not ready, lower pod-deletion-cost, more pods of the same Deployment on the node, ready for a shorter time, more restarts, newer. The check does not compare the number of pods on the node. For pods of a Deployment, it does not compare the criteria after that one either.",
@@ -36,46 +36,47 @@ var scaleDownOrderCheck = Check{
 // reports a violation only if the remaining pod comes first in every combination of these
 // versions.
 //
-// A scale-down ends when the process is idle. It also ends at the first delete after a
-// status write of the owner, which belongs to the next scale-down. A scale-down is
-// incomplete if the process deleted fewer pods than were in excess, because the machine may
-// have stalled meanwhile.
+// A scale-down ends when the process is idle. It also ends after a status write of the
+// owner: the next delete begins another scale-down. If the process deleted fewer pods than
+// necessary, the scale-down is incomplete, because the machine may have stalled in the
+// meantime.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
-	pending    map[*ownerState]bool // owners with a scale-down that is not checked yet
+	pending    map[*ownerState]bool // contains the owners with a scale-down that is not checked yet
 }
 
-// scaleDownState is the state of the checker for one owner.
+// scaleDownState contains the latest scale-down of one owner, and what the checker needs to
+// find its beginning.
 type scaleDownState struct {
-	// lastAnswered is the time of the last answer to a create or status write. The process
-	// decided on the next scale-down after this time.
+	// lastAnswered is the time of the last response to a create or status write for the
+	// owner. The process decided on the next scale-down after this time.
 	lastAnswered time.Duration
-	// created contains the pods that the process created. The process deletes no pod before it
-	// has observed all of them.
+	// created contains the pods that the process created for the owner. The process deletes
+	// no pod before it has observed all of them.
 	created map[types.UID]bool
 	current *scaleDown
 }
 
-// scaleDown describes one scale-down of an owner and the pods among which the controller
+// scaleDown describes one scale-down of an owner, and the pods from which the controller
 // chose.
 type scaleDown struct {
-	firstRecord, lastRecord int64         // the first and the latest delete
-	lastSentAt              time.Duration // when the latest delete was sent
+	firstRecord, lastRecord int64         // sequence numbers of the first and the latest delete request
+	lastSentAt              time.Duration // when the latest delete was sent, by the clock of the process
 	now                     time.Time     // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate
 	allPodsKnown            bool // every pod of the owner is a candidate
-	// excess is the highest possible number of pods to delete. sent contains the pods for
-	// which the process sent a delete.
+	// excess is the highest number of pods that the process may have had to delete. sent
+	// contains the pods for which it sent a delete.
 	excess int
 	sent   map[types.UID]bool
 }
 
-// candidate is a pod that the controller could certainly choose. The owner controlled it
-// during the whole time in which the process may have decided on the scale-down.
+// candidate is a pod that the controller certainly could choose. The owner controlled the
+// pod during the whole time in which the process may have decided on the scale-down.
 type candidate struct {
 	states  []cachedVersion[*objects.Pod] // versions that the process may have acted on, oldest first
-	deleted bool
+	deleted bool                          // the scale-down deleted the pod
 }
 
 func newScaleDownOrderChecker(Settings) Checker {
@@ -100,7 +101,8 @@ func (checker *scaleDownOrderChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
-// recordAnswer records the answer to a create or a status write.
+// recordAnswer records the time of the response to a create or a status write. It also
+// records the pod that a create returned.
 func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *answeredCall) {
 	ownerScaleDowns.lastAnswered = at
 	if answered.verb != callCreatePod || !answered.response.OK() || answered.response.Object == nil {
@@ -112,8 +114,8 @@ func (ownerScaleDowns *scaleDownState) recordAnswer(at time.Duration, answered *
 	ownerScaleDowns.created[answered.response.Object.UID] = true
 }
 
-// recordDelete records a delete. The delete either begins a new scale-down or belongs to
-// the current one.
+// recordDelete records a delete of a pod. The delete either begins a new scale-down of the
+// owner or belongs to the current one.
 func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 	ownerScaleDowns := checker.scaleDowns.of(c.ownerState)
 	switch observedAll := c.ownerState.deletes.inFlightExcept(c) == 0 && len(c.ownerState.deletes.unobserved) == 0; {
@@ -131,11 +133,11 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 	}
 }
 
-// newScaleDown returns a scale-down that begins with this delete.
+// newScaleDown returns a scale-down that begins with the given delete.
 //
-// The controller may have made its decision at the last answer to another call for the
-// owner. If that answer was long ago, the decision is at most as old as the delay by the
-// client-side rate limit.
+// Two times limit how old the controller's decision can be. One is lag before the last
+// response to a create or status write for the owner. The other is batchTime before the
+// delete, because the client-side rate limit delays calls no longer than that.
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
@@ -159,8 +161,8 @@ func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown
 	return begun
 }
 
-// addStates adds the versions of the candidates that arrived in the cache after the last
-// call.
+// addStates adds the cached versions of the candidates that arrived after the previous
+// delete. The controller may have acted on these versions too.
 func (c *scaleDown) addStates(v *view) {
 	for uid, each := range c.candidates {
 		for _, s := range v.podVersionsSince[uid] {
@@ -171,7 +173,8 @@ func (c *scaleDown) addStates(v *view) {
 	}
 }
 
-// checkAll checks the pending scale-downs of the selected owners.
+// checkAll checks the pending scale-downs of the owners for which selected returns true. It
+// drops those of ended processes.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
@@ -183,7 +186,8 @@ func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerSta
 	}
 }
 
-// checkScaleDown checks the latest scale-down of an owner.
+// checkScaleDown reports the latest scale-down of an owner if it deleted pods in the wrong
+// order.
 func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState) {
 	delete(checker.pending, state)
 	ownerScaleDowns := checker.scaleDowns.of(state)
@@ -202,7 +206,7 @@ func (checker *scaleDownOrderChecker) checkScaleDown(m *Model, state *ownerState
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s: %s deleted %s but not %s, which %s", state.name(), state.process.name, podName(victim), podName(left), reason),
-			Expected: "deletes in the ReplicaSet order of scale-down",
+			Expected: "deletes in the order in which ReplicaSets delete pods on scale-down",
 			Object:   podRef(victim),
 			At:       m.now,
 			Records:  []int64{current.firstRecord, current.lastRecord},
@@ -223,11 +227,11 @@ func (c *scaleDown) hasAlternatives() bool {
 	return deleted > 0 && left > 0
 }
 
-// findMistake returns a deleted pod, a remaining pod that had to be deleted first, and the
-// reason.
+// findMistake returns a deleted pod (victim), a remaining pod that had to be deleted first
+// (left), and the reason. It returns nil pods if the order was right.
 //
-// For each order of pods, it compares only two pods: the remaining pod that comes first and
-// the deleted pod that comes last.
+// It does not compare all pairs of pods. For each criterion, it compares the deleted pod
+// that comes last with the remaining pod that comes first.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -260,11 +264,13 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes contains the last deleted pod and the first remaining pod in some order.
+// extremes contains the last deleted pod (victim) and the first remaining pod (left) in the
+// order of one criterion.
 type extremes struct{ victim, left *candidate }
 
-// include compares a candidate with the extremes, and replaces one of them if necessary. It
-// uses the cached version that favors the subject most.
+// include compares a candidate with the extremes. A deleted pod that comes later replaces
+// victim, and a remaining pod that comes earlier replaces left. For each pod, include uses
+// the cached version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -274,34 +280,39 @@ func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	}
 }
 
-// leastValued returns the cached version of the pod with the lowest class.
+// leastValued returns the cached version of the pod that has the lowest class. Scale-down
+// deletes pods of a lower class first.
 func (c *candidate) leastValued() *objects.Pod {
 	return slices.MinFunc(c.states, byClass).value
 }
 
+// byClass orders two cached versions by the class of the pod.
 func byClass(a, b cachedVersion[*objects.Pod]) int { return compareClass(a.value, b.value) }
 
-// mostValued returns the cached version of the pod with the highest class.
+// mostValued returns the cached version of the pod that has the highest class. Scale-down
+// deletes pods of a higher class last.
 func (c *candidate) mostValued() *objects.Pod { return slices.MaxFunc(c.states, byClass).value }
 
+// latest returns the latest cached version of the pod.
 func (c *candidate) latest() *objects.Pod { return c.states[len(c.states)-1].value }
 
-// ageOrder selects the ages that decide between pods of the same class.
+// ageOrder says which ages decide the order of two pods of the same class. If both fields
+// are false, the checker compares no ages.
 //
-// For the ReplicaSet of a Deployment, the checker compares no ages. Before the ages, the
-// controller compares how many pods each node has, across all ReplicaSets of the Deployment
-// (allowed behavior coarse-ranking).
+// It compares no ages for the ReplicaSet of a Deployment. The controller first compares the
+// number of pods on each node, across all ReplicaSets of the Deployment (allowed behavior
+// coarse-ranking).
 type ageOrder struct {
-	ready   bool // the time since the pods became ready
-	created bool // the container restarts, then the time since the creation of the pods
+	ready   bool // compare the time since the pods became ready
+	created bool // compare the container restarts, then the time since the creation of the pods
 }
 
-// decidingAges returns the ages that decide between the candidates.
+// decidingAges returns the ages that decide the order of the candidates.
 //
-// If the pods became ready at different times, only the time for which they have been ready
-// decides. If they became ready at the same time, the other ages decide, but only if every
-// pod of the owner is a candidate with a single cached version. Otherwise the controller
-// may have sorted other pods, or other versions, than the checker compares.
+// If the pods became ready at different times, only the time since then decides. Otherwise
+// the restarts and the creation times decide. These count only if every pod of the owner is
+// a candidate with a single cached version. If not, the controller may have sorted other
+// pods, or other versions, than the checker compares.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
@@ -321,7 +332,8 @@ func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	return ageOrder{created: single}
 }
 
-// orders returns the comparisons of pods within one class.
+// orders returns a comparison function for each age that decides within one class. A pod
+// that scale-down deletes earlier comes first.
 func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	switch {
 	case a.ready:
@@ -335,8 +347,9 @@ func (a ageOrder) orders() []func(a, b *objects.Pod) int {
 	return nil
 }
 
-// precedes returns the reason why one pod must be deleted before another, in every
-// combination of their cached versions. It returns "" if there is no such reason.
+// precedes returns the reason why scale-down must delete the pod one before the pod other.
+// The reason must exist in every combination of their cached versions. If it does not,
+// precedes returns "".
 func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	reason := ""
 	for _, a := range one.states {
@@ -349,7 +362,8 @@ func (c *scaleDown) precedes(one, other *candidate, ages ageOrder) string {
 	return reason
 }
 
-// before returns the reason why pod a must be deleted before pod b, or "" if there is none.
+// before returns the reason why scale-down must delete pod a before pod b. It returns "" if
+// there is none.
 func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	if order := compareClass(a, b); order != 0 {
 		return classBefore(a, b, order)
@@ -367,7 +381,8 @@ func (c *scaleDown) before(a, b *objects.Pod, ages ageOrder) string {
 	return ""
 }
 
-// class contains the fields that scale-down compares before it compares the ages of pods.
+// class contains the fields that scale-down compares before the ages of pods: assignment to
+// a node, phase, readiness and pod-deletion-cost.
 type class struct {
 	assigned bool
 	phase    int
@@ -375,9 +390,10 @@ type class struct {
 	cost     int
 }
 
+// classOf returns the class of a pod.
 func classOf(p *objects.Pod) class { return class{p.Assigned, p.PhaseIndex, p.Ready, p.DeletionCost} }
 
-// compareClass orders two pods by class.
+// compareClass orders two pods by class. Scale-down deletes the lower pod first.
 func compareClass(p, other *objects.Pod) int {
 	return cmp.Or(
 		compareBool(p.Assigned, other.Assigned),
@@ -387,8 +403,9 @@ func compareClass(p, other *objects.Pod) int {
 	)
 }
 
-// classBefore returns the reason why the class of pod p comes before the class of the
-// other pod. It returns "" if it does not come before.
+// classBefore returns the first field that makes scale-down delete pod p before the pod
+// other, in words. The parameter order is the result of compareClass. If it is positive,
+// classBefore returns "".
 func classBefore(p, other *objects.Pod, order int) string {
 	switch {
 	case order > 0:
@@ -404,12 +421,14 @@ func classBefore(p, other *objects.Pod, order int) string {
 }
 
 // ageRatio is the ratio of two ages above which two pods are certainly in different age
-// classes. The limits of age classes are powers of two. The ratio is above 2 because clocks
-// differ a little.
+// classes. The limits of age classes are powers of two, so a ratio of 2 would be enough.
+// The value is higher because clocks differ a little.
 const ageRatio = 2.5
 
-// younger returns the reason why time a is in a younger age class than time b. It
-// returns "" if this is not certain.
+// younger returns the reason why timestamp a is in a younger age class than timestamp b.
+//
+// The parameter verb describes the state of the pod since the timestamp, such as "has been
+// ready". If a younger class is not certain, the result is "".
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""
@@ -432,7 +451,8 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// countsPod reports whether the pod counts as a replica of the owner.
+// countsPod reports whether a pod counts as a replica of the owner. Such a pod is active,
+// controlled by the owner and matched by the owner's selector.
 func countsPod(o *objects.Owner, p *objects.Pod) bool {
 	return p.Active && p.Controller.UID == o.UID && o.Selector.Matches(p.Labels)
 }

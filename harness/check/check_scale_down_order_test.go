@@ -9,13 +9,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podFields are the fields of a pod that decide about the scale-down order.
+// podFields are the fields of a pod that decide when scale-down deletes it.
 type podFields struct {
-	node     string // "" if not assigned
+	node     string // "" if the pod is not assigned to a node
 	phase    string
 	unready  bool
-	readyFor time.Duration // at the start of the history
-	age      time.Duration // at the start of the history
+	readyFor time.Duration // how long the pod has been ready at the start of the history
+	age      time.Duration // age of the pod at the start of the history
 	restarts int
 	cost     string
 }
@@ -23,13 +23,14 @@ type podFields struct {
 // ordinaryPod is a running and ready pod without special values.
 var ordinaryPod = podFields{node: "node-0", phase: "Running", readyFor: time.Hour, age: time.Hour}
 
-// podExcept returns an ordinary pod with a change.
+// podExcept returns the fields of an ordinary pod after a change.
 func podExcept(change func(*podFields)) podFields {
 	l := ordinaryPod
 	change(&l)
 	return l
 }
 
+// apply sets the fields in a pod object.
 func (l podFields) apply(o *history.Object) {
 	began := time.Unix(1e9, 0)
 	status := "True"
@@ -43,7 +44,7 @@ func (l podFields) apply(o *history.Object) {
 		l.node, l.phase, l.restarts, status, began.Add(-l.readyFor).Format(time.RFC3339))
 }
 
-// podsWith creates pods of an owner, delivers them, and waits.
+// podsWith creates one pod of an owner for each element, delivers the pods, and waits.
 func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*history.Object {
 	var pods []*history.Object
 	for _, l := range all {
@@ -54,7 +55,7 @@ func (h *historyBuilder) podsWith(owner *history.Object, all ...podFields) []*hi
 	return pods
 }
 
-// setPodFields commits a version of a pod with these fields.
+// setPodFields commits a new version of a pod with the given fields.
 func (h *historyBuilder) setPodFields(pod *history.Object, l podFields) *history.Object {
 	changed := *pod
 	l.apply(&changed)

@@ -9,9 +9,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// slowStartCheck examines each create of a pod and its answer.
+// slowStartCheck examines each create of a pod and the response to it.
 //
-// A run exercises it only if an owner misses more than one pod.
+// A run exercises this check only if an owner has at least two pods too few.
 var slowStartCheck = Check{
 	ID:               "slow-start",
 	Guarantee:        "A controller creates the pods of an owner in batches of 1, 2, 4, 8 and so on. Each batch starts only after the previous one has succeeded, and after a failure the next sync starts with 1 again.",
@@ -22,13 +22,12 @@ var slowStartCheck = Check{
 	New:              newSlowStartChecker,
 }
 
-// slowStartChecker reports more creates in flight than slow start allows.
+// slowStartChecker reports more creates in flight for one owner than slow start allows.
 //
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 // The history does not show when a sync begins. The checker assumes that a new sync begins
 // after a failure, when the process has sent the rest of the failed batch. A new sync also
-// begins after an idle period, unless the last sync still had creates to send. An idle
-// period in the middle of a sync is possible, because the process may get no CPU time.
+// begins after an idle period, if the previous sync has sent all its creates.
 //
 // A rejected call that client-go resends by itself counts as in flight until client-go
 // sends it again. A call that is rejected because the namespace is terminating counts as a
@@ -38,16 +37,17 @@ type slowStartChecker struct {
 	states perOwnerState[slowStartState]
 }
 
-// slowStartState tracks the creates for one owner.
+// slowStartState contains the creates that a process has sent for one owner since the
+// current sync may have begun.
 type slowStartState struct {
-	idlePeriod    int
-	needed        int // creates that the syncs since the last idle period have to send
-	succeeded     int // creates that succeeded since the sync may have begun
-	inFlight      map[uint64]bool
-	clientRetries int // rejected creates that client-go may resend
-	// unsentOfFailedBatch is the number of calls of a failed batch that the process may still
-	// send. inFlightAtFailure contains the calls of the batch that were in flight when it
-	// failed.
+	idlePeriod    int             // process.idlePeriods at the latest create
+	needed        int             // number of creates that the syncs since the last idle period have to send
+	succeeded     int             // number of creates that succeeded since the current sync may have begun
+	inFlight      map[uint64]bool // IDs of the creates without a response
+	clientRetries int             // number of rejected creates that client-go may resend by itself
+	// unsentOfFailedBatch is the number of calls of a failed batch that the process may
+	// still send. inFlightAtFailure contains the IDs of the calls of this batch that were
+	// in flight when it failed.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -63,6 +63,8 @@ func (checker *slowStartChecker) Observe(m *Model, _ *history.Record) {
 	}
 }
 
+// send counts a create that the process sends, and reports a violation if too many are in
+// flight.
 func (checker *slowStartChecker) send(m *Model, c *call) {
 	s := checker.states.of(c.ownerState)
 	missing := c.ownerState.createBound.recent.bounds(m.processTime).high - c.ownerState.podCounts.replicas
@@ -74,7 +76,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 		checker.exercised++ // slow start limits the batch
 	}
 	switch sent := s.succeeded + len(s.inFlight); {
-	case s.needed <= 0: // possibly the first create of a sync after a failure
+	case s.needed <= 0: // this may be the first create of a sync after a failure
 		s.needed = min(missing, burstLimit)
 	case sent >= s.needed: // the process sent more creates than the sync needs, so another sync has begun
 		s.needed = sent + min(c.ownerState.createBound.recent.value.high-c.ownerState.podCounts.replicas, burstLimit)
@@ -101,6 +103,7 @@ func (checker *slowStartChecker) send(m *Model, c *call) {
 	}
 }
 
+// answer counts the response to a create.
 func (s *slowStartState) answer(answered *answeredCall) {
 	switch failed := !answered.response.OK() && answered.response.Cause != string(corev1.NamespaceTerminatingCause); {
 	case !failed && !s.inFlightAtFailure[answered.id]:
@@ -116,11 +119,11 @@ func (s *slowStartState) answer(answered *answeredCall) {
 	delete(s.inFlightAtFailure, answered.id)
 }
 
-// fail ends the batch in flight.
+// fail ends the current batch after one of its creates failed.
 //
-// If n creates had succeeded before, the batch had at most n + 1 calls. The process may
-// still send the rest of these calls. Successes of these calls do not count for the next
-// sync.
+// If n creates had succeeded before, the batch has at most n + 1 calls. The process may
+// still send those that it has not sent yet. If these calls succeed, they do not count for
+// the next sync.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

@@ -126,7 +126,7 @@ func TestSlowStart(t *testing.T) {
 		{name: "the machine stalls during a sync after a rejection in a batch", want: Pass, build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 40)
 			h.deliver(h.createAll(rs, 7)...)
-			h.create(rs).answered(422) // of a batch of eight, the rest of which may not be sent
+			h.create(rs).answered(422) // the process may not send the rest of this batch of eight
 			h.wait(5 * time.Millisecond)
 			h.deliver(h.createAll(rs, 3)...)
 			h.wait(3 * time.Second)
@@ -156,7 +156,7 @@ func TestSlowStart(t *testing.T) {
 			batch[0].deferred(429)
 			batch[1].deferred(503)
 			succeed(batch[2:]...)
-			h.wait(2 * time.Second) // Retry-After
+			h.wait(2 * time.Second) // client-go waits as the header Retry-After says
 			succeed(h.creates(rs, 2)...)
 			succeed(h.creates(rs, 16)...)
 		}},

@@ -22,20 +22,20 @@ var statusCheck = Check{
 	New:              newStatusChecker,
 }
 
-// statusChecker compares each written count with the lowest and the highest value that the
-// caches allow.
+// statusChecker reports a status with a count below the lowest or above the highest value
+// that the caches allow. It also reports a wrong condition ReplicaFailure.
 //
 // The status may or may not count an orphan that the owner may adopt. A pod is available
 // after it has been ready for minReadySeconds. A delete that fails because the pod no
 // longer exists is not a ReplicaFailure.
 //
 // The API server rejects a status write that is not based on the latest version, so the
-// checker skips such a write. It also skips a write that is based on a live read, because
-// such a write repeats an older status after a conflict.
+// checker skips it. After a conflict, a controller reads the owner from the API server and
+// writes the same status again. The checker skips this second write too.
 //
-// After a live read, a process may write a status to an owner that was never in its cache.
-// Such a status describes another owner with the same name (known upstream issue
-// namesake-status).
+// After a read from the API server, a process may write a status to an owner that was never
+// in its cache. This status describes another owner with the same name (known upstream
+// issue namesake-status).
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -76,7 +76,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 		}
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote status.%s %d", o, c.process.name, field.field, field.written),
-				rangeText(field.low, field.high)+" from its cache")
+				rangeText(field.low, field.high)+", according to its cache")
 		})
 	}
 	bounds := &state.statusBounds
@@ -88,20 +88,20 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// writesOtherOwner reports whether a status write changes an owner that is not the cached
-// owner with that name. The process can have received that other owner only by a live read.
+// writesOtherOwner reports whether a status write changes an owner with the same name, but
+// another UID, than the cached owner. The process can have received that other owner only
+// by a read from the API server.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
 	return c.ownerState.synced && read && uid != c.ownerState.uid && p.view.owners[uid] == nil && p.ownerStates[uid] == nil
 }
 
-// mostAvailable returns the highest number of pods of the owner that the process may count
-// as available.
+// mostAvailable returns the highest number of pods that the process may report as
+// available.
 //
-// The number includes the pods that have been ready for minReadySeconds. It also includes
-// pods that became unready recently, because the process may have decided on the status
-// before that.
+// It counts the pods that have been ready for minReadySeconds. It also counts pods that
+// became unready recently, because the process may have decided on the status before.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second
@@ -117,8 +117,8 @@ func (state *ownerState) mostAvailable(now time.Time) int {
 	return min(ready, available)
 }
 
-// statusFieldBounds returns each number in a status with the lowest and the highest value
-// that the process may write now.
+// statusFieldBounds returns each number in a written status, with the lowest and the
+// highest allowed value.
 func (state *ownerState) statusFieldBounds(s *objects.OwnerStatus, now time.Time) []fieldBounds {
 	bounds := &state.statusBounds
 	adoptable := bounds.orphans.sinceIdle.high

@@ -10,14 +10,15 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	// A ReplicaSet with three replicas and three pods, all in the cache before the latest
-	// version of the ReplicaSet.
+	// renewed waits and then delivers a new version of the ReplicaSet, so that earlier
+	// states of its pods are no longer recent.
 	renewed := func(h *historyBuilder) *history.Object {
 		h.wait(3 * time.Second)
 		rs := h.revise("web", "status", nil)
 		h.deliver(rs)
 		return rs
 	}
+	// threePods delivers a ReplicaSet with three replicas and three pods.
 	threePods := func(h *historyBuilder) *history.Object {
 		h.running(deliveredReplicaSet(h, 3), 3)
 		return renewed(h)
@@ -174,7 +175,8 @@ func TestStatusGeneration(t *testing.T) {
 }
 
 func TestStatusAvailability(t *testing.T) {
-	// A pod that became ready at second 10, of a ReplicaSet with minReadySeconds 5.
+	// fresh delivers a ReplicaSet with minReadySeconds 5 and a pod that became ready at
+	// second 10.
 	fresh := func(h *historyBuilder) *history.Object {
 		h.replicaSet("web", 1)
 		rs := h.revise("web", "spec", fields{"minReadySeconds": 5})

@@ -11,14 +11,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// terminatingNamespaceCheck examines each create that is rejected because the namespace is
-// terminating.
+// terminatingNamespaceCheck examines each create that the API server rejects because the
+// namespace is terminating.
 //
-// For pods, the limit is the number of pods that the owner wants. For other objects, the
-// limit is 3 further creates, and one for each new event.
+// It limits the number of these creates for each work queue key. For pods, the limit is the
+// number of pods that the owner wants. For other objects, the first create may be followed
+// by 3 more, and by one more after each new event.
 //
-// The check is of a contract, because other correct controllers retry with back-off. For
-// example, the StatefulSet controller does so.
+// Only controllers with a contract must obey this rule. Other correct controllers, such as
+// the StatefulSet controller, retry with back-off.
 var terminatingNamespaceCheck = Check{
 	ID:               "terminating-namespace",
 	Guarantee:        "After the API server refuses a create because the namespace is terminating, the controller does not retry with back-off. For each refused ReplicaSet or Endpoints it sends at most three further creates, plus one for each new event.",
@@ -29,12 +30,12 @@ var terminatingNamespaceCheck = Check{
 	New:              newTerminatingNamespaceChecker,
 }
 
-// lateRetriesMax is the number of further creates without an event that are allowed for an
-// object other than a pod. A controller may sync the object again because of a deadline or
-// a stale cache.
+// lateRetriesMax is the number of creates of a ReplicaSet or Endpoints that may follow a
+// rejected one without an event. A controller may sync the object again because of a
+// deadline or a stale cache.
 const lateRetriesMax = 3
 
-// terminatingNamespaceChecker reports repeated creates in a terminating namespace.
+// terminatingNamespaceChecker reports too many creates in a terminating namespace.
 //
 // For pods, the limit is the number of pods that the owner wants, because the controller
 // waits for rejected pods as if they existed (contract ReplicaSet 16). For a ReplicaSet or
@@ -44,14 +45,14 @@ type terminatingNamespaceChecker struct {
 	byKey map[workQueueKey]*rejections
 }
 
-// rejections counts the creates for one key that were rejected because the namespace is
-// terminating.
+// rejections contains the creates for one work queue key that the API server rejected
+// because the namespace is terminating.
 type rejections struct {
-	since   time.Duration // the time of the first rejection
-	count   int
-	allowed int
-	pods    bool
-	records []int64 // the latest few rejections
+	since   time.Duration // when the first create was rejected, by the clock of the process
+	count   int           // number of rejected creates
+	allowed int           // maximum of count
+	pods    bool          // the rejected creates are creates of pods
+	records []int64       // sequence numbers of the latest 5 rejected requests
 }
 
 func newTerminatingNamespaceChecker(Settings) Checker {
@@ -96,8 +97,9 @@ func (checker *terminatingNamespaceChecker) Observe(m *Model, r *history.Record)
 	})
 }
 
-// of returns the rejections of a work queue key. It first removes entries that are older
-// than the expectations timeout.
+// of returns the rejections of a work queue key. It creates an entry if there is none, or
+// if the entry is older than the expectations timeout. It then also removes all other old
+// entries.
 func (checker *terminatingNamespaceChecker) of(key workQueueKey, at time.Duration) *rejections {
 	if s := checker.byKey[key]; s != nil && at-s.since < expectationsTimeout {
 		return s

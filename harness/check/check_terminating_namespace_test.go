@@ -9,7 +9,7 @@ import (
 
 func TestTerminatingNamespace(t *testing.T) {
 	// deployed creates a Deployment and tries to create its ReplicaSet, which is rejected
-	// each time. With events, the Deployment changes after each attempt.
+	// each time. If events is true, an event of the Deployment arrives after each attempt.
 	deployed := func(tries int, events bool) func(*historyBuilder) {
 		return func(h *historyBuilder) {
 			h.deployment("web", 3, nil)

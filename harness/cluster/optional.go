@@ -6,7 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/kube-gauntlet/gauntlet/harness/process"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
 // The optional interfaces of a cluster that need no file of their own are in this file. A

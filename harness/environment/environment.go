@@ -25,14 +25,15 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
@@ -227,6 +228,14 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 		e.teardowns = append(e.teardowns, e.Proxy.Stop)
 		return nil
 	})
+}
+
+// ProxyConfig returns a client configuration with all permissions that connects through the
+// fault proxy, which StartProxy has started. The history shows the requests of the client
+// under the given name. Faults act on them as on those of a replica.
+func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
+	config := rest.CopyConfig(e.Cluster.Config(cluster.Admin))
+	return config, e.Proxy.Route(name, config)
 }
 
 // Failed returns an error as soon as a component fails, and nil when ctx is done.

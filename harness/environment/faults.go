@@ -2,6 +2,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -48,14 +49,15 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 	fmt.Fprintf(seed, "%s %d", i.Namespace, i.Index)
 	env := e.FaultEnv(rand.New(rand.NewPCG(e.Seed, seed.Sum64())), faults.NewReporter(e.records, i.Index, i.Fault))
 	env.Namespace = i.Namespace
-	if err := faults.Inject(ctx, fault, env); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
+	heal = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), injectedHealTimeout)
 		defer cancel()
 		return faults.Heal(ctx, fault, env)
-	}, nil
+	}
+	if err := faults.Inject(ctx, fault, env); err != nil {
+		return nil, errors.Join(err, heal(ctx)) // it may have acted in part
+	}
+	return heal, nil
 }
 
 // New returns the fault of the injection, or an error that says what is wrong with it.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/image"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
-	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/observe"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
-	"github.com/kube-gauntlet/gauntlet/harness/observe"
 )
 
 // RecordOptions says what to record, and where.

@@ -10,13 +10,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
-	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
 )
 
 // SubjectOptions says which controllers to start, and how.
@@ -104,11 +103,11 @@ func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 	if o.Target != subject.Upstream {
 		return o.Target.Executable(o.Ours, "")
 	}
-	binaries, err := embedded.FindBinaries(upstreamDir)
+	upstream, err := providers.UpstreamControllerManager(upstreamDir)
 	if err != nil {
 		return "", err
 	}
-	return o.Target.Executable(o.Ours, binaries.KubeControllerManager)
+	return o.Target.Executable(o.Ours, upstream)
 }
 
 // replicaSetup says how the replicas of a subject run.

@@ -39,7 +39,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// timeLines returns the nanoseconds per line that decode takes.
+// timeLines returns how many nanoseconds the function decode takes per line.
 func timeLines(b *testing.B, count int, decode func(i int) error) float64 {
 	b.Helper()
 	start := time.Now()
@@ -55,8 +55,8 @@ func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
-// recordedLines returns the lines of a history in which a subject creates pods. It has,
-// for each pod, a request, a response, a commit and a delivery.
+// recordedLines returns the lines of a history in which a subject creates pods. For each
+// pod, it contains a request, a response, a commit and a delivery.
 func recordedLines(b *testing.B, pods int) [][]byte {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "history.jsonl")

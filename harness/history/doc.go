@@ -1,29 +1,32 @@
-// Package history defines the record of one run, and writes and reads it. A history is
-// an append-only file with one JSON record per line.
+// Package history defines the record of one run, and writes and reads it. A history is an
+// append-only file with one JSON record per line.
 //
 // Two independent sources write records:
 //
-// - The observer records every committed version of every relevant object. It follows etcd, or watches the API server if etcd is not reachable.
-// - The fault proxy records what the subject sees and does: every request, every response, every list and every watch event.
+//   - The observer records every committed version of every observed object. It follows
+//     etcd, or watches the API server if etcd is not reachable.
+//   - The fault proxy records what the subject receives and sends: every request, every
+//     response, every list and every watch event.
 //
-// Both sources together show, for each write of the subject, which versions the subject
-// could have seen. Further records come from the run itself: faults, workload steps,
-// processes and phases.
+// Together, both sources show which versions the subject could have seen before each of its
+// writes. The run itself records faults, workload steps, processes and phases.
 //
 // # Order
 //
-// Records are in the order in which their writers appended them. The proxy records a
-// response or a watch event before it delivers it to the subject. It records a request
-// before it forwards the request to the API server. Therefore every action that the
-// subject took because of a delivery follows that delivery in the file. A check may
-// assume that the subject could have seen every list, event and response that precedes a
-// request in the file. A few of them may not have arrived yet, but none that arrived is
-// missing.
+// Records are in the order in which the sources appended them. The proxy records a response
+// or a watch event before it sends it to the subject. It records a request before it
+// forwards the request to the API server. Therefore everything that the subject did because
+// of a delivery follows that delivery in the file.
 //
-// Commits arrive over a separate watch. The commit record of a version may precede or
-// follow the response or delivery that carries the same version. Resource versions order the
-// commits of all resources totally; positions in the file do not.
+// Before each request, the file contains every list, event and response that the subject
+// had received when it sent the request. It may also contain a few that had not arrived
+// yet.
 //
-// The package does not depend on any controller and decides no verdict; see package
-// check.
+// The observer receives commits over a separate watch. The commit record of a version may
+// precede or follow the response or delivery that contains the same version. To order
+// versions, compare their resource versions, which are revisions of etcd, and not their
+// positions in the file.
+//
+// The package does not depend on any controller and decides no verdict. Package check does
+// that.
 package history

@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This file decodes the most frequent kinds of records, in the form that Recorder
-// writes, in about half the time of Unmarshal. It handles only the fields that it
-// names. Unmarshal decodes every other line. Both decoders return the same records.
+// This file decodes the most frequent kinds of records, if they have the form that Recorder
+// writes. It needs about half the time of Unmarshal. It knows only the fields that it
+// names, and Unmarshal decodes every other line. Both decoders return the same records.
 
-// decodeFast decodes a line without reflection. If it returns false, the line has
-// another form and the record is incomplete, so the caller must use Unmarshal.
+// decodeFast decodes a line without reflection. If it returns false, the line has a form
+// that it does not know. The record is then incomplete, and the caller must use Unmarshal.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	s.reset(line)
 	for name := range s.eachField {
@@ -37,7 +37,7 @@ func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	return s.atEnd()
 }
 
-// allocate returns *pointer, which it sets to a new value if it is nil.
+// allocate returns *pointer. If it is nil, allocate first sets it to a new value.
 func allocate[T any](pointer **T) *T {
 	if *pointer == nil {
 		*pointer = new(T)
@@ -45,6 +45,7 @@ func allocate[T any](pointer **T) *T {
 	return *pointer
 }
 
+// scan reads a commit from JSON. It sets s.failed if the JSON has an unknown field or form.
 func (t *Commit) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -58,6 +59,8 @@ func (t *Commit) scan(s *scanner) {
 	}
 }
 
+// scan reads a request from JSON. It sets s.failed if the JSON has an unknown field or
+// form.
 func (r *Request) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -97,6 +100,8 @@ func (r *Request) scan(s *scanner) {
 	}
 }
 
+// scan reads a response from JSON. It sets s.failed if the JSON has an unknown field or
+// form.
 func (r *Response) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -126,6 +131,7 @@ func (r *Response) scan(s *scanner) {
 	}
 }
 
+// scan reads a list from JSON. It sets s.failed if the JSON has an unknown field or form.
 func (l *List) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -149,6 +155,8 @@ func (l *List) scan(s *scanner) {
 	}
 }
 
+// scan reads a delivery from JSON. It sets s.failed if the JSON has an unknown field or
+// form.
 func (d *Delivery) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -174,6 +182,8 @@ func (d *Delivery) scan(s *scanner) {
 	}
 }
 
+// scan reads an object from JSON. It sets s.failed if the JSON has an unknown field or
+// form.
 func (o *Object) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -213,6 +223,8 @@ func (o *Object) scan(s *scanner) {
 	}
 }
 
+// scan reads an owner reference from JSON. It sets s.failed if the JSON has an unknown
+// field or form.
 func (o *Owner) scan(s *scanner) {
 	for name := range s.eachField {
 		switch string(name) {
@@ -230,6 +242,7 @@ func (o *Owner) scan(s *scanner) {
 	}
 }
 
+// scanMap reads a JSON object of strings into a map, and creates the map if it is nil.
 func scanMap(s *scanner, into *map[string]string) {
 	if *into == nil {
 		*into = map[string]string{}
@@ -240,8 +253,9 @@ func scanMap(s *scanner, into *map[string]string) {
 	}
 }
 
-// scanItems decodes an array. It fails if the field occurred before, because Unmarshal
-// must then merge the arrays.
+// scanItems reads a JSON array into a slice, and calls scan for each element. If the slice
+// is not nil, the field occurs twice in the JSON. scanItems then fails, because Unmarshal
+// would merge both arrays.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {
 		s.failed = true

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDecodeFast verifies that decodeFast and Unmarshal decode a line to the same
-// record.
+// TestDecodeFast requires that decodeFast and Unmarshal decode a line to the same record.
 func TestDecodeFast(t *testing.T) {
 	fast := map[string]bool{
 		"in full": true, "response": true, "list": true, "delivery": true, "a bare delivery": true, "labels twice": true,
@@ -47,13 +46,13 @@ func TestDecodeFast(t *testing.T) {
 	}
 }
 
-// nested returns empty arrays nested to a depth.
+// nested returns the JSON of empty arrays that are nested to the given depth.
 func nested(depth int) string {
 	return string(slices.Repeat([]byte("["), depth)) + string(slices.Repeat([]byte("]"), depth))
 }
 
-// checkDecodeFast reports whether decodeFast accepts the line. If it does, the record
-// must equal the result of Unmarshal.
+// checkDecodeFast reports whether decodeFast accepts the line. If it does, the record must
+// be equal to the result of Unmarshal.
 func checkDecodeFast(t *testing.T, line []byte) bool {
 	t.Helper()
 	var got, want Record
@@ -64,12 +63,12 @@ func checkDecodeFast(t *testing.T, line []byte) bool {
 		t.Fatalf("decodeFast accepts an invalid line: %+v; Unmarshal: %v", got, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("decodeFast and Unmarshal differ (-Unmarshal +decodeFast):\n%s", diff)
 	}
 	return true
 }
 
-// TestDecodeFastKnowsEveryField verifies that decodeFast decodes every field of the
+// TestDecodeFastKnowsEveryField requires that decodeFast decodes every field of the
 // frequent kinds of records.
 func TestDecodeFastKnowsEveryField(t *testing.T) {
 	for _, want := range []Record{
@@ -98,7 +97,7 @@ func TestDecodeFastKnowsEveryField(t *testing.T) {
 	}
 }
 
-// fill sets a value, and everything in it, to something other than zero.
+// fill sets a value, and every value in it, to something other than the zero value.
 func fill(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch value := v.Addr().Interface().(type) {
@@ -135,7 +134,7 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestStringsAreCopied verifies that decoded strings do not share memory with the line.
+// TestStringsAreCopied requires that decoded strings do not share memory with the line.
 func TestStringsAreCopied(t *testing.T) {
 	line := []byte(`{"seq":2,"delivery":{"subject":"a","object":{"body":{"b":1}}}}`)
 	var s scanner
@@ -148,7 +147,7 @@ func TestStringsAreCopied(t *testing.T) {
 		t.Fatal("decodeFast rejects the line")
 	}
 	if got := first.Delivery.Subject + second.Delivery.Subject + string(first.Delivery.Object.Body); got != `aa{"b":1}` {
-		t.Errorf("read %q", got)
+		t.Errorf("read %q, want %q", got, `aa{"b":1}`)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestFollowersSeeFileOrder(t *testing.T) {
 	if len(followed) != 1+writers*each {
 		t.Fatalf("the follower received %d records before Flush returned, want %d", len(followed), 1+writers*each)
 	}
-	records, err := readAll(path) // already complete, although the recorder is still open
+	records, err := readAll(path) // after Flush, the file is complete although the recorder is still open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestFollowersSeeFileOrder(t *testing.T) {
 	}
 }
 
-// TestPayloads verifies that payloads counts every kind of record.
+// TestPayloads requires that the method payloads counts every kind of record.
 func TestPayloads(t *testing.T) {
 	for i := range reflect.TypeFor[Record]().NumField() {
 		var r Record
@@ -143,8 +143,8 @@ func TestCreateFailsIfFileExists(t *testing.T) {
 	}
 }
 
-// TestFullDiskFailsRecorder verifies that a full disk fails the recorder during the
-// run, and does not block Append.
+// TestFullDiskFailsRecorder requires that the recorder fails during the run if the disk is
+// full, and that Append does not block.
 func TestFullDiskFailsRecorder(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
@@ -208,8 +208,8 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 	}
 }
 
-// TestReadAhead verifies that many lines and very long lines are read in order, up to
-// the first invalid one. A loop that stops early leaves no goroutine behind.
+// TestReadAhead requires that Read yields many lines and very long lines in order, up to
+// the first invalid one. A loop that stops early must leave no goroutine behind.
 func TestReadAhead(t *testing.T) {
 	const records, longAt, badAt = 5 * batchLines, batchLines + 7, 3*batchLines + 11
 	line := func(i int) string {
@@ -347,8 +347,8 @@ func TestRefString(t *testing.T) {
 	}
 }
 
-// TestRecordStalls advances the clock in steps and appends a record after each. A
-// recorder that detects stalls records a stall for each long step.
+// TestRecordStalls advances the clock in steps and appends a record after each step. A
+// recorder that detects stalls must record one for each long step.
 func TestRecordStalls(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -374,7 +374,7 @@ func TestRecordStalls(t *testing.T) {
 				recorder.Append(Record{Phase: &Phase{Name: PhaseChaos}})
 			}
 			stop()
-			clock.Step(time.Hour) // after stop: not a stall
+			clock.Step(time.Hour) // not a stall, because stop was called
 			recorder.Append(Record{Phase: &Phase{Name: PhaseSettle}})
 			if err := recorder.Close(); err != nil {
 				t.Fatal(err)
@@ -400,9 +400,9 @@ func TestRecordStalls(t *testing.T) {
 	}
 }
 
-// TestReadFormat1 reads a history of format 1, whose commit records have the key
-// "truth". Both decoders must accept it: the fast path, and Unmarshal for lines with
-// escapes.
+// TestReadFormat1 reads a history of format 1, whose commit records have the key "truth".
+// Both decoders must accept this key: decodeFast, and Unmarshal for lines with escape
+// sequences.
 func TestReadFormat1(t *testing.T) {
 	for _, name := range []string{"web-1", `web\u002d1`} {
 		lines := `{"seq":1,"at":0,"start":{"format":1,"time":"2026-01-02T03:04:05Z"}}` + "\n" +

@@ -4,8 +4,8 @@ import "path"
 
 // This file contains helpers for code that selects records by name, owner or verb.
 
-// MatchGlob reports whether name matches a well-formed glob. An empty glob matches
-// every name.
+// MatchGlob reports whether a name matches a glob in the syntax of path.Match. An empty
+// glob matches every name.
 func MatchGlob(glob, name string) bool {
 	if glob == "" {
 		return true
@@ -14,9 +14,9 @@ func MatchGlob(glob, name string) bool {
 	return matched
 }
 
-// MatchOwner reports whether an owner matches a glob of kind and name, such as
-// ReplicaSet/web-*. An empty glob matches every owner and also nil, which means no
-// owner.
+// MatchOwner reports whether the kind and the name of an owner match a glob, such as
+// ReplicaSet/web-*. An owner that is nil matches only an empty glob, which matches
+// everything.
 func MatchOwner(glob string, owner *Owner) bool {
 	if glob == "" {
 		return true
@@ -24,8 +24,8 @@ func MatchOwner(glob string, owner *Owner) bool {
 	return owner != nil && MatchGlob(glob, owner.Kind+"/"+owner.Name)
 }
 
-// ObjectName returns the name of the object that the request addresses. For a create
-// with generateName, it returns that prefix.
+// ObjectName returns the name of the object to which the request applies. For a create with
+// generateName, it returns the generateName.
 func (r *Request) ObjectName() string {
 	switch {
 	case r.Name != "" || r.Object == nil:
@@ -36,8 +36,8 @@ func (r *Request) ObjectName() string {
 	return r.Object.GenerateName
 }
 
-// IsWrite reports whether the request changes an object that the subject manages.
-// Leases, events and review requests do not count.
+// IsWrite reports whether the request changes an object that the subject manages. It
+// returns false for leases, events and access reviews.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -47,7 +47,7 @@ func (r *Request) IsWrite() bool {
 	switch r.Resource {
 	case "leases.coordination.k8s.io", "events", "events.events.k8s.io":
 		return false
-	// Review requests are creates that change nothing.
+	// Review requests have the verb create, but change nothing.
 	case "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 		"selfsubjectaccessreviews.authorization.k8s.io":
 		return false

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Version is a resourceVersion. It is a revision of etcd, so versions order all objects
-// of a cluster, across resources. 0 means none.
+// Version is a resourceVersion. It is a revision of etcd, so it orders the versions of all
+// objects of a cluster, whatever their kind. 0 means that there is none.
 type Version uint64
 
-// ParseVersion parses a resourceVersion as the API writes it. The empty string is 0.
+// ParseVersion parses a resourceVersion as the API writes it. The result for an empty
+// string is 0.
 func ParseVersion(s string) (Version, error) {
 	if s == "" {
 		return 0, nil
@@ -25,9 +26,9 @@ func ParseVersion(s string) (Version, error) {
 	return Version(v), nil
 }
 
-// Ref identifies one version of one object.
+// Ref identifies an object, or one version of an object if Version is set.
 type Ref struct {
-	// Resource is the resource and its API group, such as "pods" or "replicasets.apps".
+	// Resource is the resource with its API group, such as "pods" or "replicasets.apps".
 	Resource  string    `json:"resource"`
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name,omitempty"`
@@ -35,7 +36,7 @@ type Ref struct {
 	Version   Version   `json:"version,omitempty"`
 }
 
-// String returns the object as reports name it: "resource namespace/name".
+// String returns "resource namespace/name", as reports name the object.
 func (r Ref) String() string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -44,28 +45,28 @@ func (r Ref) String() string {
 	return r.Resource + " " + name
 }
 
-// Object is one version of an object. It lacks fields that no check reads:
+// Object is one version of an object. It does not contain fields that no check reads:
 // managedFields and most of a pod's spec.
 type Object struct {
 	Ref
 	GenerateName string            `json:"generateName,omitempty"`
 	Generation   int64             `json:"generation,omitempty"`
 	Created      time.Time         `json:"created,omitzero"`
-	Deleting     time.Time         `json:"deleting,omitzero"` // deletionTimestamp
+	Deleting     time.Time         `json:"deleting,omitzero"` // deletionTimestamp; zero unless the object is terminating
 	Labels       map[string]string `json:"labels,omitempty"`
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
-	// Skewed reports whether a clock-skew fault shifted the timestamps that the API
-	// server and the nodes set. The object that the subject received then differs from
-	// the committed version.
+	// Skewed reports whether a clock-skew fault shifted the timestamps that the API server
+	// and the nodes set. The subject then received other timestamps than the committed
+	// version has.
 	Skewed bool `json:"skewed,omitempty"`
-	// Body holds all fields but kind, apiVersion and metadata: spec, status, subsets,
-	// data.
+	// Body contains all fields of the object except kind, apiVersion and metadata. Examples
+	// are spec, status, subsets and data.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// Owner is an ownerReference.
+// Owner is an ownerReference of an object.
 type Owner struct {
 	Kind       string    `json:"kind"`
 	Name       string    `json:"name"`
@@ -73,7 +74,8 @@ type Owner struct {
 	Controller bool      `json:"controller,omitempty"`
 }
 
-// ControllerRef returns the owner reference whose controller field is true, or nil.
+// ControllerRef returns the owner reference whose field controller is true. It returns nil
+// if there is none.
 func (o *Object) ControllerRef() *Owner {
 	for i := range o.Owners {
 		if o.Owners[i].Controller {

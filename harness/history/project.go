@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Project converts an API object of a resource to the form that histories store. The
-// observer and the proxy both use it, so equal versions are equal records. Both decode
-// objects of client-go's kinds to Go types, and other objects to unstructured objects.
-// Project neither retains nor changes the API object.
+// Project converts an API object of a resource to the form that histories store.
 //
-// If the object can contain credentials, the result lacks annotations and the body. An
-// annotation can repeat the body.
+// The observer and the proxy both use Project, so the same version gives the same record
+// from both. Both decode objects of client-go's kinds to Go types, and other objects to
+// unstructured objects. Project neither retains nor changes the API object.
+//
+// If objects of the resource can contain credentials, the result has no annotations and no
+// body. An annotation can repeat the body.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -42,7 +43,7 @@ func HoldsCredentials(resource string) bool {
 	return resource == "secrets" || resource == "tokenreviews.authentication.k8s.io"
 }
 
-// ProjectMeta converts an object's metadata to the form that histories store.
+// ProjectMeta converts the metadata of an object to the form that histories store.
 func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	version, err := ParseVersion(m.GetResourceVersion())
 	if err != nil {
@@ -77,7 +78,8 @@ func ProjectMeta(resource string, m metav1.Object) (Object, error) {
 	return object, nil
 }
 
-// utc returns t in UTC, so that times of different sources are comparable.
+// utc returns t in UTC, so that times from different sources are comparable. A zero time
+// stays zero.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -85,7 +87,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// body encodes all fields of obj except kind, apiVersion and metadata.
+// body returns all fields of obj as JSON, except kind, apiVersion and metadata. It keeps
+// only the fields of a pod that checks read.
 func body(obj runtime.Object) (json.RawMessage, error) {
 	if pod, ok := obj.(*corev1.Pod); ok { // fast path: most objects are pods
 		return json.Marshal(struct {
@@ -110,9 +113,8 @@ func body(obj runtime.Object) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-// trimPodSpec returns the fields of a pod's spec that locate the pod and its ports. It
-// drops the other fields, because a run with thousands of pods would repeat the whole
-// template for each pod.
+// trimPodSpec returns the fields of a pod's spec that determine its addresses and ports. It
+// drops the other fields, because thousands of pods would repeat the whole template.
 func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	kept := corev1.PodSpec{NodeName: spec.NodeName, Hostname: spec.Hostname, Subdomain: spec.Subdomain}
 	for i := range spec.Containers {
@@ -124,10 +126,12 @@ func trimPodSpec(spec *corev1.PodSpec) corev1.PodSpec {
 	return kept
 }
 
+// trimContainer returns the fields of a container that checks read.
 func trimContainer(c *corev1.Container) corev1.Container {
 	return corev1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, RestartPolicy: c.RestartPolicy}
 }
 
+// trimPodStatus returns the fields of a pod's status that checks read.
 func trimPodStatus(status *corev1.PodStatus) corev1.PodStatus {
 	kept := corev1.PodStatus{
 		Phase:      status.Phase,

@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// ErrTruncated reports that the last line of a history is incomplete, as after a killed
-// run. Every record before that line is complete.
+// ErrTruncated means that the last line of a history is incomplete, for example because the
+// run was killed. Every record before that line is complete.
 var ErrTruncated = errors.New("the history ends in the middle of a line")
 
-// ReadFile yields the records of the file at path, in order. An error is the last
-// element.
+// ReadFile yields the records of the file at path, in order. If reading fails, the last
+// pair contains the error and no record.
 func ReadFile(path string) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		file, err := os.Open(path)
@@ -37,13 +37,14 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 	}
 }
 
-// Read yields the records of a history, in order. If an error ends the history, the
-// last pair carries it. The error reports an incomplete last line (ErrTruncated), a
-// line that is not a record, an unknown kind of record, a missing Seq, or an unknown
-// format.
+// Read yields the records of a history, in order. If reading fails, the last pair contains
+// the error and no record.
 //
-// Separate goroutines read and decode records before the loop needs them. Without them, the
-// checks of a run would take half as long again. The goroutines have ended when the loop
+// The error is ErrTruncated if the last line is incomplete. Other errors are a line that is
+// no record, an unknown kind of record, a missing Seq, and an unknown format.
+//
+// Other goroutines read and decode records before the loop needs them. Without them, the
+// checks of a run would take half as long again. These goroutines have ended when the loop
 // ends.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
@@ -66,27 +67,30 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 	}
 }
 
-// batch is a group of lines that are decoded together.
+// batch is a group of consecutive lines that one goroutine decodes.
 type batch struct {
-	first   int64 // line number of the first line, from 1
-	buffer  *bytes.Buffer
+	first   int64         // line number of the first line, from 1
+	buffer  *bytes.Buffer // the text of the lines
 	ends    []int         // offset of the end of each line in buffer
 	decoded chan struct{} // closed when the lines are decoded and buffer is back in the pool
 	records []*Record     // decoded records, up to the first invalid line
-	end     error         // error after the records; nil if there is none
+	end     error         // the error that ends the history after these records, or nil
 }
 
-// bufferPool holds buffers for reuse. Decoded records share no memory with the buffer.
+// bufferPool contains buffers that batches use again. Decoded records share no memory with
+// a buffer.
 var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
+	// batchLines is the maximum number of lines in a batch.
 	batchLines = 256
-	// batchesAhead is the maximum number of batches that wait in memory.
+	// batchesAhead is the maximum number of batches that wait in memory for the loop.
 	batchesAhead = 16
 )
 
-// readAhead reads batches and returns them in order. The caller must wait until a batch
-// is decoded.
+// readAhead reads and decodes batches on other goroutines, and returns the batches in
+// order. The caller must wait until batch.decoded is closed. The goroutines end when the
+// channel stop is closed or the source ends.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
 	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
 	group.Go(func() {
@@ -117,14 +121,15 @@ func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-
 	return inOrder
 }
 
-// read fills the batch, and reports whether more lines may follow.
+// read reads up to batchLines lines into the batch. It reports whether the source may have
+// more lines.
 func (b *batch) read(lines *bufio.Reader) (more bool) {
 	for start := 0; len(b.ends) < batchLines; {
 		part, err := lines.ReadSlice('\n')
 		b.buffer.Write(part)
 		at := b.first + int64(len(b.ends))
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull): // a line longer than the reader's buffer
+		case errors.Is(err, bufio.ErrBufferFull): // the line is longer than the buffer of the reader
 			continue
 		case errors.Is(err, io.EOF) && b.buffer.Len() == start:
 			return false
@@ -141,7 +146,7 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 	return true
 }
 
-// decode decodes the lines, up to the first invalid one.
+// decode decodes the lines of the batch, up to the first invalid one.
 func (b *batch) decode(s *scanner) {
 	defer close(b.decoded)
 	b.records = make([]*Record, 0, len(b.ends))
@@ -157,7 +162,7 @@ func (b *batch) decode(s *scanner) {
 	bufferPool.Put(b.buffer)
 }
 
-// line returns the i-th line of the batch, from 0.
+// line returns the line with the index i in the batch. The first line has the index 0.
 func (b *batch) line(i int) []byte {
 	start := 0
 	if i > 0 {
@@ -166,13 +171,14 @@ func (b *batch) line(i int) []byte {
 	return b.buffer.Bytes()[start:b.ends[i]]
 }
 
-// parse decodes a line. seq is the position of the line in the history.
+// parse decodes a line and checks that it is a valid record. The parameter seq is the line
+// number, which must be the Seq of the record.
 func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 	record := new(Record)
 	if !record.decodeFast(s, line) {
 		var decoded struct {
 			Record
-			Format1Commit *Commit `json:"truth"` // key of Commit in format 1
+			Format1Commit *Commit `json:"truth"` // the commit under its key in format 1
 		}
 		if err := Unmarshal(line, &decoded); err != nil {
 			return nil, fmt.Errorf("expected a record: %w", err)

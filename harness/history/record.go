@@ -9,10 +9,11 @@ import (
 
 // Record is one line of a history. Exactly one of its pointers is set.
 type Record struct {
-	// Seq is the position in the history. The first record has 1, and no number is
-	// missing.
+	// Seq is the position of the record in the history. The first record has 1, and no
+	// number is missing.
 	Seq int64 `json:"seq"`
-	// At is the time since Start.Time, in nanoseconds.
+	// At is the time of the record in nanoseconds since Start.Time, by the clock of the
+	// run.
 	At time.Duration `json:"at"`
 
 	Start       *Start       `json:"start,omitempty"`
@@ -30,7 +31,8 @@ type Record struct {
 	Stall       *Stall       `json:"stall,omitempty"`
 }
 
-// payloads returns the number of pointers that are set.
+// payloads returns the number of pointers in the record that are not nil. A valid record
+// has exactly one.
 func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
@@ -47,11 +49,12 @@ func (r *Record) payloads() int {
 // Format is the version of the record format that this package writes. The reader also
 // accepts [format1]. It rejects any other version, and any record of an unknown kind.
 //
-// The version increases when a field or a kind of record is removed or changes its
-// meaning. It does not increase when a field or kind is added. An older history lacks such
-// a field or kind, so its absence proves nothing. The first histories of format 1 lack
-// Stall, Step.Awaited, and the Bytes of Request, Response and Delivery. The first histories
-// of format 2 lack Start.Controllers.
+// The version increases when a field or a kind of record is removed or changes its meaning.
+// It does not increase when a field or a kind of record is added. An older history lacks
+// the new field or kind, so its absence proves nothing.
+//
+// The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request,
+// Response and Delivery. The first histories of format 2 lack Start.Controllers.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -64,11 +67,11 @@ type Start struct {
 	Time      time.Time `json:"time"`
 	Scenario  string    `json:"scenario"`
 	Seed      uint64    `json:"seed"`
-	Subject   string    `json:"subject"`  // subject under test: ours, upstream, exec:PATH or image:REF
+	Subject   string    `json:"subject"`  // what is under test: ours, upstream, exec:PATH or image:REF
 	Provider  string    `json:"provider"` // provider of the control plane: embedded, kind or existing
 	Namespace string    `json:"namespace"`
-	// Controllers contains the names of the controllers under test, as the rows of package
-	// kube have them. A history without names is one of kube.DefaultControllers.
+	// Controllers contains the names of the controllers under test, as package kube lists
+	// them. If the list is empty, kube.DefaultControllers are under test.
 	Controllers []string `json:"controllers,omitempty"`
 }
 
@@ -83,17 +86,17 @@ type PhaseName string
 
 // These are the phases of a run, in order.
 const (
-	// PhaseChaos begins when the subject holds the leader-election lease and watches
-	// all its resources. Workload and faults run in this phase.
+	// PhaseChaos begins when the subject holds the leader-election lease and watches all
+	// its resources. The workload runs and faults are active in this phase.
 	PhaseChaos PhaseName = "chaos"
-	// PhaseSettle begins when the workload has ended and every fault is healed. The
-	// time limit for convergence starts here.
+	// PhaseSettle begins when the workload has ended and every fault is healed. The time
+	// limit for convergence counts from here.
 	PhaseSettle PhaseName = "settle"
-	// PhaseQuiet begins when the observed objects have converged. From here on the
-	// subject must not write any more. A later write starts the wait for convergence
-	// again; the history then has several PhaseQuiet records.
+	// PhaseQuiet begins when the observed objects have converged. The subject must not
+	// write any more. If it does write, the run waits for convergence again, and then
+	// appends a further PhaseQuiet record.
 	PhaseQuiet PhaseName = "quiet"
-	// PhaseEnd marks the end of the observation. Everything after it is teardown.
+	// PhaseEnd marks the end of the observation. After it, the run stops its processes.
 	PhaseEnd PhaseName = "end"
 )
 
@@ -109,39 +112,41 @@ const (
 	Error    EventType = "ERROR"
 )
 
-// HasObject reports whether events of this type carry an object.
+// HasObject reports whether an event of this type contains a complete object. Bookmarks and
+// errors do not.
 func (t EventType) HasObject() bool { return t == Added || t == Modified || t == Deleted }
 
-// Commit is one committed version of an object. The observer read it from etcd, or
-// received it from the API server without the fault proxy.
+// Commit is one committed version of an object. The observer read it from etcd, or received
+// it from the API server on a connection without the fault proxy.
 type Commit struct {
 	Type   EventType `json:"type"` // Added, Modified or Deleted
 	Object Object    `json:"object"`
 }
 
-// Request is one request of the subject. The fault proxy records it after it has read
-// the request, and before a fault or the API server acts on it.
+// Request is one request of the subject. The fault proxy records it when it has read the
+// request, before a fault or the API server acts on it.
 type Request struct {
-	// ID is unique in the run. Response, List, Delivery and WatchClosed refer to it.
+	// ID is unique in the run. The records Response, List, Delivery and WatchClosed refer to it.
 	ID uint64 `json:"id"`
 	// Subject is the name of the replica that sent the request, such as "subject-0".
 	Subject string `json:"subject"`
 	// Verb is the API verb: get, list, watch, create, update, patch, delete or
 	// deletecollection.
 	Verb string `json:"verb"`
-	// Resource is the resource and its API group, such as "pods" or "replicasets.apps".
-	// It is empty if the path names no resource, such as /healthz.
+	// Resource is the resource with its API group, such as "pods" or "replicasets.apps". It
+	// is empty if the URL path names no resource, such as /healthz.
 	Resource    string `json:"resource,omitempty"`
 	Subresource string `json:"subresource,omitempty"`
 	Namespace   string `json:"namespace,omitempty"`
-	// Name is empty for requests to a collection, which include creates.
+	// Name is the name in the URL path. It is empty for a request to a collection, such as
+	// a list or a create.
 	Name string `json:"name,omitempty"`
 	// Path is the URL path, recorded only if Resource is empty. Query is the raw URL
 	// query.
 	Path  string `json:"path,omitempty"`
 	Query string `json:"query,omitempty"`
 	Agent string `json:"agent,omitempty"` // User-Agent header
-	// Object is the object in the body of a create or update.
+	// Object is the object in the body of a create or update, or nil.
 	Object *Object `json:"object,omitempty"`
 	// Patch is the body of a patch. PatchType is its content type.
 	Patch     json.RawMessage `json:"patch,omitempty"`
@@ -152,32 +157,30 @@ type Request struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// Response is the response to a request. Of a watch, it is the response that opens the
+// Response is the response to a request. For a watch, it is the response that opens the
 // stream. The fault proxy records it before it sends the response to the subject.
 type Response struct {
 	ID uint64 `json:"id"`
-	// Code is the HTTP status that the subject receives. It is 0 if the subject
-	// receives no response or only a part of one, because a fault or the subject closed
-	// the connection.
+	// Code is the HTTP status that the subject receives. It is 0 if a fault or the subject
+	// closed the connection, so that the subject receives no response or only a part of it.
 	Code int `json:"code"`
-	// ServerCode is the HTTP status that the API server answered. It is 0 if the
-	// request did not reach the API server, or if the proxy did not wait for the
-	// response.
+	// ServerCode is the HTTP status that the API server returned. It is 0 if the request
+	// did not reach the API server, or if the proxy did not wait for the response.
 	ServerCode int `json:"serverCode,omitempty"`
-	// Reached reports whether the proxy forwarded the request to the API server. The
-	// outcome of a write is unknown if Reached is true and ServerCode is 0.
+	// Reached reports whether the proxy forwarded the request to the API server. If Reached
+	// is true and ServerCode is 0, nobody knows whether a write was committed.
 	Reached bool `json:"reached,omitempty"`
-	// Reason is the reason of a Status response, such as AlreadyExists.
+	// Reason is the reason in a Status response, such as AlreadyExists.
 	Reason string `json:"reason,omitempty"`
 	// Cause is the type of the first cause in the details of a Status response, such as
 	// NamespaceTerminating.
 	Cause string `json:"cause,omitempty"`
-	// Fault is the name of the fault that changed the request or its response, if one
-	// did.
+	// Fault is the type of the fault that changed the request or its response, or "" if no
+	// fault did.
 	Fault string `json:"fault,omitempty"`
-	// RetryAfter is the value of the Retry-After header in seconds, or nil without that
-	// header. If the header is set, client-go repeats the request without a new sync of
-	// the controller.
+	// RetryAfter is the value of the Retry-After header in seconds, or nil if the response
+	// does not have this header. If it has, client-go sends the request again by itself,
+	// without a new sync of the controller.
 	RetryAfter *int `json:"retryAfter,omitempty"`
 	// Object is the object in the API server's response, whether or not the subject
 	// received the response.
@@ -191,17 +194,17 @@ type Response struct {
 // OK reports whether the subject received a response with a 2xx status.
 func (r *Response) OK() bool { return r.Code >= 200 && r.Code < 300 }
 
-// List is the content of a list response. The fault proxy records it after its Response
-// and before the subject receives it.
+// List is the content of a list response. The fault proxy records it after the Response
+// record, and before it sends the response to the subject.
 type List struct {
-	ID       uint64   `json:"id"`
+	ID       uint64   `json:"id"` // ID of the list request
 	Subject  string   `json:"subject"`
 	Resource string   `json:"resource"`
 	Version  Version  `json:"version"`
 	Items    []Object `json:"items"`
-	// Continued reports whether this is a further page of an earlier list.
+	// Continued reports whether this is a page of a list after the first page.
 	Continued bool `json:"continued,omitempty"`
-	// More reports whether a further page follows.
+	// More reports whether further pages of the list follow.
 	More bool `json:"more,omitempty"`
 }
 
@@ -215,8 +218,8 @@ type Delivery struct {
 	// Object is the object in the event. In a bookmark only its version is set; in an
 	// error it is empty.
 	Object Object `json:"object"`
-	// InitialEventsEnd marks the bookmark that ends the initial events of a streaming
-	// list. Objects without an event before this bookmark do not exist.
+	// InitialEventsEnd marks the bookmark that ends the initial events of a streaming list.
+	// An object without an event before this bookmark did not exist.
 	InitialEventsEnd bool `json:"initialEventsEnd,omitempty"`
 	// Held is the time for which a fault delayed the event, in nanoseconds.
 	Held time.Duration `json:"held,omitempty"`
@@ -224,15 +227,15 @@ type Delivery struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// WatchClosed is the end of a watch stream.
+// WatchClosed says that a watch stream of the subject has ended.
 type WatchClosed struct {
 	ID       uint64 `json:"id"`
 	Subject  string `json:"subject"`
 	Resource string `json:"resource"`
-	Reason   string `json:"reason"`
+	Reason   string `json:"reason"` // why the stream ended
 }
 
-// Fault is an event in the life cycle of a fault.
+// Fault says that a fault was injected, fired, was healed or failed.
 type Fault struct {
 	// Index is the position of the fault in the scenario, from 0. Name is its type, such as
 	// "api-error".
@@ -258,15 +261,15 @@ const (
 	FaultFailed   FaultEvent = "failed"   // the fault could not act as the scenario specifies
 )
 
-// Step is the beginning or the end of a workload step, which is one user operation.
+// Step is the beginning or the end of a workload step. A step is one user operation.
 type Step struct {
 	Index  int       `json:"index"` // position in the scenario, from 0
 	Event  StepEvent `json:"event"`
 	Detail string    `json:"detail"` // description of the step
 	Object *Ref      `json:"object,omitempty"`
 	Error  string    `json:"error,omitempty"`
-	// Awaited is the object whose await timed out. It is nil unless the step failed
-	// because of such a timeout.
+	// Awaited is the object for which the step waited until its time limit. It is nil
+	// unless the step failed because of this time limit.
 	Awaited *Ref `json:"awaited,omitempty"`
 }
 
@@ -280,16 +283,16 @@ const (
 	StepFailed StepEvent = "failed"
 )
 
-// Process is an event in the life cycle of a process, usually of a replica of the
-// subject.
+// Process says that a process was started, stopped, paused or resumed, or that it died. It
+// is usually a replica of the subject.
 type Process struct {
 	Name  string       `json:"name"` // such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`
 	PID   int          `json:"pid,omitempty"`
 	// Detail describes how or why the process ended.
 	Detail string `json:"detail,omitempty"`
-	// Usage is the resource usage of the process. It is nil while the process runs, and
-	// if the usage is unknown.
+	// Usage is the resource usage of a process that has ended. It is nil for a running
+	// process, or if the usage is unknown.
 	Usage *Usage `json:"usage,omitempty"`
 }
 
@@ -307,22 +310,24 @@ type ProcessEvent string
 // These are the events in the life cycle of a process.
 const (
 	ProcessStarted ProcessEvent = "started"
-	ProcessStopped ProcessEvent = "stopped" // ended at the request of the run
-	ProcessDied    ProcessEvent = "died"    // ended without a request of the run
-	ProcessPaused  ProcessEvent = "paused"  // suspended until it is resumed or ends
+	ProcessStopped ProcessEvent = "stopped" // the process ended because the run stopped it
+	ProcessDied    ProcessEvent = "died"    // the process ended although the run did not stop it
+	ProcessPaused  ProcessEvent = "paused"  // the process is suspended until it is resumed or ends
 	ProcessResumed ProcessEvent = "resumed"
 )
 
-// Gap says that a source of records missed something. Checks need it because, after a
-// gap, a missing record no longer proves that nothing happened.
+// Gap says that a source of records missed something. After a gap, the absence of a record
+// no longer proves that nothing happened.
 type Gap struct {
 	Source string `json:"source"` // such as "commits of pods" or "subject-0's view of pods"
-	Detail string `json:"detail"`
+	Detail string `json:"detail"` // what is missing, and why
 }
 
-// Stall says that the gauntlet process got no CPU time for a while before this record.
-// The machine may have been overloaded or suspended. Events of that time, if there were
-// any, carry a later timestamp. Missing records of that time therefore prove nothing.
+// Stall says that the gauntlet process got no CPU time for a while before this record. The
+// machine may have been overloaded or suspended.
+//
+// Records of events in that time have a later timestamp. The absence of records in that
+// time therefore proves nothing.
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
 }

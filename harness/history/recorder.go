@@ -12,39 +12,44 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Recorder writes a history. Append is safe for concurrent use; the order of its calls
-// is the order of the records. A separate goroutine encodes and writes, so Append adds
-// little latency to the fault proxy.
+// Recorder writes a history. The order of the calls of Append is the order of the records.
+// Append is safe for concurrent use. Another goroutine encodes and writes the records, so
+// that Append adds little latency to the fault proxy.
 type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	mu            sync.Mutex // guards the fields below, so that records enter queue in the order of Seq and At
+	// mu guards the following fields up to lastHeartbeat. Append holds it, so that records enter
+	// the queue in the order of Seq and At.
+	mu            sync.Mutex
 	seq           int64
 	closed        bool
 	queue         chan queueItem
 	detectStalls  bool
-	lastHeartbeat time.Duration // last time at which this process was known to run
+	lastHeartbeat time.Duration // the last time at which this process certainly had CPU time
 
-	done   chan struct{} // closed when the writer has ended
-	failed chan struct{} // closed at the first error of the writer
+	done   chan struct{} // closed when the goroutine of write has ended
+	failed chan struct{} // closed at the first error of write
 	once   sync.Once
-	err    error // set before failed is closed
+	err    error // the first error of write; set before failed is closed
 }
 
-// queueItem is a record to write, or a request to flush.
+// queueItem is a record to write, or the request of a Flush. A Flush waits for the result
+// in the channel flushed.
 type queueItem struct {
 	record  *Record
 	flushed chan<- error
 }
 
-// queueLength is the number of records that can wait for the disk. If the queue is
-// full, Append blocks; it never drops a record.
+// queueLength is the number of records that can wait to be written. If the queue is full,
+// Append blocks. It never drops a record.
 const queueLength = 8192
 
-// Create creates the history file at path, which must not exist, and writes its first
-// record. Each follower receives every record, in order, on one goroutine. Followers
-// must be quick, and must neither retain nor change a record.
+// Create creates the history file at path, which must not exist, and writes the Start
+// record.
+//
+// Each follower is called with every record, in order, on one goroutine. A follower must
+// return quickly. It must neither retain nor change a record.
 func Create(path string, start Start, clock clock.PassiveClock, followers ...func(*Record)) (*Recorder, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
 	if err != nil {
@@ -64,8 +69,8 @@ func Create(path string, start Start, clock clock.PassiveClock, followers ...fun
 	return r, nil
 }
 
-// Append adds a record and sets its Seq and At. The recorder then owns everything that
-// the record points to. After Close, Append does nothing.
+// Append adds a record to the history and sets its Seq and At. The caller must not change
+// anything to which the record points. After Close, Append does nothing.
 func (r *Recorder) Append(record Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,23 +82,24 @@ func (r *Recorder) Append(record Record) {
 	r.enqueue(record, at)
 }
 
-// enqueue adds a record with the given time. The caller holds r.mu.
+// enqueue gives a record the next Seq and the given time, and puts it into the queue. The
+// caller holds r.mu.
 func (r *Recorder) enqueue(record Record, at time.Duration) {
 	r.seq++
 	record.Seq, record.At = r.seq, at
 	r.queue <- queueItem{record: &record}
 }
 
-// A recorder that detects stalls has a heartbeat every heartbeatInterval. If a heartbeat is
-// late by stallMin or more, this process was stalled. A shorter delay does not count,
-// because heartbeats on a busy machine are often late by tens of milliseconds.
 const (
+	// heartbeatInterval is the time between two heartbeats of a recorder that detects stalls.
 	heartbeatInterval = 50 * time.Millisecond
-	stallMin          = 200 * time.Millisecond
+	// stallMin is the minimum delay of a heartbeat that counts as a stall of this process. On
+	// a busy machine, heartbeats are often late by tens of milliseconds, which is no stall.
+	stallMin = 200 * time.Millisecond
 )
 
-// RecordStalls makes the recorder detect stalls of this process until stop is called.
-// It appends the [Stall] record before the first record after the stall.
+// RecordStalls makes the recorder detect stalls of this process until the caller calls
+// stop. The recorder appends a [Stall] record before the first record after the stall.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
@@ -124,8 +130,9 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat sets lastHeartbeat to now, and records a stall if too much time has passed
-// since the previous heartbeat. The caller holds r.mu.
+// heartbeat records that this process has CPU time now. The parameter at is the current
+// time. If the previous heartbeat was too long ago, it appends a Stall record. The caller
+// holds r.mu.
 func (r *Recorder) heartbeat(at time.Duration) {
 	late := at - r.lastHeartbeat - heartbeatInterval
 	r.lastHeartbeat = at
@@ -134,8 +141,8 @@ func (r *Recorder) heartbeat(at time.Duration) {
 	}
 }
 
-// Flush waits until every earlier record is in the file and every follower has received
-// it. If a record could not be written, Flush returns the error.
+// Flush waits until every earlier record is in the file and every follower has received it.
+// If a record could not be written, Flush returns the error.
 func (r *Recorder) Flush() error {
 	flushed := make(chan error, 1)
 	r.mu.Lock()
@@ -149,8 +156,8 @@ func (r *Recorder) Flush() error {
 	return <-flushed
 }
 
-// Failed returns a channel that is closed when a record cannot be written. Flush and
-// Close then return the error.
+// Failed returns a channel that is closed when the first record could not be written. Flush
+// and Close return the error.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
 // Close writes the remaining records and closes the file. Further calls do nothing and
@@ -166,8 +173,9 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// write writes the queued records to the file. After the first error, it still receives
-// records from the queue and drops them, so that Append does not block.
+// write encodes the queued records into the file and passes them to the followers. After
+// the first error, it no longer writes, but still empties the queue, so that Append does
+// not block.
 func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	defer close(r.done)
 	buffer := bufio.NewWriterSize(file, 1<<20)
@@ -190,7 +198,7 @@ func (r *Recorder) write(file *os.File, followers []func(*Record)) {
 	r.fail(errors.Join(buffer.Flush(), file.Close()))
 }
 
-// fail stores the first error. Only the writer calls it.
+// fail stores the first error that is not nil. Only write calls it.
 func (r *Recorder) fail(err error) {
 	if err == nil {
 		return

@@ -6,23 +6,27 @@ import (
 	"time"
 )
 
-// scanner reads the subset of JSON that encoding/json writes most often. It accepts
-// ASCII without spaces between tokens and integers of up to 18 digits. Only raw values
-// may contain escapes. On other input it sets failed, and all later results are
-// invalid.
+// scanner reads the subset of JSON that encoding/json writes most often.
+//
+// It accepts ASCII without spaces between tokens, and integers of up to 18 digits. Only
+// values that readRaw reads may contain escape sequences. On any other input the scanner
+// sets failed, and all later results are invalid.
 type scanner struct {
-	text    []byte
-	at      int
-	failed  bool
+	text    []byte // the JSON text
+	at      int    // offset in text of the next byte to read
+	failed  bool   // the text has a form that the scanner does not accept
 	strings stringCache
 }
 
-// stringCache caches recent strings, so that a repeated string is not allocated again.
+// stringCache contains recently read strings, so that a repeated string needs no new
+// memory. A string has one possible slot, which its hash selects.
 type stringCache [1 << 10]string
 
 // stringCacheSeed seeds the hash that selects the cache slot of a string.
 var stringCacheSeed = maphash.MakeSeed()
 
+// intern returns the text as a string, from the cache if possible. It replaces another
+// string in the same slot.
 func (w *stringCache) intern(text []byte) string {
 	slot := &w[maphash.Bytes(stringCacheSeed, text)%uint64(len(w))]
 	if *slot != string(text) {
@@ -31,7 +35,7 @@ func (w *stringCache) intern(text []byte) string {
 	return *slot
 }
 
-// reset makes the scanner read text from its beginning.
+// reset makes the scanner read another text from its beginning.
 func (s *scanner) reset(text []byte) { s.text, s.at, s.failed = text, 0, false }
 
 // atEnd reports whether the scanner has read the whole text, except for a final
@@ -50,19 +54,22 @@ func (s *scanner) accept(c byte) bool {
 	return true
 }
 
+// expect skips the next byte if it is c, and fails otherwise.
 func (s *scanner) expect(c byte) {
 	if !s.accept(c) {
 		s.failed = true
 	}
 }
 
-// open reads the beginning of an object or array, and reports whether it has elements.
+// open reads the first byte of an object or array, and reports whether it has elements. If
+// it has none, open also reads the last byte.
 func (s *scanner) open(begin, end byte) bool {
 	s.expect(begin)
 	return !s.failed && !s.accept(end)
 }
 
-// next reports whether another element of the object or array follows.
+// next reports whether another element of the object or array follows. It reads the comma
+// before that element, or the last byte of the object or array.
 func (s *scanner) next(end byte) bool {
 	if s.failed || s.accept(',') {
 		return !s.failed
@@ -71,8 +78,8 @@ func (s *scanner) next(end byte) bool {
 	return false
 }
 
-// eachField yields the field names of an object. The caller must read each value before
-// the next name.
+// eachField yields the name of each field of an object. The caller must read the value of a
+// field before it asks for the next name.
 func (s *scanner) eachField(yield func(name []byte) bool) {
 	for more := s.open('{', '}'); more; more = s.next('}') {
 		name := s.readQuoted()
@@ -83,8 +90,8 @@ func (s *scanner) eachField(yield func(name []byte) bool) {
 	}
 }
 
-// eachItem yields the indexes of an array's elements. The caller must read each element
-// before the next.
+// eachItem yields the index of each element of an array. The caller must read an element
+// before it asks for the next index.
 func (s *scanner) eachItem(yield func(index int) bool) {
 	index := 0
 	for more := s.open('[', ']'); more; more = s.next(']') {
@@ -95,10 +102,12 @@ func (s *scanner) eachItem(yield func(index int) bool) {
 	}
 }
 
-// readString reads a string.
+// readString reads a string without escape sequences. It returns the cached string if there
+// is one.
 func (s *scanner) readString() string { return s.strings.intern(s.readQuoted()) }
 
-// readQuoted reads a string and returns a slice of the text, without a copy.
+// readQuoted reads a string without escape sequences. It returns a part of the text without
+// copying it.
 func (s *scanner) readQuoted() []byte {
 	s.expect('"')
 	start := s.at
@@ -110,14 +119,15 @@ func (s *scanner) readQuoted() []byte {
 	return text
 }
 
-// isUnescapedASCII reports whether a byte represents itself in a JSON string.
+// isUnescapedASCII reports whether a byte in a JSON string is an ASCII character that needs
+// no escape sequence.
 func isUnescapedASCII(c byte) bool { return c >= ' ' && c < 0x80 && c != '"' && c != '\\' }
 
-// readUint reads an integer that is not negative.
+// readUint reads an integer without a sign.
 func (s *scanner) readUint() (n int64) {
 	start := s.at
 	for ; s.at < len(s.text) && s.text[s.at]-'0' <= 9; s.at++ {
-		n = 10*n + int64(s.text[s.at]-'0') // the check of the number of digits below rejects an overflow
+		n = 10*n + int64(s.text[s.at]-'0') // an overflow is rejected after the loop, by the number of digits
 	}
 	digits := s.at - start
 	if digits == 0 || digits > 18 || digits > 1 && s.text[start] == '0' {
@@ -144,6 +154,7 @@ func (s *scanner) readBool() bool {
 	return false
 }
 
+// expectLiteral skips the given text, and fails if another text follows.
 func (s *scanner) expectLiteral(text string) {
 	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
 		s.failed = true
@@ -160,17 +171,18 @@ func (s *scanner) readTime() (t time.Time) {
 	return t
 }
 
-// depthMax is the maximum nesting depth of a raw value.
+// depthMax is the maximum nesting depth of a value that readRaw reads.
 const depthMax = 100
 
-// readRaw reads any value and returns a copy of its text.
+// readRaw reads a value of any type and returns a copy of its JSON text.
 func (s *scanner) readRaw() json.RawMessage {
 	start := s.at
 	s.skipValue(depthMax)
 	return append(json.RawMessage(nil), s.text[start:s.at]...)
 }
 
-// skipValue skips a value whose nesting depth is at most depth.
+// skipValue skips a value of any type. It fails if objects and arrays are nested deeper
+// than depth.
 func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
 		s.failed = true
@@ -198,6 +210,8 @@ func (s *scanner) skipValue(depth int) {
 	}
 }
 
+// skipString skips a string, which may contain the escape sequences \", \\ and \n. It fails
+// at any other escape sequence.
 func (s *scanner) skipString() {
 	s.expect('"')
 	for ; s.at < len(s.text); s.at++ {

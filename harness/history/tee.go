@@ -10,17 +10,19 @@ import (
 	"sync"
 )
 
-// Tee yields the records and passes the same records to a second consumer. The second
-// consumer runs on its own goroutine and receives all records, even if the loop stops
-// early. The loop ends when both consumers have ended. Neither may change a record.
-// With Tee, two consumers need to decode a history only once.
+// Tee yields the records to the loop of the caller, and passes the same records to a second
+// consumer. The parameter with is this second consumer. Each record is decoded only once.
+//
+// The second consumer runs on another goroutine and receives all records, even if the
+// caller's loop stops early. The loop ends when both consumers have ended. Neither of them
+// may change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)
 		var group sync.WaitGroup
 		group.Go(func() {
 			with(readResults(parts))
-			for range parts { // drain after an early return
+			for range parts { // receives the rest if the function has returned early
 			}
 		})
 		defer group.Wait()
@@ -39,12 +41,13 @@ func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])
 	}
 }
 
-// readResult is one element of a sequence of records.
+// readResult is a record, or the error that ends a history.
 type readResult struct {
 	record *Record
 	err    error
 }
 
+// readResults yields the elements of all slices that the channel delivers.
 func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for part := range parts {
@@ -57,9 +60,9 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected reads the records at the given positions from the file at path. It omits
-// positions after the end of the file. For speed, it decodes only the selected lines
-// and stops reading after the last selected line.
+// ReadSelected reads the records with the given values of Seq from the file at path. It
+// omits values after the end of the file. For speed, it decodes only the selected lines and
+// stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {

@@ -24,11 +24,11 @@ func historyText(records int) string {
 	return text.String()
 }
 
-// TestTee verifies that each consumer receives all records that it wants, in order, and
+// TestTee requires that each consumer receives all records that it asks for, in order, and
 // the final error.
 func TestTee(t *testing.T) {
 	const records = 3*batchLines + 5
-	const more = (batchesAhead + 5) * batchLines // more than fits between the two consumers
+	const more = (batchesAhead + 5) * batchLines // more records than Tee buffers between the two consumers
 	for _, test := range []struct {
 		name, in            string
 		stopAt, otherStopAt int
@@ -62,8 +62,8 @@ func TestTee(t *testing.T) {
 	}
 }
 
-// countRecords counts the records up to stopAt, if that is not 0, and returns the error
-// that ends them.
+// countRecords counts the records, and stops at stopAt if that is not 0. It returns the
+// count and the error that ends the records.
 func countRecords(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (n int, lastErr error) {
 	for record, err := range records {
 		if err != nil {
@@ -81,8 +81,8 @@ func countRecords(t *testing.T, records iter.Seq2[*Record, error], stopAt int) (
 	return n, lastErr
 }
 
-// TestReadSelected verifies that only the selected records are read, and that other
-// lines may be invalid.
+// TestReadSelected requires that only the selected records are read. Other lines may be
+// invalid.
 func TestReadSelected(t *testing.T) {
 	const records = 2*batchLines + 7
 	whole := historyText(records)

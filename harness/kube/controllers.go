@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Controller describes a controller that can be under test.
+// Controller is a row of the table of controllers. It describes a controller that can be
+// under test.
 type Controller struct {
 	// Name is the name that the flag --controllers of kube-controller-manager accepts.
 	Name string
-	// Kind is the kind of the objects that the controller reconciles. Its work queue has a
-	// key for each of them.
+	// Kind is the kind of the objects that the controller reconciles. The work queue of the
+	// controller has one key for each of these objects.
 	Kind string
 	// Watches lists the kinds that the controller has in its informer caches.
 	Watches []string
@@ -23,45 +24,50 @@ type Controller struct {
 	// ClusterRole is the cluster role of kube-controller-manager with the permissions of the
 	// controller.
 	ClusterRole string
-	// Traits lists how the controller acts. Checks of a contract apply to controllers with
-	// the trait that they test.
+	// Traits lists how the controller works. A check of a contract applies to the
+	// controllers with certain traits.
 	Traits []Trait
 	// Contract is true if controllers/CONTRACT.md says what the controller promises, and
-	// our controllers implement it.
+	// this repository contains an implementation of it.
 	Contract bool
 }
 
-// Trait is a property of a controller that some checks depend on.
+// Trait says how a controller works. Some checks apply only to controllers with a certain
+// trait.
 type Trait string
 
-// The traits.
+// The traits of controllers.
 const (
 	// OwnsPods means that the controller creates and deletes pods until their number is
 	// spec.replicas.
 	OwnsPods Trait = "owns-pods"
-	// SlowStart means that it creates pods in batches of 1, 2, 4, and so on.
+	// SlowStart means that the controller creates pods in batches of 1, 2, 4, and so on. It
+	// starts a batch after all creates of the previous one have succeeded.
 	SlowStart Trait = "slow-start"
-	// Expectations means that it creates and deletes pods only after its cache shows all its
-	// earlier creates and deletes.
+	// Expectations means that the controller creates and deletes pods only after its cache
+	// shows all its earlier creates and deletes.
 	Expectations Trait = "expectations"
-	// BurstLimit means that it creates or deletes at most 500 pods per sync.
+	// BurstLimit means that the controller creates or deletes at most 500 pods in one sync.
 	BurstLimit Trait = "burst-limit"
-	// RanksVictims means that it ranks its pods to decide which of them it deletes first.
+	// RanksVictims means that the controller sorts its pods to decide which of them it
+	// deletes first.
 	RanksVictims Trait = "ranks-victims"
 	// ReadsOwnWrites means that a sync waits until the caches contain what the controller
 	// last wrote for the object.
 	ReadsOwnWrites Trait = "reads-own-writes"
-	// RollsOut means that it replaces the pods of an old version by those of a new one.
+	// RollsOut means that the controller replaces pods of an old version by pods of a new
+	// one. The Deployment controller has this trait.
 	RollsOut Trait = "rolls-out"
-	// PublishesAddresses means that it publishes the addresses of the pods of a Service.
+	// PublishesAddresses means that the controller writes the addresses of a Service's
+	// pods. The Endpoints controller has this trait.
 	PublishesAddresses Trait = "publishes-addresses"
 )
 
 // Has reports whether the controller has a trait.
 func (c *Controller) Has(t Trait) bool { return slices.Contains(c.Traits, t) }
 
-// Controllers contains all controllers that can be under test. The first four are under
-// test in a scenario that does not name any.
+// Controllers is the table of the controllers that can be under test. If a scenario names
+// no controllers, those with a contract are under test.
 var Controllers = []Controller{
 	{
 		Name:            "replicationcontroller-controller",
@@ -105,12 +111,12 @@ var Controllers = []Controller{
 	},
 }
 
-// LeaseName is the name of the leader-election lease of kube-controller-manager, which all
-// rows of Controllers use.
+// LeaseName is the name of the leader-election lease of kube-controller-manager. All
+// controllers in the table use this lease.
 const LeaseName = "kube-controller-manager"
 
 // DefaultControllers returns the names of the controllers with a contract. They are under
-// test in a scenario that does not name any controller.
+// test if a scenario names no controllers.
 func DefaultControllers() []string {
 	var names []string
 	for _, c := range Controllers {
@@ -121,8 +127,9 @@ func DefaultControllers() []string {
 	return names
 }
 
-// ControllersNamed returns the rows with the given names, in the order of the table. No
-// names mean the default controllers. A name without a row is an error that lists all names.
+// ControllersNamed returns the controllers with the given names, in the order of the table.
+// Without names, it returns the default controllers. If the table does not contain a name,
+// the error lists all valid names.
 func ControllersNamed(names ...string) ([]Controller, error) {
 	if len(names) == 0 {
 		names = DefaultControllers()
@@ -141,7 +148,7 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns the given controllers, or the default controllers if none are given.
+// OrDefault returns the given controllers, or the default controllers if the list is empty.
 func OrDefault(controllers []Controller) []Controller {
 	if len(controllers) > 0 {
 		return controllers
@@ -162,18 +169,21 @@ func NamesOf(controllers []Controller) []string {
 // ControllerNames returns the names of all controllers that can be under test.
 func ControllerNames() []string { return NamesOf(Controllers) }
 
-// Watched returns the kinds that the controllers have in their informer caches, in the order
-// of the table of kinds.
+// Watched returns the kinds that the controllers have in their informer caches. The result
+// has the order of the table of kinds, and no kind twice.
 func Watched(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return c.Watches })
 }
 
-// Observed returns the kinds that a history of the controllers must contain. These are the
-// kinds that they watch and those that they write, in the order of the table of kinds.
+// Observed returns the kinds that a history must contain if the controllers are under test.
+// These are the kinds that they watch or write. The result has the order of the table of
+// kinds, and no kind twice.
 func Observed(controllers []Controller) []Kind {
 	return kindsIn(controllers, func(c Controller) []string { return slices.Concat(c.Watches, c.Writes) })
 }
 
+// kindsIn returns the kinds in the table that the function of lists for at least one of the
+// controllers.
 func kindsIn(controllers []Controller, of func(Controller) []string) []Kind {
 	var kinds []Kind
 	for _, k := range Kinds {

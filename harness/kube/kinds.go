@@ -2,7 +2,7 @@ package kube
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// The names of the kinds that four or more packages use.
+// The names of frequently used kinds.
 const (
 	Pod                   = "Pod"
 	ReplicaSet            = "ReplicaSet"
@@ -12,7 +12,7 @@ const (
 	Endpoints             = "Endpoints"
 )
 
-// Kinds contains the kinds with a row of their own, by name.
+// Kinds is the table of kinds, sorted by name.
 var Kinds = []Kind{
 	{Name: "ConfigMap", GVR: core("configmaps"), ShortName: "cm", EtcdPrefix: "/registry/configmaps/", Role: Other},
 	{Name: "ControllerRevision", GVR: apps("controllerrevisions"), EtcdPrefix: "/registry/controllerrevisions/", Role: Child, Color: "light-dark(#7d6a55, #b9a58e)"},
@@ -22,6 +22,7 @@ var Kinds = []Kind{
 	{Name: Endpoints, GVR: core("endpoints"), ShortName: "ep", EtcdPrefix: "/registry/services/endpoints/", Role: Routing, Color: "light-dark(#c2607a, #f2a8b8)"},
 	{Name: "Event", GVR: core("events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
 	{Name: "Event", GVR: group("events.k8s.io", "events"), ShortName: "ev", EtcdPrefix: "/registry/events/", Role: Other},
+	{Name: "Ingress", GVR: group("networking.k8s.io", "ingresses"), ShortName: "ing", EtcdPrefix: "/registry/ingress/", Role: Routing},
 	{Name: "Job", GVR: group("batch", "jobs"), EtcdPrefix: "/registry/jobs/", Role: Workload, Controls: []string{Pod}, Color: "light-dark(#6b7300, #c3cc4a)"},
 	{Name: "Lease", GVR: group("coordination.k8s.io", "leases"), EtcdPrefix: "/registry/leases/", Role: Other},
 	{Name: "Namespace", GVR: core("namespaces"), ShortName: "ns", ClusterScoped: true, EtcdPrefix: "/registry/namespaces/", Role: Other},
@@ -33,10 +34,13 @@ var Kinds = []Kind{
 	{Name: "StatefulSet", GVR: apps("statefulsets"), ShortName: "sts", EtcdPrefix: "/registry/statefulsets/", Role: Workload, Controls: []string{Pod, "ControllerRevision"}, Color: "light-dark(#8a3fa0, #d08be6)"},
 }
 
+// core returns the GVR of a resource of the core group, version v1.
 func core(plural string) schema.GroupVersionResource { return group("", plural) }
 
+// apps returns the GVR of a resource of the API group apps, version v1.
 func apps(plural string) schema.GroupVersionResource { return group("apps", plural) }
 
+// group returns the GVR of a resource of an API group, version v1.
 func group(name, plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: name, Version: "v1", Resource: plural}
 }

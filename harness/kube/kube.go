@@ -4,11 +4,12 @@
 // each controller that can be under test. All packages that list kinds or controllers read
 // these tables.
 //
-// A kind without a row is a generic kind, such as the kind of a custom resource. [Generic]
-// describes it. Generic objects can be created, observed, recorded, compared and drawn, and
-// faults can select them. Only the checks of a contract depend on rows.
+// A kind without a row is a generic kind, such as the kind of a custom resource. The
+// function [Generic] describes it. The harness can create, observe, record, compare and
+// draw generic objects, and faults can select them. Only the checks of a contract need a
+// row.
 //
-// The package imports nothing else of the harness.
+// The package imports no other package of the harness.
 package kube
 
 import (
@@ -21,33 +22,34 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Kind describes a kind of API objects.
+// Kind describes a kind of API object.
 type Kind struct {
 	// Name is the kind in manifests and ownerReferences, such as "ReplicaSet".
 	Name string
-	// GVR is the API group, the version that the harness uses, and the plural name.
+	// GVR contains the API group, the version that the harness uses, and the plural name.
 	GVR schema.GroupVersionResource
 	// ShortName is the abbreviation that kubectl accepts, such as "rs"; "" if there is none.
 	ShortName string
-	// ClusterScoped is true if objects of the kind are in no namespace.
+	// ClusterScoped is true if objects of the kind have no namespace.
 	ClusterScoped bool
-	// EtcdPrefix is the prefix of the kind's keys in etcd. Namespace and name follow it. The
-	// keys are internal to the API server, but a release cannot change them without a
-	// migration.
+	// EtcdPrefix is the prefix of the kind's keys in etcd. The namespace and the name
+	// follow it. The keys are internal to the API server, but a release cannot change them
+	// without a migration.
 	EtcdPrefix string
-	// Role says what objects of the kind are to a workload.
+	// Role says what objects of the kind do for a workload.
 	Role Role
 	// Controls lists the kinds of the objects that an object of this kind may control.
 	Controls []string
-	// Color is the color of the kind in reports, in the light and in the dark theme, as CSS
-	// has it: light-dark(#1c2024, #e6e8ea). "" means the default color.
+	// Color is the color of the kind in reports, for the light and the dark theme, in CSS
+	// syntax: light-dark(#1c2024, #e6e8ea). "" means the default color.
 	Color string
 }
 
-// Role is the role of the objects of a kind in a workload.
+// Role says what the objects of a kind do for a workload. They create pods, are created for
+// it, or route traffic to its pods.
 type Role string
 
-// The roles.
+// The roles of kinds.
 const (
 	// Workload is the role of kinds whose controller creates pods, directly or through
 	// objects of another kind.
@@ -60,32 +62,37 @@ const (
 	Other Role = "other"
 )
 
-// GVK returns the group, version and kind.
+// GVK returns the API group, version and kind.
 func (k Kind) GVK() schema.GroupVersionKind { return k.GVR.GroupVersion().WithKind(k.Name) }
 
-// APIVersion returns the group and version as manifests have them, such as "apps/v1".
+// APIVersion returns the API group and version as manifests contain them, such as
+// "apps/v1".
 func (k Kind) APIVersion() string { return k.GVR.GroupVersion().String() }
 
 // Resource returns the plural name with the API group, such as "replicasets.apps".
 // Histories, faults and triggers identify kinds by this name.
 func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
 
-// Builtin reports whether the kind belongs to Kubernetes itself, so that the Go type of its
-// objects is in client-go. Objects of other kinds are unstructured.
+// Builtin reports whether the kind is built into Kubernetes, so that client-go contains its
+// Go type. Objects of other kinds are unstructured.
 func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 
-// Named returns the row of a kind with a name such as "ReplicaSet".
+// Named returns the row of the kind with the given name, such as "ReplicaSet". It returns
+// false if there is no row.
 func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
 }
 
-// ByResource returns the row of a kind with a resource such as "replicasets.apps". It is fast
-// enough to be called for each record of a history.
+// ByResource returns the row of the kind with the given resource, such as
+// "replicasets.apps". It returns false if there is no row. It is fast enough to be called
+// for each record of a history.
 func ByResource(resource string) (Kind, bool) {
 	k, ok := rowsByResource()[resource]
 	return k, ok
 }
 
+// rowsByResource returns the rows of the table of kinds by resource. It builds the map at
+// the first call.
 var rowsByResource = sync.OnceValue(func() map[string]Kind {
 	rows := map[string]Kind{}
 	for _, k := range Kinds {
@@ -94,6 +101,7 @@ var rowsByResource = sync.OnceValue(func() map[string]Kind {
 	return rows
 })
 
+// find returns the first row of the table of kinds for which matches returns true.
 func find(matches func(Kind) bool) (Kind, bool) {
 	if i := slices.IndexFunc(Kinds, matches); i >= 0 {
 		return Kinds[i], true
@@ -101,12 +109,12 @@ func find(matches func(Kind) bool) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Generic returns the row of a kind, or a description of a kind that has no row.
+// Generic returns the row of a kind, or a description of the kind if it has no row.
 //
-// The plural name of a kind without a row is the one that Kubernetes' naming convention
-// requires: lower case, with the ending of an English plural. A kind without a row is
-// namespaced, unless it is a cluster-scoped kind of Kubernetes. [CustomResource] describes
-// a custom resource that differs from these rules.
+// In this description, the plural name follows the naming convention of Kubernetes: lower
+// case, with the ending of an English plural. The kind is namespaced, unless it is a
+// cluster-scoped kind of Kubernetes. Use [CustomResource] for a custom resource with
+// another plural name or scope.
 func Generic(gvk schema.GroupVersionKind) Kind {
 	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
 		return k
@@ -116,10 +124,13 @@ func Generic(gvk schema.GroupVersionKind) Kind {
 }
 
 // CustomResource returns the description of a kind that a CustomResourceDefinition defines.
+// It takes the plural name and the scope from this definition.
 func CustomResource(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	return generic(gvk, plural, clusterScoped)
 }
 
+// generic returns the description of a kind without a row. The etcd prefix of a built-in
+// kind does not contain the API group.
 func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	k := Kind{Name: gvk.Kind, GVR: gvk.GroupVersion().WithResource(plural), ClusterScoped: clusterScoped, Role: Other}
 	k.EtcdPrefix = "/registry/" + plural + "/"
@@ -163,8 +174,8 @@ var clusterScoped = []string{
 	"VolumeAttributesClass.storage.k8s.io",
 }
 
-// Resources returns the resources of all rows, sorted. These are the names that scenarios
-// may use without a definition of their own.
+// Resources returns the resources of all kinds in the table, sorted. A scenario may use
+// these names without defining them.
 func Resources() []string {
 	names := make([]string, 0, len(Kinds))
 	for _, k := range Kinds {
@@ -174,7 +185,7 @@ func Resources() []string {
 	return names
 }
 
-// SplitGVK splits an apiVersion and a kind, as manifests have them, into a GroupVersionKind.
+// SplitGVK combines the apiVersion and the kind of a manifest into a GroupVersionKind.
 func SplitGVK(apiVersion, kind string) schema.GroupVersionKind {
 	group, version, grouped := strings.Cut(apiVersion, "/")
 	if !grouped {

@@ -14,7 +14,7 @@ import (
 // cssColor matches a color for the light theme and one for the dark theme.
 var cssColor = regexp.MustCompile(`^light-dark\(#[0-9a-f]{6}, #[0-9a-f]{6}\)$`)
 
-// TestKindsAreConsistent checks each row of the table of kinds against client-go.
+// TestKindsAreConsistent compares each row of the table of kinds with client-go.
 func TestKindsAreConsistent(t *testing.T) {
 	for _, k := range Kinds {
 		if !scheme.Scheme.Recognizes(k.GVK()) {
@@ -47,8 +47,8 @@ func TestKindsAreConsistent(t *testing.T) {
 	}
 }
 
-// TestControllersAreConsistent checks that the table of controllers names only kinds with a
-// row. Each controller must watch the kind that it reconciles.
+// TestControllersAreConsistent requires that the table of controllers names only kinds with
+// a row. Each controller must watch the kind that it reconciles.
 func TestControllersAreConsistent(t *testing.T) {
 	for _, c := range Controllers {
 		for _, name := range slices.Concat([]string{c.Kind}, c.Watches, c.Writes) {
@@ -96,9 +96,11 @@ func TestCustomResource(t *testing.T) {
 	}
 }
 
-// TestClusterScopedKindsExist finds misspelled groups in the list of cluster-scoped kinds.
+// TestClusterScopedKindsExist finds misspelled API groups in the list of cluster-scoped
+// kinds.
 func TestClusterScopedKindsExist(t *testing.T) {
-	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"} // not in client-go's scheme
+	// The scheme of client-go does not contain these groups.
+	aggregated := []string{"apiextensions.k8s.io", "apiregistration.k8s.io"}
 	for _, name := range clusterScoped {
 		gk := schema.ParseGroupKind(name)
 		if !slices.Contains(aggregated, gk.Group) && len(scheme.Scheme.VersionsForGroupKind(gk)) == 0 {

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Owners finds the resource of an owner. An ownerReference in a history has the kind of the
-// owner, but not its API group. The zero value is ready to use. It is not safe for
-// concurrent use.
+// Owners finds the resource of an owner, such as "replicasets.apps". An ownerReference in a
+// history contains the kind of the owner, but not its API group. The zero value is ready to
+// use. Owners is not safe for concurrent use.
 type Owners struct {
-	byUID    map[types.UID]string
-	byPlural map[string]string // the resource by its plural name without the API group
+	byUID    map[types.UID]string // the resource by the UID of an object
+	byPlural map[string]string    // the resource by its plural name without the API group
 }
 
-// Observe records the resource of an object that may be an owner.
+// Observe records the resource of an object that may own other objects.
 func (o *Owners) Observe(uid types.UID, resource string) {
 	if o.byUID == nil {
 		o.byUID, o.byPlural = map[types.UID]string{}, map[string]string{}
@@ -28,12 +28,14 @@ func (o *Owners) Observe(uid types.UID, resource string) {
 	o.byPlural[plural] = resource
 }
 
-// Forget drops the record of an object that no longer exists.
+// Forget removes an object that no longer exists.
 func (o *Owners) Forget(uid types.UID) { delete(o.byUID, uid) }
 
-// Resource returns the resource of the owner with the given UID and kind. If the owner was
-// not observed, the kind decides: its row, or else an observed object of the kind. Resource
-// returns the kind itself if neither exists.
+// Resource returns the resource of the owner with the given UID and kind.
+//
+// If no object with this UID was observed, the result is the resource in the row of the
+// kind. If the kind has no row, the result is the resource of an observed object whose
+// plural name fits the kind. Otherwise it is the kind itself.
 func (o *Owners) Resource(uid types.UID, kind string) string {
 	if resource, ok := o.byUID[uid]; ok {
 		return resource

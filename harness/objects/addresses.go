@@ -15,21 +15,22 @@ import (
 // AddressesMax is the maximum number of addresses in one Endpoints object.
 const AddressesMax = 1000
 
-// PodAddress contains the addresses of a committed or cached pod. It decodes the pod only
-// when a caller first needs the addresses, because decoding is expensive.
+// PodAddress contains the addresses of one version of a pod. It decodes the pod only when a
+// caller first needs the addresses, because decoding is expensive.
 type PodAddress struct {
-	Body    []byte      // of the pod; nil after the first use
-	decoded *PodNetwork // nil until first used
-	err     error
+	Body    []byte      // the JSON body of the pod; nil after the first call of Network
+	decoded *PodNetwork // nil before the first call of Network
+	err     error       // the error of the first call of Network
 }
 
-// PodNetwork contains the fields of a pod from which its addresses and ports follow.
+// PodNetwork contains the fields of a pod that determine its addresses and ports.
 type PodNetwork struct {
 	Spec   corev1.PodSpec
 	Status corev1.PodStatus
 }
 
-// Network returns the decoded fields. The first call decodes them.
+// Network returns the fields of the pod that contain its addresses and ports. The first
+// call decodes the body of the pod, and later calls return the same result.
 func (a *PodAddress) Network() (*PodNetwork, error) {
 	if a.decoded == nil && a.err == nil {
 		a.decoded = &PodNetwork{}
@@ -39,31 +40,30 @@ func (a *PodAddress) Network() (*PodNetwork, error) {
 	return a.decoded, a.err
 }
 
-// AddressSet contains pairs of an address and a port. The value is true if the address is
-// ready.
+// AddressSet is a set of addresses with ports. The value is true if the address is ready.
 type AddressSet map[AddressAndPort]bool
 
-// AddressAndPort is one port at one address.
+// AddressAndPort is one address of a pod together with one port.
 type AddressAndPort struct {
 	PodTarget
 	Port EndpointPort
 }
 
-// PodTarget is an address and the pod behind it.
+// PodTarget is an address, and the pod that has this address.
 type PodTarget struct {
 	IP, Node, Hostname string
-	Pod                string // kind namespace/name
-	UID                types.UID
+	Pod                string    // the targetRef as "kind namespace/name"; "" if there is none
+	UID                types.UID // the UID in the targetRef
 }
 
-// EndpointPort is a port in Endpoints. The zero value means no port, which only headless
-// Services may have.
+// EndpointPort is a port in Endpoints. The zero value means that an address has no port,
+// which is possible only for headless Services.
 type EndpointPort struct {
-	Name, Protocol, Application string
+	Name, Protocol, Application string // Application is the appProtocol
 	Number                      int32
 }
 
-// String returns the pair as evidence names it.
+// String returns the address and the port for evidence, followed by the pod in parentheses.
 func (p AddressAndPort) String() string {
 	address := p.IP
 	if p.Port != (EndpointPort{}) {
@@ -72,8 +72,8 @@ func (p AddressAndPort) String() string {
 	return fmt.Sprintf("%s (%s)", address, cmp.Or(p.Pod, "no targetRef"))
 }
 
-// Add adds a pair of an address and a port. If the set already contains the pair, it is
-// ready only if both entries are ready.
+// Add adds an address with a port. If the set already contains this entry, the entry is
+// ready only if it was ready both times.
 func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	if readyBefore, ok := addresses[p]; ok {
 		ready = ready && readyBefore
@@ -81,7 +81,7 @@ func (addresses AddressSet) Add(p AddressAndPort, ready bool) {
 	addresses[p] = ready
 }
 
-// Addresses returns the pairs of address and port in all subsets of the Endpoints.
+// Addresses returns all addresses with their ports, from all subsets of the Endpoints.
 func (e *Endpoints) Addresses() (AddressSet, error) {
 	var body struct {
 		Subsets []struct {
@@ -114,6 +114,7 @@ func (e *Endpoints) Addresses() (AddressSet, error) {
 	return all, nil
 }
 
+// podTargetOf returns an address in Endpoints, and the pod to which its targetRef refers.
 func podTargetOf(a corev1.EndpointAddress) PodTarget {
 	target := PodTarget{IP: a.IP, Node: stringOrEmpty(a.NodeName), Hostname: a.Hostname}
 	if a.TargetRef != nil {
@@ -122,14 +123,14 @@ func podTargetOf(a corev1.EndpointAddress) PodTarget {
 	return target
 }
 
-// EndpointPortOf returns the port that Endpoints list for a Service port. The number is the
-// port number at the pod.
+// EndpointPortOf returns the port that Endpoints list for a port of the Service. The
+// parameter number is the port number of the pod.
 func EndpointPortOf(p *corev1.ServicePort, number int32) EndpointPort {
 	return EndpointPort{p.Name, string(p.Protocol), stringOrEmpty(p.AppProtocol), number}
 }
 
-// IP returns the pod's address in the Service's first IP family. It returns "" if the pod
-// has no such address.
+// IP returns the address of the pod in the first IP family of the Service. It returns "" if
+// the pod has no such address.
 func (r *PodNetwork) IP(s *Service) string {
 	ips := r.Status.PodIPs
 	if len(ips) == 0 && r.Status.PodIP != "" {
@@ -146,8 +147,8 @@ func (r *PodNetwork) IP(s *Service) string {
 	return ""
 }
 
-// Port returns the port number at the pod to which a Service port leads. It returns 0 if
-// the pod has no such port.
+// Port returns the port number of the pod that is the target of a Service port. It returns
+// 0 if the targetPort is a name that no container port has.
 func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	if p.TargetPort.Type == intstr.Int {
 		if p.TargetPort.IntVal == 0 {
@@ -171,9 +172,11 @@ func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	return 0
 }
 
-// Size counts the addresses that AddressesMax limits. An address counts once for each
-// subset that lists it. Ports with the same addresses share a subset, and each other port
-// has its own.
+// Size returns the number of addresses that count against AddressesMax, and how many of
+// them are ready.
+//
+// An address counts once for each subset that lists it. Ports with exactly the same
+// addresses share one subset. Every other port has a subset of its own.
 func (addresses AddressSet) Size() (total, ready int) {
 	targets := map[EndpointPort][]string{}
 	readyAt := map[EndpointPort]int{}
@@ -195,6 +198,7 @@ func (addresses AddressSet) Size() (total, ready int) {
 	return total, ready
 }
 
+// stringOrEmpty returns the string to which s points, or "" if s is nil.
 func stringOrEmpty(s *string) string {
 	if s == nil {
 		return ""

@@ -11,39 +11,42 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Decoder decodes recorded objects and caches the results. One version is recorded up to
-// three times (commit, delivery, response), usually within a second. For objects with
-// skewed timestamps, it caches only the last result. It is not safe for concurrent use.
+// Decoder decodes recorded objects and caches the results.
+//
+// A history contains one version of an object up to three times (commit, delivery,
+// response), usually within a second. If a fault skewed the timestamps in a version, the
+// Decoder decodes each occurrence of the version, and caches only the last result. A
+// Decoder is not safe for concurrent use.
 type Decoder struct {
-	versionCache // *Pod, *Owner, *Deployment or *Service
-	// generic contains *Generic. It is a cache of its own, because an object can be decoded
-	// both by its kind and as a generic object.
+	versionCache // contains *Pod, *Owner, *Deployment and *Service
+	// generic contains *Generic. It is a separate cache, because callers may decode the
+	// same version both by its kind and as a generic object.
 	generic versionCache
-	// Templates and selectors have caches of their own, because the thousands of versions
-	// of an owner usually share one template and one selector.
+	// Templates and selectors have separate caches, because the thousands of versions of an
+	// owner usually share one template and one selector.
 	templates parsedText[*Template]
 	selectors map[*OwnerKind]parsedText[labels.Selector]
 }
 
-// versionCache contains decoded versions of objects. It evicts the oldest version.
+// versionCache contains decoded versions of objects. When it is full, it evicts the version
+// that it has contained for the longest time.
 type versionCache struct {
 	decoded map[VersionKey]any
-	oldest  []VersionKey // a ring of the keys of decoded
-	next    int
+	oldest  []VersionKey // ring buffer of the keys of decoded, in the order of insertion
+	next    int          // index in the ring buffer of the key to evict next, once the buffer is full
 }
 
 func newVersionCache() versionCache { return versionCache{decoded: map[VersionKey]any{}} }
 
-// VersionKey identifies a version of an object, and is the key under which a Decoder caches
-// it.
+// VersionKey identifies one version of an object. It is the key of the Decoder's caches.
 type VersionKey struct {
 	UID     types.UID
 	Version history.Version
-	Skewed  bool // its timestamps were skewed by a fault
+	Skewed  bool // a fault skewed the timestamps in this version
 }
 
-// decodedMax is the maximum number of cached versions. It suffices for the versions of a
-// few seconds.
+// decodedMax is the maximum number of cached versions. It is enough for the versions that a
+// run creates in a few seconds.
 const decodedMax = 1 << 14
 
 // NewDecoder returns a Decoder with an empty cache.
@@ -60,14 +63,16 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// parsedText caches parsed parts of objects by their JSON text, so that each text is
-// parsed once.
+// parsedText caches a decoded part of an object, such as a selector. The key is the JSON
+// text of this part, so that each text is decoded once.
 type parsedText[T any] map[string]T
 
 // parsedTextMax is the maximum number of entries of a parsedText. A run has only a few
-// different texts at a time.
+// different texts at a time. A full parsedText is emptied.
 const parsedTextMax = 1 << 10
 
+// read returns the cached value for a JSON text. If there is none, it calls the function
+// read and caches the result.
 func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
 	if value, ok := t[string(raw)]; ok {
 		return value, nil
@@ -83,8 +88,8 @@ func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, 
 	return value, nil
 }
 
-// Decode decodes an object of a kind with a type of its own in this package. It returns nil
-// for other kinds. Use [Decoder.Generic] for these.
+// Decode decodes a pod, ReplicaSet, ReplicationController, Deployment, Service or Endpoints
+// object. It returns nil for other kinds. Use [Decoder.Generic] for these.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
 	if kind := OwnerKindByResource(o.Resource); kind != nil {
 		return d.Owner(kind, o)
@@ -97,38 +102,40 @@ func (d *Decoder) Decode(o *history.Object) (any, error) {
 	case ServiceResource:
 		return d.Service(o)
 	case EndpointsResource:
-		return NewEndpoints(o), nil // not cached: as large as all pods of the Service together
+		return NewEndpoints(o), nil // not cached, because Endpoints are as large as all pods of the Service together
 	}
 	return nil, nil
 }
 
-// Pod decodes a pod.
+// Pod decodes a pod, or returns it from the cache.
 func (d *Decoder) Pod(o *history.Object) (*Pod, error) {
 	return decodeOnce(&d.versionCache, o, decodePod)
 }
 
-// Deployment decodes a Deployment.
+// Deployment decodes a Deployment, or returns it from the cache.
 func (d *Decoder) Deployment(o *history.Object) (*Deployment, error) {
 	return decodeOnce(&d.versionCache, o, d.DecodeDeployment)
 }
 
-// Service decodes a Service.
+// Service decodes a Service, or returns it from the cache.
 func (d *Decoder) Service(o *history.Object) (*Service, error) {
 	return decodeOnce(&d.versionCache, o, decodeService)
 }
 
-// Owner decodes an owner of the given kind.
+// Owner decodes a ReplicaSet or ReplicationController, or returns it from the cache.
 func (d *Decoder) Owner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	return decodeOnce(&d.versionCache, o, func(o *history.Object) (*Owner, error) { return d.DecodeOwner(kind, o) })
 }
 
+// decodeOnce returns a version of an object from the cache, or decodes and caches it.
 func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
-	if o.UID == "" || o.Version == 0 { // such as the object of a create request
+	if o.UID == "" || o.Version == 0 { // for example the object in a create request
 		return decodeVersion(o, decode)
 	}
 	key := VersionKey{UID: o.UID, Version: o.Version, Skewed: o.Skewed}
 	cached, again := c.decoded[key]
-	if version, ok := cached.(*T); ok && !o.Skewed { // a skewed version may be delivered with different timestamps each time
+	// A skewed version may have different timestamps in each delivery, so it is decoded again.
+	if version, ok := cached.(*T); ok && !o.Skewed {
 		return version, nil
 	}
 	decoded, err := decodeVersion(o, decode)
@@ -142,7 +149,8 @@ func decodeOnce[T any](c *versionCache, o *history.Object, decode func(*history.
 	return decoded, nil
 }
 
-// decodeVersion decodes an object without the cache.
+// decodeVersion decodes an object without the cache. An error names the object and its
+// version.
 func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, error)) (*T, error) {
 	decoded, err := decode(o)
 	if err != nil {
@@ -151,7 +159,7 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict makes room for the version that the caller is about to add.
+// evict makes room for a version that the caller is about to add, and records its key.
 func (c *versionCache) evict(key VersionKey) {
 	if len(c.oldest) < decodedMax {
 		c.oldest = append(c.oldest, key)
@@ -162,17 +170,18 @@ func (c *versionCache) evict(key VersionKey) {
 	c.next = (c.next + 1) % decodedMax
 }
 
-// Cached returns a decoded version of an object if it is still cached, else nil.
+// Cached returns a decoded version of an object. It returns nil if the Decoder has not
+// decoded the version or has evicted it.
 func Cached[T any](d *Decoder, uid types.UID, at history.Version) *T {
 	version, ok := d.decoded[VersionKey{UID: uid, Version: at}].(*T)
-	if !ok { // it was delivered with skewed timestamps, and its commit record is still to come
+	if !ok { // the version was delivered with skewed timestamps before its commit record
 		version, _ = d.decoded[VersionKey{UID: uid, Version: at, Skewed: true}].(*T)
 	}
 	return version
 }
 
-// Unmarshal decodes a part of an object from JSON. If the JSON text is empty, the target
-// remains unchanged.
+// Unmarshal decodes JSON into the value to which into points. If the JSON text is empty,
+// the value remains unchanged.
 func Unmarshal(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
@@ -180,10 +189,10 @@ func Unmarshal(raw json.RawMessage, into any) error {
 	return history.Unmarshal(raw, into)
 }
 
-// WholeNumber parses an annotation. If the annotation is missing or invalid, it returns the
-// value of the parameter none.
+// WholeNumber returns the integer in the value of an annotation. If the value is empty or
+// no integer, it returns the parameter none.
 func WholeNumber(s string, none int64) int64 {
-	if s == "" { // the most frequent case, and ParseInt's error is expensive
+	if s == "" { // the most frequent case: creating the error of ParseInt is expensive
 		return none
 	}
 	n, err := strconv.ParseInt(s, 10, 64)

@@ -13,15 +13,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// notInheritedAnnotations are the annotations that a ReplicaSet does not copy from its
-// Deployment. The new ReplicaSet has all other annotations of the Deployment (contract
+// notInheritedAnnotations are the annotations that the Deployment controller does not copy
+// to the new ReplicaSet. It copies all other annotations of the Deployment (contract
 // Deployment 19).
 var notInheritedAnnotations = []string{
 	RevisionAnnotation, DesiredReplicasAnnotation, MaxReplicasAnnotation, RevisionHistoryAnnotation, LastAppliedAnnotation, RollbackAnnotation,
 }
 
-// inheritedAnnotations returns all annotations except notInheritedAnnotations; It returns
-// nil if there are no others.
+// inheritedAnnotations returns the annotations that are not in notInheritedAnnotations. It
+// returns nil if there are none.
 func inheritedAnnotations(annotations map[string]string) map[string]string {
 	var inherited map[string]string
 	for key, value := range annotations {
@@ -46,14 +46,14 @@ type Deployment struct {
 	Replicas    int  // spec.replicas
 	Selector    labels.Selector
 	Template    *Template
-	Annotations map[string]string // that its new ReplicaSet must have
-	MinReady    time.Duration
-	// MaxSurge and MaxUnavailable have percentages resolved. Both are 0 for the strategy
-	// Recreate.
+	Annotations map[string]string // the annotations that the new ReplicaSet must also have
+	MinReady    time.Duration     // spec.minReadySeconds
+	// MaxSurge and MaxUnavailable are numbers of pods, computed from percentages if
+	// necessary. Both are 0 for the strategy Recreate.
 	MaxSurge, MaxUnavailable int
 	RevisionHistoryLimit     int
 	// RollbackTo is the revision in RollbackAnnotation. 0 requests the previous revision.
-	// -1 means that the annotation is missing.
+	// -1 means that the annotation is missing or is no integer.
 	RollbackTo int64
 	// ProgressDeadline is spec.progressDeadlineSeconds. 0 means that the Deployment has no
 	// deadline. The controller then does not set the condition Progressing.
@@ -73,7 +73,7 @@ type DeploymentStatus struct {
 	Conditions          []ConditionWithTime
 }
 
-// Condition is a condition of an owner or a Deployment.
+// Condition is a condition in the status of an object.
 type Condition struct{ Type, Status, Reason string }
 
 // ConditionWithTime is a condition with its lastUpdateTime.
@@ -87,13 +87,14 @@ func (c Condition) IsReplicaFailure() bool {
 	return c.Type == ReplicaFailureCondition && c.Status == "True"
 }
 
-// Condition returns the condition of the given type, or a zero value.
+// Condition returns the condition of the given type, or the zero value if the status does
+// not have it.
 func (s *DeploymentStatus) Condition(name string) Condition {
 	return s.ConditionWithTime(name).Condition
 }
 
-// ConditionWithTime returns the condition of the given type with its lastUpdateTime, or a
-// zero value.
+// ConditionWithTime returns the condition of the given type with its lastUpdateTime. It
+// returns the zero value if the status does not have the condition.
 func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 	for _, c := range s.Conditions {
 		if c.Type == name {
@@ -103,7 +104,7 @@ func (s *DeploymentStatus) ConditionWithTime(name string) ConditionWithTime {
 	return ConditionWithTime{}
 }
 
-// String returns the Deployment as evidence names it.
+// String returns "Deployment namespace/name".
 func (d *Deployment) String() string { return DeploymentKind + " " + d.Namespace + "/" + d.Name }
 
 // MaxPods returns replicas + maxSurge. During a rollout, the sum of spec.replicas of the
@@ -114,19 +115,21 @@ func (d *Deployment) MaxPods() int { return d.Replicas + d.MaxSurge }
 // must leave available.
 func (d *Deployment) MinAvailable() int { return d.Replicas - d.MaxUnavailable }
 
-// Complete reports whether the status says that the rollout is complete.
+// Complete reports whether the rollout is complete according to the status. The controller
+// has observed the latest spec, and all replicas are updated and available.
 func (d *Deployment) Complete() bool {
 	s := &d.Status
 	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
 }
 
-// Counts reports whether the Deployment counts a ReplicaSet as its own.
+// Counts reports whether a ReplicaSet is one of the Deployment's own. The Deployment
+// controls it, its selector matches it, and it is not terminating.
 func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }
 
-// DecodeDeployment decodes a Deployment, but does not look it up in the Decoder's cache of
-// versions.
+// DecodeDeployment decodes a Deployment without the cache of versions. Callers use it for
+// objects in requests.
 func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	var body struct {
 		Spec struct {
@@ -185,9 +188,9 @@ func (d *Decoder) DecodeDeployment(o *history.Object) (*Deployment, error) {
 	return result, err
 }
 
-// fenceposts resolves the percentages in maxSurge and maxUnavailable (contract Deployment
-// 8). If both results are 0, it returns maxUnavailable 1, because otherwise no rollout
-// could proceed.
+// fenceposts returns maxSurge and maxUnavailable as numbers of pods (contract Deployment
+// 8). If both are 0, it returns maxUnavailable 1, because otherwise no rollout could
+// proceed. maxUnavailable is never more than replicas.
 func fenceposts(maxSurge, maxUnavailable *intstr.IntOrString, replicas int) (surge, unavailable int, err error) {
 	zero := intstr.FromInt32(0)
 	if surge, err = intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(maxSurge, zero), replicas, true); err != nil {

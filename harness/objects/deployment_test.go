@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFenceposts requires that percentages round as documented, and that a rollout can
-// always proceed.
+// TestFenceposts requires that percentages are rounded as documented: up for maxSurge, and
+// down for maxUnavailable. A rollout must always be able to proceed.
 func TestFenceposts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		replicas := rapid.IntRange(0, 1000).Draw(t, "replicas")
@@ -27,13 +27,13 @@ func TestFenceposts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := float64(surge); s < exactSurge-1e-9 || s >= exactSurge+1 {
-			t.Errorf("surge %d of %v", surge, exactSurge)
+			t.Errorf("maxSurge is %d, want %v rounded up", surge, exactSurge)
 		}
 		if u := float64(unavailable); u > max(exactUnavailable+1e-9, 1) || unavailable > replicas {
-			t.Errorf("unavailable %d of %v", unavailable, exactUnavailable)
+			t.Errorf("maxUnavailable is %d, want %v rounded down", unavailable, exactUnavailable)
 		}
 		if replicas > 0 && surge+unavailable == 0 {
-			t.Error("no rollout could proceed")
+			t.Error("maxSurge and maxUnavailable are 0, so no rollout could proceed")
 		}
 	})
 }

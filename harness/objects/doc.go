@@ -1,14 +1,16 @@
 // Package objects decodes the objects in a history into typed, immutable values.
 //
-// Each kind is decoded in one place. The values contain the fields that checks, triggers,
-// coverage, comparisons and the timeline use:
+// For each kind, one function decodes its objects. The values contain the fields that
+// checks, triggers, coverage, comparisons and the timeline use:
 //
 //   - Pod: labels, controllerRef, phase, readiness and the fields that decide the order of
-//     scale-down. PodAddress has its addresses.
-//   - Owner: a ReplicaSet or a ReplicationController, with its status.
+//     scale-down. PodAddress contains the addresses of a pod.
+//   - Owner: a ReplicaSet or a ReplicationController, with its status. In this package, the
+//     word owner means one of these two.
 //   - Deployment: spec, status and conditions.
 //   - Service and Endpoints.
 //   - Template: the pod template of an owner or a Deployment.
+//   - Generic: the fields that objects of many kinds have.
 //
 // A Decoder caches decoded versions by UID and resourceVersion.
 package objects

@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Generic contains the fields that objects of many kinds have, for one version of an object.
-// It is immutable. A field whose type differs from the usual type counts as absent. An
-// absent number is nil.
+// Generic contains the fields that objects of many kinds have, for one version of an
+// object. It is immutable. A field with an unusual JSON type counts as absent. An absent
+// number is nil.
 type Generic struct {
 	history.Ref
 	Controller         history.Owner // UID is empty if there is no controllerRef
@@ -27,7 +27,8 @@ type Generic struct {
 	Status             GenericStatus
 }
 
-// GenericStatus contains the counts in the status of a generic object.
+// GenericStatus contains the replica counts in the status of an object. An absent count is
+// nil.
 type GenericStatus struct {
 	Replicas          *int
 	UpdatedReplicas   *int
@@ -35,7 +36,7 @@ type GenericStatus struct {
 	AvailableReplicas *int
 }
 
-// Generic decodes the fields that objects of many kinds have. It accepts objects of every
+// Generic returns the fields that objects of many kinds have. It accepts objects of every
 // kind. It returns an error if the body of the object is not a JSON object.
 func (d *Decoder) Generic(o *history.Object) (*Generic, error) {
 	return decodeOnce(&d.generic, o, decodeGeneric)
@@ -77,8 +78,8 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return all
 }
 
-// readField decodes the field with a name. If the field is absent or has another type, the
-// target remains unchanged.
+// readField decodes a field of a JSON object. If the field is absent or has another type
+// than into, the value of into remains unchanged.
 func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	var value T
 	if raw, ok := from[name]; ok && Unmarshal(raw, &value) == nil {
@@ -86,8 +87,8 @@ func readField[T any](from map[string]json.RawMessage, name string, into *T) {
 	}
 }
 
-// String returns the object as evidence names it: kind namespace/name. If the kind has no
-// row in package kube, the resource replaces the kind.
+// String returns "kind namespace/name". If package kube has no row for the kind, the
+// resource replaces the kind.
 func (g *Generic) String() string {
 	named := g.Ref
 	if kind, ok := kube.ByResource(g.Resource); ok {
@@ -96,7 +97,8 @@ func (g *Generic) String() string {
 	return named.String()
 }
 
-// Condition returns the condition of the given type, or a zero value.
+// Condition returns the condition of the given type, or the zero value if the status does
+// not have it.
 func (g *Generic) Condition(name string) Condition {
 	for _, c := range g.Conditions {
 		if c.Type == name {
@@ -113,17 +115,19 @@ func (g *Generic) Observed() bool {
 }
 
 // Scaling reports whether status.replicas differs from spec.replicas. An absent
-// status.replicas counts as 0. Without spec.replicas the object does not scale.
+// status.replicas counts as 0. The result is false if the object has no spec.replicas.
 func (g *Generic) Scaling() bool {
 	return g.Replicas != nil && *g.Replicas != valueOrZero(g.Status.Replicas)
 }
 
-// Complete reports whether the status agrees with the spec. The controller has observed the
-// latest spec, and the numbers of replicas and of ready replicas are spec.replicas.
+// Complete reports whether the status agrees with the spec. The controller must have
+// observed the latest spec. If the object has spec.replicas, status.replicas and
+// status.readyReplicas must be equal to it.
 func (g *Generic) Complete() bool {
 	return g.Observed() && !g.Scaling() && (g.Replicas == nil || *g.Replicas == valueOrZero(g.Status.ReadyReplicas))
 }
 
+// valueOrZero returns the number to which count points, or 0 if count is nil.
 func valueOrZero(count *int) int {
 	if count == nil {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// TestResourcesAgreeWithKube checks the constants of this package against the rows of
+// TestResourcesAgreeWithKube compares the resource names in this package with the table in
 // package kube.
 func TestResourcesAgreeWithKube(t *testing.T) {
 	for name, resource := range map[string]string{
@@ -95,7 +95,7 @@ func TestGeneric(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("decoded object (-want +got):\n%s", diff)
 			}
 			if got.String() != test.text || *got.ObjectRef() != test.object.Ref {
 				t.Errorf("described as %q, ref %v; want %q", got, got.ObjectRef(), test.text)
@@ -114,8 +114,8 @@ func TestGeneric(t *testing.T) {
 	}
 }
 
-// TestGenericAndTyped requires that generic and typed objects do not evict each other from
-// the cache.
+// TestGenericAndTyped requires that the same version can be cached as a generic object and
+// by its kind.
 func TestGenericAndTyped(t *testing.T) {
 	d := NewDecoder()
 	object := &history.Object{Ref: history.Ref{Resource: PodResource, Name: "a", UID: "u", Version: 7}, Body: json.RawMessage(`{"status":{"phase":"Running"}}`)}

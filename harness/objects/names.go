@@ -2,8 +2,8 @@ package objects
 
 import "github.com/kube-gauntlet/gauntlet/harness/kube"
 
-// Resources with their API groups, as histories name them. A test compares them with the
-// rows of package kube.
+// The resources with their API groups, as histories name them. A test compares them with the
+// table in package kube.
 const (
 	PodResource                   = "pods"
 	ReplicaSetResource            = "replicasets.apps"
@@ -13,7 +13,7 @@ const (
 	EndpointsResource             = "endpoints"
 )
 
-// Kinds, as ownerReferences name them.
+// The kinds, as ownerReferences name them.
 const (
 	ReplicaSetKind = kube.ReplicaSet
 	// ReplicationControllerKind is the kind of ReplicationControllers. Unlike the
@@ -23,52 +23,65 @@ const (
 	DeploymentKind            = kube.Deployment
 )
 
-// Annotations.
+// The annotations that controllers and users set.
 const (
-	// PodDeletionCostAnnotation is the annotation with the pod-deletion-cost.
+	// PodDeletionCostAnnotation contains the pod-deletion-cost. Scale-down deletes pods
+	// with a lower cost first.
 	PodDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost"
 
-	RevisionAnnotation        = "deployment.kubernetes.io/revision"
+	// RevisionAnnotation contains the revision of a ReplicaSet, and the current revision of
+	// a Deployment.
+	RevisionAnnotation = "deployment.kubernetes.io/revision"
+	// DesiredReplicasAnnotation contains spec.replicas of the Deployment at the time when
+	// its controller last scaled the ReplicaSet.
 	DesiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
-	MaxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
+	// MaxReplicasAnnotation contains replicas + maxSurge of the Deployment at the time when
+	// its controller last scaled the ReplicaSet.
+	MaxReplicasAnnotation = "deployment.kubernetes.io/max-replicas"
+	// RevisionHistoryAnnotation contains the earlier revisions of a ReplicaSet that is used
+	// again.
 	RevisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
-	LastAppliedAnnotation     = "kubectl.kubernetes.io/last-applied-configuration"
-	// RollbackAnnotation requests a rollback to a revision; 0 means the previous one.
+	// LastAppliedAnnotation contains the manifest of the last kubectl apply.
+	LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+	// RollbackAnnotation requests a rollback of a Deployment. Its value is a revision, or 0
+	// for the previous revision.
 	RollbackAnnotation = "deprecated.deployment.rollback.to"
 
-	// LeaderAnnotation marks Endpoints that are a leader-election record. Such Endpoints
-	// belong to no Service, and controllers must not change them.
+	// LeaderAnnotation marks Endpoints that are a leader-election record. No Service has
+	// these Endpoints, and controllers must not change them.
 	LeaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
-	// OverCapacityAnnotation marks Endpoints that list only AddressesMax addresses because
-	// there are more.
+	// OverCapacityAnnotation marks truncated Endpoints. They list only AddressesMax
+	// addresses, although the Service has more.
 	OverCapacityAnnotation = "endpoints.kubernetes.io/over-capacity"
 )
 
-// Labels, and the values that controllers set.
+// The labels that controllers set, and the values of these labels.
 const (
-	// PodTemplateHashLabel distinguishes the ReplicaSets of one Deployment. The
-	// Deployment's own template does not have it.
-	PodTemplateHashLabel   = "pod-template-hash"
-	HeadlessLabel          = "service.kubernetes.io/headless"
+	// PodTemplateHashLabel distinguishes the ReplicaSets of one Deployment. The template of
+	// a ReplicaSet has this label, and the template of the Deployment does not.
+	PodTemplateHashLabel = "pod-template-hash"
+	// HeadlessLabel marks the Endpoints of a headless Service.
+	HeadlessLabel = "service.kubernetes.io/headless"
+	// ManagedByLabel names the controller that writes the Endpoints.
 	ManagedByLabel         = "endpoints.kubernetes.io/managed-by"
 	EndpointControllerName = "endpoint-controller" // the value of ManagedByLabel
 )
 
-// Types of conditions.
+// The types of conditions.
 const (
-	ReadyCondition          = "Ready"          // of a pod
-	ReplicaFailureCondition = "ReplicaFailure" // of an owner or a Deployment
-	AvailableCondition      = "Available"      // of a Deployment
-	ProgressingCondition    = "Progressing"    // of a Deployment
+	ReadyCondition          = "Ready"          // condition of a pod
+	ReplicaFailureCondition = "ReplicaFailure" // condition of a ReplicaSet, ReplicationController or Deployment
+	AvailableCondition      = "Available"      // condition of a Deployment
+	ProgressingCondition    = "Progressing"    // condition of a Deployment
 )
 
-// Reasons of the condition Available.
+// The reasons of the condition Available.
 const (
 	MinimumReplicasAvailableReason   = "MinimumReplicasAvailable"
 	MinimumReplicasUnavailableReason = "MinimumReplicasUnavailable"
 )
 
-// Reasons of the condition Progressing.
+// The reasons of the condition Progressing.
 const (
 	NewReplicaSetAvailableReason = "NewReplicaSetAvailable"
 	ReplicaSetUpdatedReason      = "ReplicaSetUpdated"
@@ -78,7 +91,7 @@ const (
 	DeploymentResumedReason      = "DeploymentResumed"
 )
 
-// Phases of pods.
+// The phases of pods.
 const (
 	PodPending   = "Pending"
 	PodUnknown   = "Unknown"

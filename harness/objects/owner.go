@@ -15,22 +15,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// OwnerKind is a kind of object whose pods the subject manages.
+// OwnerKind describes a kind of owner: ReplicaSet or ReplicationController.
 type OwnerKind struct {
-	Name     string // the kind in a controllerRef
-	Resource string // the resource in a request
+	Name     string // the kind in a controllerRef, such as "ReplicaSet"
+	Resource string // the resource in a request, such as "replicasets.apps"
 	// ParseSelector parses spec.selector.
 	ParseSelector func(json.RawMessage) (labels.Selector, error)
 }
 
-// OwnerKinds contains the kinds of owners whose controllers the subject runs.
+// OwnerKinds contains the two kinds of owners.
 var OwnerKinds = []OwnerKind{
 	{Name: ReplicaSetKind, Resource: ReplicaSetResource, ParseSelector: ParseLabelSelector},
 	{Name: ReplicationControllerKind, Resource: ReplicationControllerResource, ParseSelector: equalitySelector},
 }
 
-// OwnerKindByName returns the OwnerKind with a name such as "ReplicaSet". It returns nil if
-// the subject does not manage the kind.
+// OwnerKindByName returns the OwnerKind with the given name. It returns nil if the kind is
+// neither ReplicaSet nor ReplicationController.
 func OwnerKindByName(name string) *OwnerKind {
 	for i := range OwnerKinds {
 		if OwnerKinds[i].Name == name {
@@ -40,8 +40,8 @@ func OwnerKindByName(name string) *OwnerKind {
 	return nil
 }
 
-// OwnerKindByResource returns the OwnerKind with a resource name. It returns nil if the
-// subject does not manage the resource.
+// OwnerKindByResource returns the OwnerKind with the given resource, such as
+// "replicasets.apps". It returns nil for any other resource.
 func OwnerKindByResource(resource string) *OwnerKind {
 	for i := range OwnerKinds {
 		if OwnerKinds[i].Resource == resource {
@@ -51,7 +51,8 @@ func OwnerKindByResource(resource string) *OwnerKind {
 	return nil
 }
 
-// ParseLabelSelector parses the selector of a ReplicaSet or a Deployment.
+// ParseLabelSelector parses the JSON of a metav1.LabelSelector, such as spec.selector of a
+// ReplicaSet or Deployment.
 func ParseLabelSelector(raw json.RawMessage) (labels.Selector, error) {
 	var selector *metav1.LabelSelector
 	if err := Unmarshal(raw, &selector); err != nil {
@@ -60,6 +61,8 @@ func ParseLabelSelector(raw json.RawMessage) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
+// equalitySelector parses spec.selector of a ReplicationController, which is a map of
+// labels. An empty map matches nothing.
 func equalitySelector(raw json.RawMessage) (labels.Selector, error) {
 	var set labels.Set
 	if err := Unmarshal(raw, &set); err != nil {
@@ -71,7 +74,8 @@ func equalitySelector(raw json.RawMessage) (labels.Selector, error) {
 	return set.AsSelectorPreValidated(), nil
 }
 
-// Owner contains the decoded fields of one version of an owner. It is immutable.
+// Owner contains the decoded fields of one version of a ReplicaSet or
+// ReplicationController. It is immutable.
 type Owner struct {
 	history.Ref
 	Kind        *OwnerKind
@@ -79,52 +83,55 @@ type Owner struct {
 	Terminating bool
 	Replicas    int // spec.replicas
 	Selector    labels.Selector
-	MinReady    time.Duration
+	MinReady    time.Duration // spec.minReadySeconds
 	Status      OwnerStatus
 	Conditions  []Condition
-	Failing     bool // has the condition ReplicaFailure=True
+	Failing     bool // the status has the condition ReplicaFailure=True
 	ReplicaSetFields
 }
 
-// OwnerStatus contains the counts in the status of an owner.
+// OwnerStatus contains the numbers in the status of a ReplicaSet or ReplicationController.
 type OwnerStatus struct {
 	Replicas             int   `json:"replicas"`
 	FullyLabeledReplicas int   `json:"fullyLabeledReplicas"`
 	ReadyReplicas        int   `json:"readyReplicas"`
 	AvailableReplicas    int   `json:"availableReplicas"`
 	ObservedGeneration   int64 `json:"observedGeneration"`
-	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil: absent
+	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil if the field is absent
 }
 
-// ReplicaSetFields contains the fields of a ReplicaSet on which the Deployment controller
-// bases its decisions.
+// ReplicaSetFields contains further fields of an owner. The Deployment controller decides
+// by these fields of its ReplicaSets.
 type ReplicaSetFields struct {
 	Controller history.Owner // UID is empty if there is no controllerRef
 	Labels     labels.Set
 	Template   *Template
 	Revision   int64 // annotation deployment.kubernetes.io/revision; 0 if absent
-	// DesiredReplicas is the Deployment's spec.replicas when the controller last scaled
-	// the ReplicaSet (annotation desired-replicas); -1 if absent.
+	// DesiredReplicas is the value of the annotation desired-replicas: spec.replicas of the
+	// Deployment when its controller last scaled the ReplicaSet. It is -1 if the annotation
+	// is absent.
 	DesiredReplicas int
-	// MaxReplicas is the Deployment's spec.replicas + maxSurge when the controller last
-	// scaled the ReplicaSet (annotation max-replicas); 0 if absent.
+	// MaxReplicas is the value of the annotation max-replicas: replicas + maxSurge of the
+	// Deployment when its controller last scaled the ReplicaSet. It is 0 if the annotation
+	// is absent.
 	MaxReplicas int
 	Created     time.Time
-	// Annotations contains the annotations that the ReplicaSet may have copied from its
-	// Deployment.
+	// Annotations contains the annotations that the Deployment controller may have copied
+	// from the Deployment.
 	Annotations map[string]string
 }
 
-// OlderThan reports whether the ReplicaSet was created before another. If the creation
-// timestamps are equal, the ReplicaSet whose name sorts first is older.
+// OlderThan reports whether the ReplicaSet was created before the other one. If the
+// creation timestamps are equal, the ReplicaSet whose name sorts first is older.
 func (o *Owner) OlderThan(other *Owner) bool {
 	return cmp.Or(o.Created.Compare(other.Created), strings.Compare(o.Name, other.Name)) < 0
 }
 
-// String returns the owner as evidence names it: kind namespace/name.
+// String returns "kind namespace/name".
 func (o *Owner) String() string { return o.Kind.Name + " " + o.Namespace + "/" + o.Name }
 
-// OwnerStatusBody is the status of an owner in the JSON form of the API.
+// OwnerStatusBody is the status of a ReplicaSet or ReplicationController in the JSON form
+// of the API.
 type OwnerStatusBody struct {
 	OwnerStatus
 	Conditions []Condition
@@ -135,8 +142,8 @@ func (s *OwnerStatusBody) Failing() bool {
 	return slices.ContainsFunc(s.Conditions, Condition.IsReplicaFailure)
 }
 
-// DecodeOwner decodes an owner of the given kind, but does not look it up in the Decoder's
-// cache of versions.
+// DecodeOwner decodes an owner without the cache of versions. Callers use it for objects in
+// requests.
 func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error) {
 	var body struct {
 		Spec struct {
@@ -186,7 +193,7 @@ func (d *Decoder) DecodeOwner(kind *OwnerKind, o *history.Object) (*Owner, error
 	}, nil
 }
 
-// replicasOrDefault returns spec.replicas, or the default of the API if the field is
+// replicasOrDefault returns spec.replicas, or 1 (the default of the API) if the field is
 // absent.
 func replicasOrDefault(replicas *int) int {
 	if replicas == nil {

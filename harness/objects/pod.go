@@ -16,29 +16,30 @@ type Pod struct {
 	Labels      labels.Set
 	Controller  history.Owner // UID is empty if the pod is an orphan
 	Terminating bool
-	Phase       string // status.phase
-	Ended       bool   // Failed or Succeeded
-	Active      bool   // neither terminating nor ended
-	Ready       bool   // has the condition Ready=True
-	ReadySince  time.Time
+	Phase       string    // status.phase
+	Ended       bool      // the phase is Failed or Succeeded
+	Active      bool      // the pod is neither terminating nor ended
+	Ready       bool      // the pod has the condition Ready=True
+	ReadySince  time.Time // lastTransitionTime of the condition Ready=True; zero if the pod is not ready
 	DeletionOrder
 }
 
-// DeletionOrder contains fields of a pod that decide which pods a scale-down deletes first
-// (contract ReplicaSet 10). Pod itself contains the other fields that decide this.
+// DeletionOrder contains fields that decide which pods a scale-down deletes first (contract
+// ReplicaSet 10). The fields Ready and ReadySince of Pod also decide this.
 type DeletionOrder struct {
-	Assigned     bool // to a node
-	PhaseIndex   int  // index in Phases; 0 if it is not there
-	DeletionCost int  // the pod-deletion-cost
-	Restarts     int  // of the container with the most restarts
+	Assigned     bool // the pod is assigned to a node
+	PhaseIndex   int  // index of the phase in Phases; 0 if Phases does not contain it
+	DeletionCost int  // value of PodDeletionCostAnnotation; 0 if absent
+	Restarts     int  // restart count of the container with the most restarts
 	Created      time.Time
 }
 
-// Phases contains the phases of pods that have not ended. A scale-down deletes pods of
-// earlier phases first.
+// Phases contains the phases of pods that have not ended, in the order in which scale-down
+// deletes pods.
 var Phases = []string{PodPending, PodUnknown, PodRunning}
 
-// HasManagedOwner reports whether the subject runs the controller of the pod's owner.
+// HasManagedOwner reports whether the controller of the pod is a ReplicaSet or a
+// ReplicationController.
 func (p *Pod) HasManagedOwner() bool {
 	return p.Controller.UID != "" && OwnerKindByName(p.Controller.Kind) != nil
 }

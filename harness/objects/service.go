@@ -20,8 +20,8 @@ type Service struct {
 	Selector    labels.Selector // matches nothing if the Service has no selector
 }
 
-// Managed reports whether the controller manages Endpoints for the Service. If it does not,
-// the controller ignores the Endpoints of the Service.
+// Managed reports whether the controller manages the Endpoints of the Service. It does so
+// if the Service has a selector and is not of type ExternalName.
 func (s *Service) Managed() bool {
 	return len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName
 }
@@ -31,7 +31,7 @@ func (s *Service) Headless() bool {
 	return s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == ""
 }
 
-// String returns the Service as evidence names it.
+// String returns "Service namespace/name".
 func (s *Service) String() string { return "Service " + s.Namespace + "/" + s.Name }
 
 func decodeService(o *history.Object) (*Service, error) {
@@ -52,21 +52,23 @@ func decodeService(o *history.Object) (*Service, error) {
 	return s, nil
 }
 
-// Endpoints is one version of an Endpoints object. It is immutable. Its addresses are
-// decoded only when a caller needs them, because most versions are soon replaced.
+// Endpoints contains the metadata of one version of an Endpoints object. It is immutable.
+// The method Addresses decodes the addresses when a caller needs them, because most
+// versions are soon replaced.
 type Endpoints struct {
 	history.Ref
 	Labels         labels.Set
 	Terminating    bool
-	LeaderElection bool // a leader-election record
-	OverCapacity   string
-	Body           json.RawMessage
+	LeaderElection bool            // the object is a leader-election record
+	OverCapacity   string          // value of OverCapacityAnnotation; "" if absent
+	Body           json.RawMessage // the recorded body, which contains the subsets
 }
 
-// String returns the Endpoints as evidence names them.
+// String returns "Endpoints namespace/name".
 func (e *Endpoints) String() string { return "Endpoints " + e.Namespace + "/" + e.Name }
 
-// CountAddresses returns the number of ready and not ready addresses in all subsets.
+// CountAddresses returns the numbers of ready and of not ready addresses in all subsets. It
+// counts an address once for each subset.
 func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	var body struct {
 		Subsets []struct{ Addresses, NotReadyAddresses []struct{} }
@@ -81,8 +83,8 @@ func (e *Endpoints) CountAddresses() (ready, notReady int, err error) {
 	return ready, notReady, nil
 }
 
-// NewEndpoints decodes the metadata of Endpoints. The method Addresses decodes the
-// addresses later.
+// NewEndpoints decodes the metadata of an Endpoints object. It does not decode the
+// addresses.
 func NewEndpoints(o *history.Object) *Endpoints {
 	_, record := o.Annotations[LeaderAnnotation]
 	return &Endpoints{

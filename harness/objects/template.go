@@ -6,10 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Template is a pod template. It is immutable.
+// Template contains the decoded fields of a pod template. It is immutable.
 type Template struct {
-	Labels labels.Selector // matches pods that carry every label of the template
-	// Text is the template without PodTemplateHashLabel, as canonical JSON.
+	Labels labels.Selector // matches pods that have every label of the template
+	// Text is the template as JSON with sorted keys. It does not contain
+	// PodTemplateHashLabel, so that templates of a Deployment and its ReplicaSets can be
+	// compared.
 	Text string
 	// Hash is the value of PodTemplateHashLabel, or "" if the template does not have this
 	// label.
@@ -18,8 +20,8 @@ type Template struct {
 	Content PodContent
 }
 
-// PodContent is the part of a pod that comes from its template, as far as histories
-// record it.
+// PodContent contains the fields of a pod that come from its template and that histories
+// record.
 type PodContent struct {
 	Labels, Annotations map[string]string
 	Finalizers          []string
@@ -32,6 +34,8 @@ type Container struct{ Name, Image string }
 // Same reports whether two templates are equal, except for PodTemplateHashLabel.
 func (t *Template) Same(other *Template) bool { return t == other || t.Text == other.Text }
 
+// decodeTemplate decodes a pod template. It omits PodTemplateHashLabel and
+// creationTimestamp from Text.
 func decodeTemplate(raw json.RawMessage) (*Template, error) {
 	var typed struct {
 		Metadata struct {

@@ -27,13 +27,19 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// runChaos runs the workload and all faults concurrently. It returns when the workload
-// has ended and every fault is healed.
-func (s *Session) runChaos(ctx context.Context) error {
+// Chaos begins the chaos phase and runs a workload and all faults of the scenario
+// concurrently. It returns when the workload has ended and every fault is healed. The
+// workload is a function; if it is nil, it is the steps of the scenario. Its error aborts the
+// run.
+func (s *Session) Chaos(ctx context.Context, run Workload) error {
+	described := "a workload of this program"
+	if run == nil {
+		run, described = runSteps, counted(len(s.Scenario.Workload), "workload step")
+	}
 	if err := s.Begin(ctx); err != nil {
 		return err
 	}
-	s.progress("chaos: %s, %s", counted(len(s.Scenario.Workload), "workload step"), counted(len(s.Scenario.Faults), "fault"))
+	s.progress("chaos: %s, %s", described, counted(len(s.Scenario.Faults), "fault"))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workloadDone := make(chan struct{}) // closed when the workload has ended
@@ -46,22 +52,28 @@ func (s *Session) runChaos(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer close(workloadDone)
-		err := workload.Run(ctx, workload.Env{
-			Client:    s.Environment.Admin,
-			Dynamic:   s.Environment.Dynamic,
-			Kinds:     s.Scenario.GenericKinds(),
-			Namespace: environment.Namespace,
-			Pods:      s.Environment.Pods,
-			Recorder:  s.Environment.Dispatcher,
-			Clock:     s.Clock,
-		}, s.Scenario.Workload)
-		if errors.Is(err, workload.ErrUnmet) {
-			s.progress("%v", err)
-			return nil // the checks decide
-		}
-		return err
+		return run(ctx, s)
 	})
 	return group.Wait()
+}
+
+// runSteps runs the steps of the scenario. The checks decide whether an unmet condition of
+// an await is a violation, so it is not an error.
+func runSteps(ctx context.Context, s *Session) error {
+	err := workload.Run(ctx, workload.Env{
+		Client:    s.Environment.Admin,
+		Dynamic:   s.Environment.Dynamic,
+		Kinds:     s.Scenario.GenericKinds(),
+		Namespace: environment.Namespace,
+		Pods:      s.Environment.Pods,
+		Recorder:  s.Environment.Dispatcher,
+		Clock:     s.Clock,
+	}, s.Scenario.Workload)
+	if errors.Is(err, workload.ErrUnmet) {
+		s.progress("%v", err)
+		return nil
+	}
+	return err
 }
 
 // faultTiming contains the events of a run that start and end faults.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,12 +122,16 @@ func summarize(dir directory, spec *scenario.Scenario, environment *Environment,
 		Started:     environment.Started,
 		Versions:    versions,
 		Results:     results,
-		Reproduce:   reproduceCommand(dir, environment),
+		Reproduce:   reproduceCommand(dir, spec, environment),
 	}
 }
 
-// reproduceCommand returns the command line that repeats the run.
-func reproduceCommand(dir directory, environment *Environment) string {
+// reproduceCommand returns the command line that repeats the run. The command line of a Go
+// program with a workload of its own is that of the program.
+func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Environment) string {
+	if spec.ExternalWorkload != nil {
+		return shellQuote(environment.Command)
+	}
 	program := environment.Command[0]
 	if strings.HasSuffix(program, ".test") { // a test suite started the run; use the command line instead
 		program = "bin/gauntlet"
@@ -148,10 +153,16 @@ func reproduceCommand(dir directory, environment *Environment) string {
 			words = append(words, "--"+flag.name+"="+flag.value)
 		}
 	}
-	for i, word := range words {
+	return shellQuote(words)
+}
+
+// shellQuote joins the words of a command line, and quotes those that a shell would change.
+func shellQuote(words []string) string {
+	quoted := slices.Clone(words)
+	for i, word := range quoted {
 		if strings.ContainsAny(word, " \t'\"\\$`*?;&|<>()") {
-			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(quoted, " ")
 }

@@ -23,7 +23,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -35,6 +34,9 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // with its Seed set
 	Target   subject.Target
+	// Workload is the workload if the scenario has an external workload. Otherwise it is nil.
+	// Run calls it. A program that calls Start passes its workload to Session.Chaos.
+	Workload Workload
 	// Provider is one of providers.Names(); "" means the default.
 	Provider string
 	// Out is the parent directory of the run directory.
@@ -53,7 +55,7 @@ type Options struct {
 	// default image.
 	NodeImage string
 	// Existing selects an existing cluster and says how to use it.
-	Existing existing.Options
+	Existing cluster.Existing
 	// Direct omits the fault proxy, to measure its overhead. Scenarios with faults are
 	// then not allowed.
 	Direct bool
@@ -63,14 +65,24 @@ type Options struct {
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
-	Clock    clock.WithTicker  // nil means the real clock
-	Revision string            // revision of gauntlet
-	Versions map[string]string // versions of the control plane's components
+	Clock    clock.WithTicker // nil means the real clock
+	Revision string           // revision of gauntlet
+	// Versions are the versions of the control plane's components. Nil means those that the
+	// provider states.
+	Versions map[string]string
 }
+
+// Workload creates, changes and deletes objects in the namespace environment.Namespace, with
+// the clients of s.Environment. The faults of the scenario act until it returns; see also
+// Session.Converged. It must return soon after ctx ends. Its error aborts the run.
+type Workload func(ctx context.Context, s *Session) error
 
 // Run runs a scenario, checks its history and writes the reports. The error says why
 // the run was aborted. An aborted run is checked too, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
+	if err := o.checkWorkload(); err != nil {
+		return nil, err
+	}
 	s, err := newSession(&o)
 	if err != nil {
 		return nil, err
@@ -88,6 +100,9 @@ func (o *Options) Preflight() error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkWorkload(); err != nil {
+		return err
+	}
 	if err := Supported(o.Scenario, o.Provider); err != nil {
 		return err
 	}
@@ -98,6 +113,17 @@ func (o *Options) Preflight() error {
 		return err
 	}
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
+}
+
+// checkWorkload returns an error unless the options have exactly one workload.
+func (o *Options) checkWorkload() error {
+	switch external := o.Scenario.ExternalWorkload != nil; {
+	case external && o.Workload == nil:
+		return o.Scenario.Errorf("externalWorkload", "the workload of this scenario is in a Go program; run that program instead")
+	case !external && o.Workload != nil:
+		return o.Scenario.Errorf("workload", "found steps besides Options.Workload; expected externalWorkload")
+	}
+	return nil
 }
 
 // controlPlane returns the control plane that the run needs.
@@ -126,7 +152,7 @@ func (o *Options) subject() environment.SubjectOptions {
 func (s *Session) runPhases(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
-	if err := s.runChaos(ctx); err != nil {
+	if err := s.Chaos(ctx, s.Options.Workload); err != nil {
 		return s.endReason(ctx, err)
 	}
 	if err := s.Settle(ctx); err != nil {

@@ -21,11 +21,13 @@ import (
 // Session is a run in progress. [Run] goes through all its phases. A Go program that has its
 // own workload, such as a test suite, uses a Session directly:
 //
-//	Start         set up the control plane, the history, the fault proxy and the subject
-//	Begin         begin the chaos phase
-//	Environment   its method Inject injects faults; its field Admin is a client
-//	Settle        wait until the subject has converged and is quiet
-//	End           tear everything down, run the checks and write the reports
+//	Start    set up the control plane, the history, the fault proxy and the subject
+//	Chaos    run a workload and the faults of the scenario
+//	Settle   wait until the subject has converged and is quiet
+//	End      tear everything down, run the checks and write the reports
+//
+// A program that cannot pass its workload as a function calls Begin instead of Chaos. It then
+// injects and heals single faults with Environment.Inject.
 //
 // The methods are not safe for concurrent use.
 type Session struct {
@@ -41,8 +43,9 @@ type Session struct {
 	catchUp func(ctx context.Context) error
 }
 
-// Start sets up a run with the options' scenario, but runs neither its workload nor its
-// faults. The caller must call End. If Start returns an error, nothing is left running.
+// Start sets up a run of the scenario of the options, but runs neither its workload nor its
+// faults. The scenario may be one of [scenario.New]. The caller must call End. If Start
+// returns an error, nothing is left running.
 func Start(ctx context.Context, o Options) (*Session, error) {
 	s, err := newSession(&o)
 	if err != nil {
@@ -61,11 +64,29 @@ func newSession(o *Options) (*Session, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if err := Validate(o.Scenario); err != nil {
+		return nil, err
+	}
+	if err := o.completeVersions(); err != nil {
+		return nil, err
+	}
 	dir, err := createRunDirectory(o)
 	if err != nil {
 		return nil, err
 	}
 	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
+}
+
+// completeVersions sets the versions that the provider states.
+func (o *Options) completeVersions() error {
+	if o.Versions != nil {
+		return nil
+	}
+	provider, err := providers.Named(o.Provider)
+	if err == nil {
+		o.Versions, err = provider.Versions(o.controlPlane())
+	}
+	return err
 }
 
 // Directory returns the path of the run directory.
@@ -116,7 +137,7 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
-// Begin begins the chaos phase. Checks that need a beginning of the run, such as
+// Begin begins the chaos phase; Chaos calls it. Checks that need a beginning of the run, such as
 // process-alive, apply from here on. The error says that the control plane is not healthy.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.Environment.Cluster.Health(ctx); err != nil {

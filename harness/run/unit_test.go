@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -228,6 +229,28 @@ func TestPreflightOnKind(t *testing.T) {
 	}
 }
 
+// TestCheckWorkload tests that a run needs exactly one workload.
+func TestCheckWorkload(t *testing.T) {
+	steps := parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n")
+	external := parse(t, "name: x\ndescription: x\nexternalWorkload: {}\n")
+	program := func(context.Context, *Session) error { return nil }
+	for _, test := range []struct {
+		scenario *scenario.Scenario
+		workload Workload
+		want     string // empty: no error
+	}{
+		{steps, nil, ""},
+		{external, program, ""},
+		{external, nil, "test.yaml:3:19: externalWorkload: the workload of this scenario is in a Go program; run that program instead"},
+		{steps, program, "test.yaml:4:3: workload: found steps besides Options.Workload; expected externalWorkload"},
+	} {
+		o := Options{Scenario: test.scenario, Workload: test.workload}
+		if err := o.checkWorkload(); (err != nil) != (test.want != "") || err != nil && err.Error() != test.want {
+			t.Errorf("error %v\nwant %s", err, test.want)
+		}
+	}
+}
+
 func TestReproduceCommand(t *testing.T) {
 	for _, test := range []struct {
 		dir         directory
@@ -247,7 +270,7 @@ func TestReproduceCommand(t *testing.T) {
 			"bin/gauntlet run out/burst/scenario.yaml --subject=ours --provider=kind --seed=7 --node-image=kindest/node:v1.36.3",
 		},
 	} {
-		if got := reproduceCommand(test.dir, &test.environment); got != test.want {
+		if got := reproduceCommand(test.dir, &scenario.Scenario{}, &test.environment); got != test.want {
 			t.Errorf("\n got %s\nwant %s", got, test.want)
 		}
 	}

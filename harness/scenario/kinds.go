@@ -99,7 +99,8 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
 // GenericKinds returns the generic kinds of the objects that the workload creates. They have
-// the order in which the workload first creates each kind.
+// the order in which the workload first creates each kind, or the order in which an external
+// workload lists them.
 //
 // If the workload creates a CustomResourceDefinition, the plural name and the scope of its kind
 // come from the definition. For other kinds, they come from [kube.Generic].
@@ -108,6 +109,11 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 	for _, create := range s.creates() {
 		if create.Kind != "" && create.Kind.IsGeneric() && !hasKind(found, create.Kind) {
 			found = append(found, s.describe(create))
+		}
+	}
+	if s.ExternalWorkload != nil {
+		for _, kind := range s.ExternalWorkload.Kinds {
+			found = append(found, kind.describe())
 		}
 	}
 	return found

@@ -168,22 +168,31 @@ func (v *validator) apiVersion(path string, c *Create) {
 	}
 	v.check(c.APIVersion != "", path, "found nothing for kind %q; expected an apiVersion such as example.com/v1, or one of the kinds %s",
 		string(c.Kind), list(allKinds, "and"))
-	group, version, grouped := strings.Cut(c.APIVersion, "/")
+	v.groupVersion(path, c.APIVersion)
+}
+
+// groupVersion checks that a text is a valid apiVersion, such as apps/v1 or v1.
+func (v *validator) groupVersion(path, found string) {
+	group, version, grouped := strings.Cut(found, "/")
 	if !grouped {
-		group, version = "", c.APIVersion
+		group, version = "", found
 	}
 	ok := len(validation.IsDNS1035Label(version)) == 0 && (!grouped || len(validation.IsDNS1123Subdomain(group)) == 0)
-	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", c.APIVersion)
+	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", found)
 }
 
 // kindPattern matches valid names of API kinds, such as StatefulSet.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
+// kindName checks the name of an API kind, such as StatefulSet.
+func (v *validator) kindName(path, found string) {
+	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
+}
+
 // genericTarget checks the kind and the name of an object of a generic kind. A create defines
 // its kind. Any other operation needs a kind that the workload creates.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
-	v.check(kindPattern.MatchString(string(target.Kind)), path+".kind",
-		"found %.60q; expected the name of a kind, such as StatefulSet", string(target.Kind))
+	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
 		v.check(v.anyKind || hasKind(v.kinds, target.Kind), path+".kind", "found %q; expected %s",
 			string(target.Kind), list(v.expectedKinds(row), "or"))

@@ -32,8 +32,11 @@ type Scenario struct {
 	Cluster Cluster `yaml:"cluster"`
 	// Subject is the configuration of the controllers under test.
 	Subject Subject `yaml:"subject"`
-	// Workload is the list of steps that the users do, one after another.
-	Workload []Step `yaml:"workload" bounds:"1..1000" required:"true"`
+	// Workload is the list of steps that the users do, one after another. It is required
+	// unless externalWorkload is set.
+	Workload []Step `yaml:"workload,omitempty" bounds:"1..1000"`
+	// ExternalWorkload says that a Go program runs the workload instead, through package run.
+	ExternalWorkload *ExternalWorkload `yaml:"externalWorkload,omitempty"`
 	// Faults is the list of faults that the run injects.
 	Faults []Fault `yaml:"faults,omitempty" bounds:"0..100"`
 	// Settle is the time limit for convergence after the workload and all faults have ended,

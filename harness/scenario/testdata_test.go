@@ -6,3 +6,8 @@ description: One ReplicaSet.
 workload:
   - create: {kind: ReplicaSet, name: web, replicas: 3}
 `
+
+// external lacks its external workload.
+const external = `name: external
+description: A Go program creates the objects.
+`

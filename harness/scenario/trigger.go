@@ -256,6 +256,7 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 		v.check(t.Fault.Index != fault, path+".fault.index", "found the index of the fault itself; expected the index of another fault")
 		v.bounded(path+".fault", t.Fault)
 	case t.Step != nil:
+		v.check(v.scenario.ExternalWorkload == nil, path+".step", "found a trigger on a step; expected another trigger, because an external workload has no steps")
 		v.number(path+".step.index", t.Step.Index, 0, len(v.scenario.Workload)-1)
 		oneOf(v, path+".step.at", t.Step.At, Begun, Done)
 	}

@@ -18,6 +18,7 @@ const SubjectsMax = 5
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
+	externalKindsMax   = 100
 	replicasMax        = 20_000
 	minReadySecondsMax = 600
 	revisionMax        = 1_000_000

@@ -16,7 +16,10 @@ type object struct {
 // workload checks each step of the workload. It also checks that the object of a step exists
 // when the step begins, or does not exist if the step creates it.
 func (v *validator) workload(steps []Step) {
-	v.steps("workload", steps)
+	v.externalWorkload(v.scenario.ExternalWorkload)
+	if v.scenario.ExternalWorkload == nil {
+		v.steps("workload", steps)
+	}
 	objects := map[Target]*object{}
 	for i := range steps {
 		step, path := &steps[i], stepPath(i)

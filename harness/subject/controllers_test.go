@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/process"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
 // Local contains the options for replicas that run as processes of this machine.

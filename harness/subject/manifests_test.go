@@ -21,7 +21,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/deploy"
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
 )
 
 // TestShippedManifests applies the shipped manifests of our controllers to a real

@@ -6,18 +6,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Objects tracks the committed state of all objects in a history.
+// Objects contains the committed state of all objects in a history.
 type Objects struct {
-	objects map[string]map[history.Ref]*history.Object // by resource; the refs have no version
+	objects map[string]map[history.Ref]*history.Object // by resource, then by reference without resourceVersion
 	decoder *objects.Decoder
 }
 
-// NewObjects returns an empty Objects.
+// NewObjects returns an Objects that contains no objects.
 func NewObjects() *Objects {
 	return &Objects{objects: map[string]map[history.Ref]*history.Object{}, decoder: objects.NewDecoder()}
 }
 
-// Observe updates the committed state with the next record of the history.
+// Observe updates the committed state with the next record of the history. It ignores all
+// records other than commits.
 func (o *Objects) Observe(r *history.Record) {
 	if r.Commit == nil {
 		return
@@ -36,7 +37,7 @@ func (o *Objects) Observe(r *history.Record) {
 }
 
 // holds reports whether the condition of a state trigger is true. It is true if the number
-// of objects in the trigger's state is within the trigger's bounds.
+// of objects in the required state is at least AtLeast and at most AtMost.
 func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 	n := 0
 	for _, object := range o.objects[spec.Resource] {
@@ -48,7 +49,7 @@ func (o *Objects) holds(spec *scenario.StateTrigger) bool {
 }
 
 // Is reports whether an object is in the given state. If the body of the object cannot be
-// decoded, the result is false for all states except Present and Terminating.
+// decoded, Is returns false, except for the states Present and Terminating.
 func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Object) bool {
 	switch state {
 	case scenario.Present:
@@ -68,7 +69,8 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
 }
 
-// isRollout reports whether a rollout is in the given state.
+// isRollout reports whether an object is in the state Progressing or Completed. The
+// parameter complete is true if its status agrees with its spec.
 func isRollout(state scenario.ObjectState, complete bool) bool {
 	switch state {
 	case scenario.Progressing:
@@ -79,7 +81,7 @@ func isRollout(state scenario.ObjectState, complete bool) bool {
 	return false
 }
 
-// isPod reports whether a pod is in the given state.
+// isPod reports whether a pod is in the given state: pending, failed or ready.
 func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	switch state {
 	case scenario.PodPending:
@@ -92,8 +94,9 @@ func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	return false
 }
 
-// isGeneric reports whether a generic object is in the given state. It is pending or failed
-// by its phase, and ready by its condition Ready.
+// isGeneric reports whether an object of any other kind is in the given state. It reads
+// status.phase for pending and failed, the condition Ready for ready, and the replica
+// counts for a rollout.
 func isGeneric(state scenario.ObjectState, g *objects.Generic) bool {
 	switch state {
 	case scenario.PodPending:

@@ -1,6 +1,6 @@
-// Package trigger detects when the trigger of a fault matches, while the history is
-// recorded. It does not start or end faults itself: package run does, when a trigger
-// matches.
+// Package trigger finds the record of a history at which a fault must start or end. It
+// compares each new record with the trigger of the fault. Package run then starts or ends
+// the fault.
 package trigger
 
 import (
@@ -8,38 +8,42 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Match describes the record that matched the trigger of a fault. The zero value means that
-// the fault has no trigger.
+// Match describes the record that matched a trigger. The zero value means that the fault
+// has no trigger.
 type Match struct {
-	// Description is the trigger as text; empty if there is no trigger.
+	// Description is the trigger in words, or "" if the fault has no trigger.
 	Description string
-	// Request is the ID of the request or watch in the matching record; 0 if there is none.
-	// Replica is the replica that sent it.
+	// Request is the ID of the request or watch in the matching record, or 0 if the record
+	// contains none. Replica is the replica of the subject that sent it.
 	Request uint64
 	Replica string
-	// Object is the object in the matching record; nil if there is none.
+	// Object is the object in the matching record, or nil if the record contains none.
 	Object *history.Ref
 }
 
-// OwnerLookup returns the controller of the object that a request addresses. It returns
-// nil if the object has no controller or is unknown.
+// OwnerLookup returns the controller of the object in a request. It returns nil if the
+// object has no controller or is unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
-// Matcher matches records against one trigger. It matches at most once. It is not safe for
-// concurrent use.
+// Matcher compares records with one trigger. The caller must not use a Matcher again after
+// its trigger has matched. A Matcher is not safe for concurrent use.
 type Matcher struct {
-	trigger   scenario.Trigger
-	ownerOf   OwnerLookup
-	after     *Matcher                    // trigger that must match first; nil once it has matched
-	count     int                         // number of matching records so far
-	pending   map[uint64]*history.Request // selected requests without a response, by ID
+	trigger scenario.Trigger
+	ownerOf OwnerLookup
+	// after is the Matcher of the trigger in the field After, which must match first. It is
+	// nil once that trigger has matched.
+	after     *Matcher
+	count     int                         // number of records so far that met the conditions of the trigger
+	pending   map[uint64]*history.Request // requests that the trigger selects and that have no response yet, by ID
 	evaluated bool                        // the state trigger has been evaluated before
 	stateHeld bool                        // result of the last evaluation of the state trigger
 }
 
-// New returns a Matcher for a trigger. A state trigger whose condition is already true
-// matches at the next record. If requireChange is true, the condition must first become
-// false.
+// New returns a Matcher for a trigger.
+//
+// The condition of a state trigger may already be true. The trigger then matches at the
+// next record, unless requireChange is true. If requireChange is true, the condition must
+// first become false.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
@@ -49,9 +53,9 @@ func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requir
 	return m
 }
 
-// Observe processes the next record, and reports whether the trigger matches at it. The
-// caller must first pass the record to [Objects.Observe], because a state trigger depends
-// on the state after the record.
+// Observe compares the next record with the trigger, and reports whether the trigger
+// matches. The caller must first pass the record to [Objects.Observe], because a state
+// trigger depends on the state after the record.
 func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	if m.after != nil {
 		if _, matched := m.after.Observe(r, objects); !matched {
@@ -78,15 +82,16 @@ func (m *Matcher) Observe(r *history.Record, objects *Objects) (Match, bool) {
 	}
 }
 
-// countReaches counts one more record that meets the trigger's conditions. It reports
-// whether this record is the nth one, at which the trigger matches.
+// countReaches counts one more record that meets the conditions of the trigger. It reports
+// whether the trigger matches at this record, because the record is the nth one.
 func (m *Matcher) countReaches(nth int) bool {
 	m.count++
 	return m.count == nth
 }
 
-// matchRequest reports whether the record shows a selected request in the trigger's
-// phase. Requests that the subject sent before the Matcher existed do not match.
+// matchRequest reports whether the record is the request that the trigger waits for. In the
+// phase Committed, it must be the successful response to such a request. The result is
+// false for a request that the subject sent before the Matcher existed.
 func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	spec, request := m.trigger.Request, r.Request
 	switch {
@@ -109,7 +114,8 @@ func (m *Matcher) matchRequest(r *history.Record, match *Match) bool {
 	return true
 }
 
-// selects reports whether the trigger selects the request.
+// selects reports whether a request meets the conditions of the trigger: verb, resource,
+// name and owner.
 func (m *Matcher) selects(request *history.Request) bool {
 	spec := m.trigger.Request
 	verb := request.Verb == spec.Verb && request.Subresource == spec.Subresource
@@ -121,7 +127,8 @@ func (m *Matcher) selects(request *history.Request) bool {
 		(spec.Owner == "" || history.MatchOwner(spec.Owner, m.ownerOf(request)))
 }
 
-// matchEvent reports whether the record is the delivery of a selected watch event.
+// matchEvent reports whether the record is the delivery of a watch event that meets the
+// conditions of the trigger.
 func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	spec, d := m.trigger.Event, r.Delivery
 	if d == nil || d.Resource != spec.Resource || d.Type == history.Bookmark || d.Type == history.Error ||
@@ -134,7 +141,7 @@ func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	return true
 }
 
-// matchState reports whether the condition of a state trigger becomes true at the record.
+// matchState reports whether this record makes the condition of a state trigger true.
 func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
 	spec := m.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The functions below build the records of the test cases.
+// The following functions build the records of the test cases.
 
 func sent(id uint64, verb, resource, name string) history.Record {
 	return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: verb, Resource: resource, Namespace: "ns", Name: name}}
@@ -52,8 +52,8 @@ func requestTrigger(verb, resource string, phase scenario.Phase, nth int) scenar
 	return scenario.Trigger{Request: &scenario.RequestTrigger{Verb: verb, Resource: resource, Phase: phase, Nth: nth}}
 }
 
-// TestTriggers verifies which record of a history matches each trigger. Records count
-// from 0; -1 means that none matches.
+// TestTriggers requires that each trigger matches at the expected record of a history. The
+// first record has the index 0. The index -1 means that no record matches.
 func TestTriggers(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -135,8 +135,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestRequireChange verifies requireChange: the condition of a state trigger must become
-// false before the trigger matches.
+// TestRequireChange requires that, if requireChange is true, the condition of a state
+// trigger becomes false before the trigger matches.
 func TestRequireChange(t *testing.T) {
 	objects := NewObjects()
 	added, deleted := committed(history.Added, "pods", "a", readyBody), committed(history.Deleted, "pods", "a", "")
@@ -145,12 +145,12 @@ func TestRequireChange(t *testing.T) {
 	for i, r := range []history.Record{step(0, history.StepDone), deleted, added} {
 		objects.Observe(&r)
 		if _, matched := m.Observe(&r, objects); matched != (i == 2) {
-			t.Errorf("record %d: matched %t", i, matched)
+			t.Errorf("record %d: matched is %t, want %t", i, matched, i == 2)
 		}
 	}
 }
 
-// TestMatch verifies that a match contains the request and the object.
+// TestMatch requires that a Match contains the request and the object of the record.
 func TestMatch(t *testing.T) {
 	m := New(requestTrigger("create", "pods", scenario.Committed, 1), nil, NewObjects(), false)
 	request := sent(7, "create", "pods", "web-1")
@@ -160,6 +160,6 @@ func TestMatch(t *testing.T) {
 	want := Match{Description: "create 1 of pods is committed", Request: 7, Replica: "subject-0",
 		Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1"}}
 	if diff := cmp.Diff(want, match); diff != "" || !matched {
-		t.Errorf("matched %t (-want +got):\n%s", matched, diff)
+		t.Errorf("matched is %t, want true; match (-want +got):\n%s", matched, diff)
 	}
 }

@@ -32,7 +32,7 @@ const (
 
 // commands lists every program that this command can build.
 //
-// harness/cluster/embedded/binaries.go repeats the names and versions of the
+// harness/internal/cluster/embedded/binaries.go repeats the names and versions of the
 // programs of the embedded control plane. A test there compares them with go.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},

@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -120,7 +119,6 @@ func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 		Direct:   direct,
 		Clock:    clock.RealClock{},
 		Revision: "bench",
-		Versions: embedded.Versions(""),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -27,7 +27,6 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -113,7 +112,7 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		Target:    target,
 		Provider:  provider,
 		NodeImage: *nodeImage,
-		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *controllerSwitch},
+		Existing:  cluster.Existing{Kubeconfig: *kubeconfig, ControllerSwitch: *controllerSwitch},
 		Out:       filepath.Join(root, "out"),
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		Gauntlet:  filepath.Join(root, "bin", "gauntlet"),
@@ -121,10 +120,6 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		Clock:     clock.RealClock{},
 		Revision:  "test",
 	}
-	p, err := providers.Named(provider)
-	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	options.Versions, err = p.Versions(providers.Options{Existing: options.Existing})
-	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	if err := run.Supported(s, provider); err != nil {
 		if lightweight(provider) { // the check for unused permissions uses only such a provider
 			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
@@ -132,7 +127,7 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		ginkgo.Skip(err.Error())
 	}
 	result, err := run.Run(ctx, options)
-	if errors.Is(err, existing.ErrNoRoom) {
+	if errors.Is(err, cluster.ErrNoCapacity) {
 		ginkgo.Skip(err.Error())
 	}
 	if result != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/rbac"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/rbacaudit"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
+	"github.com/kube-gauntlet/gauntlet/suites/internal/rbacaudit"
 )
 
 var savedRuns = flag.String("runs", "", "the directory of saved runs for TestRBACInRuns, relative to the root of the repository; empty means no runs")

@@ -28,7 +28,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
@@ -85,7 +84,7 @@ func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 		Target:    parsed,
 		Ours:      filepath.Join(root, "bin", "workload-controller-manager"),
 		NodeImage: *nodeImage,
-		Existing:  existing.Options{Kubeconfig: *kubeconfig, ControllerSwitch: *controllerSwitch},
+		Existing:  cluster.Existing{Kubeconfig: *kubeconfig, ControllerSwitch: *controllerSwitch},
 		LogDir:    filepath.Join(root, "out", "conformance", "logs", name),
 		Profile:   chosen,
 		Seed:      uint64(ginkgo.GinkgoRandomSeed()),

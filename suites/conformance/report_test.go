@@ -14,7 +14,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
@@ -46,7 +46,7 @@ var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 // resultsOf returns the results in a report, in the order of the source code.
 func resultsOf(report types.Report) table.Run {
 	run := table.Run{
-		Kubernetes: embedded.Versions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
+		Kubernetes: providers.UpstreamVersions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
 	}
 	specs := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
 	slices.SortStableFunc(specs, func(a, b types.SpecReport) int {
@@ -89,7 +89,7 @@ func TestTableMatchesSpecs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version := embedded.Versions("")["kubernetes"]; !strings.Contains(string(saved), "Kubernetes "+version+".") {
+	if version := providers.UpstreamVersions("")["kubernetes"]; !strings.Contains(string(saved), "Kubernetes "+version+".") {
 		t.Errorf("TABLE.md: expected Kubernetes %s; run make conformance-table", version)
 	}
 	specs := specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)

@@ -1,4 +1,4 @@
-// Package faulttest contains helpers for the tests of fault packages.
+// Package faulttest contains test helpers for the packages that implement faults.
 package faulttest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Parse creates a fault of the given type from a line of YAML. Errors name the file s.yaml
-// as its source.
+// Parse creates a fault of the given type from parameters in YAML. Its errors contain
+// positions in a file named s.yaml.
 func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	params, err := scenario.ParseParams("s.yaml", kind.Name, []byte(text))
 	if err != nil {
@@ -18,11 +18,12 @@ func Parse(kind faults.Type, text string) (faults.Fault, error) {
 	return kind.New(params)
 }
 
-// Case is a line of YAML and the error that parsing it must return. An empty Want means no error.
+// Case is a test case of [Params]. Text contains parameters in YAML. Want is the error that
+// they must cause; it is empty if the parameters are valid.
 type Case = struct{ Text, Want string }
 
-// Params checks which parameters a fault type accepts and which errors it returns for
-// others.
+// Params tests which parameters a fault type accepts, and which errors it returns for wrong
+// ones.
 func Params(t *testing.T, kind faults.Type, cases []Case) {
 	t.Helper()
 	for _, test := range cases {

@@ -15,8 +15,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
-// Start starts a proxy in front of a server with the given handler. It returns the
-// configuration of the clients of replica subject-0. Both stop at the end of the test.
+// Start starts a fault proxy in front of a TLS server. The server uses the given handler
+// and acts as the API server. Start returns the client configuration of replica subject-0.
+// Proxy and server stop at the end of the test.
 func Start(t *testing.T, handler http.HandlerFunc, recorder proxy.Recorder, clock clock.WithTicker) (*proxy.Proxy, *rest.Config) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)

@@ -3,7 +3,8 @@ package providers
 import (
 	"time"
 
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
@@ -33,15 +34,13 @@ type Options struct {
 	// the fault proxy through a relay in its pod. The provider makes the ports of the
 	// relays reachable from this machine.
 	Relays int
-	// Existing selects an existing cluster. Its fields Pods and Controllers are ignored.
-	Existing existing.Options
+	// Existing selects an existing cluster.
+	Existing cluster.Existing
 	// Standing makes a cluster with the capability RunsDetached outlive gauntlet.
 	Standing bool
 }
 
 // existing returns the options of an existing cluster.
 func (o *Options) existing() existing.Options {
-	e := o.Existing
-	e.Pods, e.Controllers = o.Pods, o.Controllers
-	return e
+	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/kind"
-	"github.com/kube-gauntlet/gauntlet/harness/subject/pods"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 )
 
 // Provider describes a provider of clusters.
@@ -118,8 +118,26 @@ func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 }
 
 func upstreamVersions(o Options) (map[string]string, error) {
-	return embedded.Versions(o.UpstreamDir), nil
+	return UpstreamVersions(o.UpstreamDir), nil
 }
+
+// UpstreamVersions returns the versions of the upstream programs that gauntlet uses, with the
+// keys etcd, kubernetes and kwok. UpstreamDir is the user's directory of these programs, whose
+// versions are unknown; "" means the cache that harness/upstream fills.
+func UpstreamVersions(upstreamDir string) map[string]string { return embedded.Versions(upstreamDir) }
+
+// UpstreamControllerManager returns the path of upstream's kube-controller-manager. Its error
+// says how to build it.
+func UpstreamControllerManager(upstreamDir string) (string, error) {
+	binaries, err := embedded.FindBinaries(upstreamDir)
+	if err != nil {
+		return "", err
+	}
+	return binaries.KubeControllerManager, nil
+}
+
+// Existing is the name of the provider that uses an existing cluster.
+const Existing = existing.Name
 
 // Default returns the name of the default provider.
 func Default() string { return All[0].Name }

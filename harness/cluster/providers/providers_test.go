@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
@@ -73,12 +72,12 @@ func TestWorkers(t *testing.T) {
 // TestPreflightOfExisting checks that options that cannot work are rejected without a
 // request.
 func TestPreflightOfExisting(t *testing.T) {
-	p, err := Named(existing.Name)
+	p, err := Named("existing")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]Options{
-		"loading the kubeconfig": {Existing: existing.Options{Kubeconfig: "no-such-file"}},
+		"loading the kubeconfig": {Existing: cluster.Existing{Kubeconfig: "no-such-file"}},
 		"cannot find out whether the cluster runs cronjob-controller: expected controllers under test among replicationcontroller-controller,": {
 			Controllers: []kube.Controller{{Name: "cronjob-controller"}},
 		},

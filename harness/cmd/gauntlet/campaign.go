@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/reports"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
-	"github.com/kube-gauntlet/gauntlet/harness/standing"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 

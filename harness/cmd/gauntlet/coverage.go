@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
-	"github.com/kube-gauntlet/gauntlet/harness/generate"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/image"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 )
 
 // imageDefault is the image reference in controllers/deploy. Its registry host is

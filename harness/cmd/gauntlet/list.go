@@ -6,14 +6,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
@@ -25,6 +26,8 @@ func newList() *cobra.Command {
 		{"scenarios", listScenarios},
 		{"faults", listFaults},
 		{"checks", listChecks},
+		{"kinds", listKinds},
+		{"controllers", listControllers},
 	}
 	var names []string
 	for _, section := range sections {
@@ -32,7 +35,7 @@ func newList() *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:       "list [" + strings.Join(names, "|") + "]",
-		Short:     "List scenarios, faults and checks",
+		Short:     "List scenarios, faults, checks, kinds and controllers",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: names,
 		Run: func(cmd *cobra.Command, args []string) {
@@ -79,6 +82,38 @@ func listChecks(out io.Writer) {
 	}
 }
 
+// listKinds lists the kinds of the registry, in the columns of kubectl api-resources.
+func listKinds(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSHORTNAME\tAPIVERSION\tNAMESPACED\tKIND")
+	for _, kind := range kube.Kinds {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%t\t%s\n", kind.GVR.Resource, kind.ShortName, kind.APIVersion(), !kind.ClusterScoped, kind.Name)
+	}
+	table.Flush()
+	fmt.Fprintln(out)
+}
+
+// listControllers lists the controllers that can be under test.
+func listControllers(out io.Writer) {
+	for _, c := range kube.Controllers {
+		traits := "No contract: only the general checks apply"
+		if len(c.Traits) > 0 {
+			traits = "Traits: " + joinTexts(c.Traits)
+		}
+		fmt.Fprintf(out, "%s\n%s%s\n", c.Name,
+			wrapIndented(1, fmt.Sprintf("Watches: %s. Writes: %s.", strings.Join(c.Watches, ", "), strings.Join(c.Writes, ", "))), wrapIndented(1, traits+"."))
+	}
+}
+
+// joinTexts joins texts with commas.
+func joinTexts[T ~string](texts []T) string {
+	joined := make([]string, 0, len(texts))
+	for _, text := range texts {
+		joined = append(joined, string(text))
+	}
+	return strings.Join(joined, ", ")
+}
+
 // wrapIndented wraps a text at 80 columns, indented by the given number of steps.
 func wrapIndented(steps int, words string) string {
 	margin := strings.Repeat("    ", steps)
@@ -96,7 +131,7 @@ func newVersion() *cobra.Command {
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprintf(cmd.OutOrStdout(), "gauntlet %s\n", revision)
-			versions := embedded.Versions("")
+			versions := providers.UpstreamVersions("")
 			for _, project := range slices.Sorted(maps.Keys(versions)) {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", project, versions[project])
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/embedded"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -83,12 +83,12 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 
 // run runs the mutants and returns the exit code of their outcomes.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
-	f.runs.provider, f.runs.terminal = embedded.Name, newTerminal(cmd.ErrOrStderr())
+	f.runs.provider, f.runs.terminal = providers.Default(), newTerminal(cmd.ErrOrStderr())
 	parallel, err := f.runs.parallelRuns()
 	if err != nil {
 		return exitPass, err
 	}
-	binaries, err := embedded.FindBinaries(f.runs.upstreamDir)
+	upstream, err := providers.UpstreamControllerManager(f.runs.upstreamDir)
 	if err != nil {
 		return exitPass, &unfinishedError{err}
 	}
@@ -113,7 +113,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
 		Unmodified: func(base mutant.Base) (string, error) {
 			if base == mutant.Upstream {
-				return binaries.KubeControllerManager, nil
+				return upstream, nil
 			}
 			return ours, nil
 		},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 

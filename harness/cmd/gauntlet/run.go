@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -34,7 +33,7 @@ type runFlags struct {
 	keepUp      bool
 	upstreamDir string
 	nodeImage   string
-	existing    existing.Options
+	existing    cluster.Existing
 	parallel    int
 	attempts    int
 	generated   generateFlags
@@ -132,7 +131,7 @@ func absolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-func existingFlags(f *pflag.FlagSet, o *existing.Options) {
+func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: the file that kubectl uses)")
 	f.StringVar(&o.Context, "context", "", "the context in that kubeconfig (default: its current context)")
 }
@@ -158,7 +157,7 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
 	}
-	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + existing.Name, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
+	f.existing.CleanupCommand = []string{gauntlet, "clean", "--provider=" + providers.Existing, "--kubeconfig=" + f.existing.Kubeconfig, "--context=" + f.existing.Context}
 	versions, err := provider.Versions(providers.Options{UpstreamDir: f.upstreamDir, Existing: f.existing})
 	if err != nil {
 		return nil, &unfinishedError{err}
@@ -327,7 +326,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		results[place] = run
 		name := all[place].Scenario.Name
 		switch {
-		case errors.Is(err, existing.ErrNoRoom) && len(all) > 1: // other scenarios may need fewer pods or nodes
+		case errors.Is(err, cluster.ErrNoCapacity) && len(all) > 1: // other scenarios may need fewer pods or nodes
 			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", name, err)
 			return nil
 		case err != nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/shrink"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
-	"github.com/kube-gauntlet/gauntlet/harness/shrink"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 

@@ -9,11 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
-	"github.com/kube-gauntlet/gauntlet/harness/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
@@ -161,7 +160,7 @@ func namesOf(all []standing.Cluster) string {
 }
 
 func newClean() *cobra.Command {
-	var onExisting existing.Options
+	var onExisting cluster.Existing
 	var provider string
 	cmd := &cobra.Command{
 		Use:   "clean",
@@ -172,7 +171,7 @@ command uses, stay. With --provider=existing, remove the objects that a killed r
 on an existing cluster.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if provider != "" && provider != existing.Name {
+			if provider != "" && provider != providers.Existing {
 				return fmt.Errorf("--provider=%s: expected existing, or no --provider for all other leftovers", provider)
 			}
 			if provider != "" {
@@ -192,13 +191,13 @@ on an existing cluster.`,
 }
 
 // cleanExisting removes the objects that a killed run left on an existing cluster.
-func cleanExisting(cmd *cobra.Command, o existing.Options) error {
+func cleanExisting(cmd *cobra.Command, o cluster.Existing) error {
 	removed, err := standing.CleanExisting(cmd.Context(), o.Kubeconfig, o.Context)
 	switch {
 	case err != nil:
 		return &unfinishedError{err}
 	case removed:
-		fmt.Fprintf(cmd.OutOrStdout(), "namespace %s: removed\n", existing.Namespace)
+		fmt.Fprintf(cmd.OutOrStdout(), "namespace %s: removed\n", environment.Namespace)
 	default:
 		fmt.Fprintln(cmd.OutOrStdout(), "nothing to remove")
 	}

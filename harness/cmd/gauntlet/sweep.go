@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 )
 
 func newSweep(code *int) *cobra.Command {

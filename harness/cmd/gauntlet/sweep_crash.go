@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/sweep"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
-	"github.com/kube-gauntlet/gauntlet/harness/sweep"
 )
 
 // sweepCrashFlags are the flags of "gauntlet sweep crash".

@@ -58,6 +58,10 @@ A duration is a number with a unit, such as 500ms, 8s or 1m30s. Editors read the
 	for _, op := range scenario.Operations() {
 		p.operation(op)
 	}
+	p.line("\n## externalWorkload\n\n%s\n", comments["ExternalWorkload"])
+	p.fields(reflect.TypeFor[scenario.ExternalWorkload]())
+	p.line("\nEach item of `kinds` has these fields:\n")
+	p.fields(reflect.TypeFor[scenario.ExternalKind]())
 	p.line("\n## ports\n\nThe items of the field `ports` of `create` and `publish`.\n")
 	p.fields(portType)
 	return []byte(p.String()), nil
@@ -298,17 +302,20 @@ func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
 
 // syntaxes maps the values of the tag format of a field to text for the column values.
 var syntaxes = map[string]string{
-	"name":        "a DNS label",
-	"controllers": "names of controllers",
-	"apiVersion":  "a group and a version, such as `apps/v1`",
-	"manifest":    "an object without its name and status",
-	"mergePatch":  "a JSON merge patch",
-	"domain":      "a DNS name",
-	"glob":        "a glob",
-	"ownerGlob":   "KIND/NAME, both globs",
-	"labels":      "labels",
-	"annotations": "annotations",
-	"labelKeys":   "keys",
+	"name":         "a DNS label",
+	"controllers":  "names of controllers",
+	"apiVersion":   "a group and a version, such as `apps/v1`",
+	"groupVersion": "a group and a version, such as `apps/v1`",
+	"kind":         "the name of a kind",
+	"plural":       "a DNS label",
+	"manifest":     "an object without its name and status",
+	"mergePatch":   "a JSON merge patch",
+	"domain":       "a DNS name",
+	"glob":         "a glob",
+	"ownerGlob":    "KIND/NAME, both globs",
+	"labels":       "labels",
+	"annotations":  "annotations",
+	"labelKeys":    "keys",
 }
 
 // code returns words in Markdown code quotes, separated by commas.

@@ -44,6 +44,7 @@ func JSONSchema(source string) ([]byte, error) {
 	root := g.structure(reflect.TypeFor[scenario.Scenario]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "gauntlet scenario"
+	root["oneOf"] = []object{requires("workload"), requires("externalWorkload")}
 	root["$defs"] = g.definitions
 	data, err := json.MarshalIndent(root, "", "  ")
 	return append(data, '\n'), err
@@ -226,18 +227,21 @@ const (
 // formats maps each value of the tag format to the constraints that the schema adds to the
 // field.
 var formats = map[string]object{
-	"name":        {"pattern": "^" + domainLabel + "$", "maxLength": 63},
-	"controllers": {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
-	"objectName":  {"pattern": "^" + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
-	"apiVersion":  {"pattern": `^$|^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-z]([-a-z0-9]*[a-z0-9])?$`},
-	"manifest":    fieldsRules(0),
-	"mergePatch":  fieldsRules(1),
-	"domain":      {"pattern": `^` + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
-	"glob":        {"pattern": globPattern},
-	"ownerGlob":   {"pattern": `^[^/]*/[^/]*$`},
-	"labels":      {"propertyNames": object{"pattern": labelKeyPattern}, "additionalProperties": object{"type": "string", "pattern": labelValuePattern, "maxLength": 63}},
-	"annotations": {"propertyNames": object{"pattern": labelKeyPattern}},
-	"labelKeys":   {"items": object{"type": "string", "pattern": labelKeyPattern}},
+	"name":         {"pattern": "^" + domainLabel + "$", "maxLength": 63},
+	"controllers":  {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
+	"objectName":   {"pattern": "^" + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
+	"apiVersion":   {"pattern": "^$|" + groupVersionPattern},
+	"groupVersion": {"pattern": groupVersionPattern},
+	"kind":         {"pattern": kindPattern},
+	"plural":       {"pattern": "^$|^" + domainLabel + "$", "maxLength": 63},
+	"manifest":     fieldsRules(0),
+	"mergePatch":   fieldsRules(1),
+	"domain":       {"pattern": `^` + domainLabel + `(\.` + domainLabel + `)*$`, "maxLength": 253},
+	"glob":         {"pattern": globPattern},
+	"ownerGlob":    {"pattern": `^[^/]*/[^/]*$`},
+	"labels":       {"propertyNames": object{"pattern": labelKeyPattern}, "additionalProperties": object{"type": "string", "pattern": labelValuePattern, "maxLength": 63}},
+	"annotations":  {"propertyNames": object{"pattern": labelKeyPattern}},
+	"labelKeys":    {"items": object{"type": "string", "pattern": labelKeyPattern}},
 	"share": {"anyOf": []object{
 		{"type": "integer", "minimum": 0, "maximum": 20000},
 		{"type": "string", "pattern": "^0*([0-9]{1,2}|100)%$"},
@@ -247,6 +251,9 @@ var formats = map[string]object{
 		{"type": "string", "maxLength": 15, "allOf": []object{{"pattern": "^[a-z0-9](-?[a-z0-9])*$"}, {"pattern": "[a-z]"}}},
 	}},
 }
+
+// groupVersionPattern matches the group and the version of an API kind, such as apps/v1 or v1.
+const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-z]([-a-z0-9]*[a-z0-9])?$`
 
 // kindPattern matches the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"

@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
-	"github.com/kube-gauntlet/gauntlet/harness/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -41,7 +40,7 @@ type Options struct {
 	// NodeImage is the image of a kind node. Empty means the default of the provider.
 	NodeImage string
 	// Existing selects the cluster of provider existing.
-	Existing existing.Options
+	Existing cluster.Existing
 	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string
 	// Profile is the set of background faults. Nil means none.

@@ -1,0 +1,106 @@
+package embedded
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+)
+
+// layout contains the directories and ports of one cluster.
+type layout struct {
+	dir    string // the state directory
+	logDir string
+	ports  ports
+}
+
+// ports contains the port on 127.0.0.1 of each listener.
+type ports struct {
+	etcd, etcdPeer, apiServer, controllerManager, scheduler int
+}
+
+// freePorts selects free ports for the components. Another process may bind one of
+// them before the component does. In this case Start tries again with other ports.
+func freePorts() (ports, error) {
+	var p ports
+	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {
+		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			return ports{}, fmt.Errorf("finding a free port on 127.0.0.1: %w", err)
+		}
+		defer listener.Close() // deferred, so that all ports are distinct
+		*port = listener.Addr().(*net.TCPAddr).Port
+	}
+	return p, nil
+}
+
+func localURL(port int, path string) string {
+	return fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
+}
+
+func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
+
+// The names of the files in the state directory.
+const (
+	authorityFile   = "ca.crt"
+	servingCert     = "serving.crt"
+	servingKey      = "serving.key"
+	etcdClientCert  = "etcd-client.crt"
+	etcdClientKey   = "etcd-client.key"
+	accountKeyFile  = "service-account.key"
+	accountPubFile  = "service-account.pub"
+	tokensFile      = "tokens.csv"
+	supportConfig   = "support.kubeconfig"
+	schedulerConfig = "kube-scheduler.yaml"
+	kwokConfig      = "kwok.yaml"
+	etcdData        = "etcd"
+	temporary       = "tmp"
+)
+
+func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
+
+// write writes the files of the state directory.
+// Only the owner can read them, because many contain secrets.
+func (l layout) write(opts Options, creds *credentials) error {
+	stages, err := renderStages(opts)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		authorityFile: creds.authorityPEM,
+		servingCert:   creds.serving.Certificate, servingKey: creds.serving.Key,
+		etcdClientCert: creds.etcdClient.Certificate, etcdClientKey: creds.etcdClient.Key,
+		accountKeyFile: creds.accountKey, accountPubFile: creds.accountPub,
+		tokensFile:      creds.tokens.File(),
+		schedulerConfig: l.schedulerConfiguration(),
+		kwokConfig:      stages,
+	} {
+		if err := os.WriteFile(l.file(name), data, 0o600); err != nil {
+			return fmt.Errorf("writing the files of the cluster: %w", err)
+		}
+	}
+	if err := os.Mkdir(l.file(temporary), 0o700); err != nil {
+		return fmt.Errorf("creating the temporary directory of the cluster: %w", err)
+	}
+	return cluster.WriteKubeconfig(l.file(supportConfig), &rest.Config{
+		Host: l.apiServerURL(), BearerToken: creds.tokens[cluster.Support],
+		TLSClientConfig: rest.TLSClientConfig{CAFile: l.file(authorityFile)},
+	})
+}
+
+// spec returns the process specification of a component.
+// The environment contains no settings of the user; HOME is the state directory. The
+// settings of the Go runtime use more memory to save CPU time for garbage collection,
+// because CPU time limits the start and bursts of pods.
+func (l layout) spec(c component) process.Spec {
+	return process.Spec{
+		Name: c.name, Path: c.path, Args: c.args, Dir: l.dir,
+		Env:     []string{"HOME=" + l.dir, "TMPDIR=" + l.file(temporary), "GOGC=400", "GOMEMLIMIT=1GiB"},
+		LogPath: filepath.Join(l.logDir, c.name+".log"),
+	}
+}

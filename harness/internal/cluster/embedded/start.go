@@ -1,0 +1,183 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+)
+
+const (
+	// startTimeout limits the duration of a start. A start takes 4 s on two idle
+	// cores, and longer on a slow or busy machine.
+	startTimeout = 2 * time.Minute
+	// attemptsMax limits the number of attempts if other processes bind the ports.
+	attemptsMax = 5
+)
+
+// Start starts a control plane and returns when it is ready.
+// It is ready when the API server and the scheduler are healthy, all nodes are
+// schedulable, and kube-controller-manager has created the default ServiceAccount. If
+// Start returns an error, no process is left running. Canceling ctx after Start has
+// returned has no effect; call [Cluster.Stop].
+func Start(ctx context.Context, opts Options) (*Cluster, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	opts, err := opts.absolute()
+	if err != nil {
+		return nil, err
+	}
+	binaries, err := FindBinaries(opts.BinDir)
+	if err != nil {
+		return nil, fmt.Errorf("embedded cluster: %w", err)
+	}
+	if err := checkDiskSpace(opts.Dir, freeBytesMin); err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		c, err := startOnce(ctx, opts, binaries)
+		if err == nil {
+			return c, nil
+		}
+		if !isPortInUse(err) || attempt == attemptsMax {
+			return nil, fmt.Errorf("embedded cluster: %w", err)
+		}
+	}
+}
+
+// isPortInUse reports whether a component exited because another process uses its port.
+func isPortInUse(err error) bool {
+	var exit *process.ExitError
+	return errors.As(err, &exit) && strings.Contains(exit.LogTail, "address already in use")
+}
+
+// startOnce makes one attempt to start a cluster, with new ports, keys and a new state directory.
+func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
+	c, err := prepare(ctx, opts, binaries)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready within %s", startTimeout))
+	defer cancel()
+	if err := c.startComponents(ctx, opts); err != nil {
+		if exitErr := c.Err(); exitErr != nil {
+			err = exitErr // the exit of a component causes all other errors
+		}
+		// ctx may be canceled at this point.
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+// prepare creates the state directory with all files that the components read.
+func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
+	creds, err := newCredentials(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts()
+	if err != nil {
+		return nil, err
+	}
+	l := layout{dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir, ports: ports}
+	// Mkdir fails if the directory exists. So Stop removes only a directory that was
+	// created here.
+	if err := os.Mkdir(l.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("creating the state directory: %w", err)
+	}
+	unguard, err := process.GuardDirectory(l.dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(l.dir))
+	}
+	c := newCluster(l, binaries, creds, unguard)
+	if err := l.write(opts, creds); err != nil {
+		return nil, errors.Join(err, c.Stop(ctx))
+	}
+	return c, nil
+}
+
+// startComponents starts the components and waits until the cluster is ready.
+// It starts each component as soon as its dependencies are available. It returns
+// immediately if a component exits.
+func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-c.failed:
+			cancel(c.Err())
+		case <-ctx.Done():
+		}
+	}()
+	// kube-apiserver exits if etcd refuses connections. Starting both at once works,
+	// because etcd accepts connections before kube-apiserver connects to it.
+	for _, component := range []component{etcdComponent(c.layout, c.binaries), apiServerComponent(c.layout, c.binaries, opts.Verbosity)} {
+		if err := c.launch(ctx, component); err != nil {
+			return err
+		}
+	}
+	for _, client := range []struct {
+		endpoint  string // of the API server; must return 200 before the component starts
+		component component
+	}{
+		// These clients can start before the API server is ready.
+		{"/livez/ping", schedulerComponent(c.layout, c.binaries, opts.Verbosity)},
+		{"/livez/ping", kwokComponent(c.layout, c.binaries)},
+		// kube-controller-manager exits if the API server is not healthy within 10 s,
+		// which can happen on a busy machine.
+		{"/healthz", controllerManagerComponent(c.layout, c.binaries, opts)},
+	} {
+		if err := c.await(ctx, "kube-apiserver", localURL(c.layout.ports.apiServer, client.endpoint)); err != nil {
+			return err
+		}
+		if err := c.launch(ctx, client.component); err != nil {
+			return err
+		}
+	}
+	return c.awaitReady(ctx, opts.Nodes)
+}
+
+// awaitReady waits until all conditions of a ready cluster are met; see [Start].
+func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
+	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	ready, ctx := errgroup.WithContext(ctx)
+	for _, p := range c.parts {
+		if p.healthURL != "" {
+			ready.Go(func() error { return c.await(ctx, p.name, p.healthURL) })
+		}
+	}
+	ready.Go(func() error { return c.awaitDefaultServiceAccount(ctx, client) })
+	ready.Go(func() error { return c.createNodes(ctx, client, nodes) })
+	return ready.Wait()
+}
+
+// pollInterval is the time between two checks of a condition.
+const pollInterval = 25 * time.Millisecond
+
+func poll(ctx context.Context, description string, condition func(context.Context) error) error {
+	return cluster.Poll(ctx, pollInterval, description, condition)
+}
+
+// await waits until a URL of a component returns status 200.
+func (c *Cluster) await(ctx context.Context, name, url string) error {
+	return poll(ctx, name, func(ctx context.Context) error {
+		err := c.prober.probe(ctx, url)
+		if err != nil {
+			err = fmt.Errorf("%w; last lines of its log:\n%s", err, c.logTail(name))
+		}
+		return err
+	})
+}

@@ -1,0 +1,14 @@
+package existing
+
+import (
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/clustertest"
+)
+
+// TestCapabilities checks that a cluster implements the interfaces of its capabilities.
+func TestCapabilities(t *testing.T) {
+	if err := clustertest.CheckCapabilities(&Cluster{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,168 @@
+// Package generate generates scenarios from seeds: each has a workload and faults. The same
+// [Options] give the same scenario, byte for byte, on any machine. This holds as long as the
+// version of the generator and the catalog of faults do not change. The description of a
+// generated scenario names the options and the version.
+//
+// In a generated scenario, users change objects that exist, faults affect requests and objects
+// of the workload, and all faults end soon after the workload. The generator avoids known
+// upstream issues (see upstream_issues.go).
+package generate
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// Version is the version of the generator. It increases whenever a change of the generator
+// makes a seed give a different scenario. It does not increase for a new type of fault in the
+// catalog.
+const Version = 4
+
+// Options are the inputs of the generator.
+type Options struct {
+	// Seed is the number from which all random draws start.
+	Seed uint64
+	// Profile says how much happens in the scenario.
+	Profile Profile
+	// Duration is the approximate duration of the workload, from DurationMin to DurationMax. 0
+	// means the duration of the profile.
+	Duration time.Duration
+	// Provider is the provider of the cluster. The generator draws only faults that the
+	// capabilities of the provider allow.
+	Provider providers.Provider
+	// Kinds are the types of faults to draw from. nil means all types of the catalog.
+	Kinds []faults.Type
+	// PreferUncovered has the coverage of earlier runs, or is nil. The generator prefers faults
+	// that occurred rarely in these runs. Therefore a seed may give another scenario with
+	// another coverage.
+	PreferUncovered *coverage.Table
+}
+
+// The minimum and the maximum of Options.Duration.
+const (
+	DurationMin = time.Second
+	DurationMax = 2 * time.Minute
+)
+
+// Profile says how many objects, operations and faults a generated scenario has.
+type Profile struct {
+	Name     string
+	duration time.Duration // duration of the workload, unless the options have another
+	owners   interval      // number of owners that exist at the beginning
+	pods     int           // maximum sum of the replicas of all owners
+	gap      time.Duration // maximum time from one step to the next
+	faults   interval      // number of faults in the duration of the profile
+}
+
+// interval is a range of integers, with both bounds included.
+type interval struct{ least, most int }
+
+// draw returns a random integer of the interval.
+func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
+
+// Profiles has all profiles, from the fewest to the most faults.
+var Profiles = []Profile{
+	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
+	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
+	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
+}
+
+// DefaultProfile is the name of the profile that commands use if the user names none.
+const DefaultProfile = "steady"
+
+// ProfileNamed returns the profile with a name. For an unknown name, it returns an error with
+// the names of all profiles.
+func ProfileNamed(name string) (Profile, error) {
+	var names []string
+	for _, p := range Profiles {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return Profile{}, fmt.Errorf("found profile %q; expected %s", name, strings.Join(names, ", "))
+}
+
+// Scenario generates the scenario for the options. It returns an error if the options are
+// invalid or if no fault fits the workload.
+func Scenario(o Options) (*scenario.Scenario, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	s := &scenario.Scenario{
+		Name:        fmt.Sprintf("%s-%d", o.Profile.Name, o.Seed),
+		Description: o.description(),
+		Seed:        o.Seed,
+		Cluster:     scenario.Cluster{Nodes: 4},
+		Subject:     scenario.DefaultSubject(),
+		Settle:      scenario.Settle{Within: time.Minute, Quiet: time.Second},
+	}
+	r := o.random("the stage") // random hashes this text, so another text would change all scenarios
+	if r.IntN(3) == 0 {
+		s.Cluster.PodStartDelay = faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond)
+	}
+	if r.IntN(4) == 0 {
+		s.Subject.Replicas = 2
+	}
+	s.Subject.LeaseDuration = 5 * time.Second // a new leader must wait until the lease expires
+	users := newUsers(o.random("users"), o.Profile.pods)
+	s.Workload = users.workload(o.Profile, o.Duration)
+	if err := o.addFaults(s, users); err != nil {
+		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
+	}
+	text, err := s.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
+	}
+	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
+}
+
+// complete sets the defaults of the options, and returns an error for invalid options. It
+// removes the types of faults that the provider does not support.
+func (o *Options) complete() error {
+	if o.Duration == 0 {
+		o.Duration = o.Profile.duration
+	}
+	if o.Duration < DurationMin || o.Duration > DurationMax {
+		return fmt.Errorf("found duration %s; expected %s to %s", o.Duration, DurationMin, DurationMax)
+	}
+	if o.Kinds == nil {
+		o.Kinds = catalog.All
+	}
+	o.Kinds = slices.DeleteFunc(slices.Clone(o.Kinds), func(kind faults.Type) bool {
+		return kind.Sample == nil || !o.Provider.Capabilities.Has(kind.Needs...)
+	})
+	if len(o.Kinds) == 0 {
+		return fmt.Errorf("found no type of fault that supports provider %q; expected a provider such as %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
+	}
+	return nil
+}
+
+// description returns the description of the generated scenario, with all options.
+func (o *Options) description() string {
+	preferred := ""
+	if o.PreferUncovered != nil {
+		preferred = ", preferring those with low counts in coverage " + o.PreferUncovered.Sum()
+	}
+	return fmt.Sprintf("Generated from seed %d by version %d, profile %s, duration %s, provider %s, from %d types of faults%s.",
+		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider.Name, len(o.Kinds), preferred)
+}
+
+// random returns a source of random numbers for one purpose, such as the faults. Each purpose
+// has its own source, so that additional draws for one purpose do not change the draws for
+// another.
+func (o *Options) random(purpose string) *rand.Rand {
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%s %s", o.Profile.Name, purpose)
+	return rand.New(rand.NewPCG(o.Seed, hash.Sum64()))
+}

@@ -1,0 +1,305 @@
+package generate_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/faults/processes"
+	"github.com/kube-gauntlet/gauntlet/faults/requests"
+	"github.com/kube-gauntlet/gauntlet/faults/users"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// seeds returns the number of seeds, spread over profiles and providers.
+func seeds() uint64 {
+	if testing.Short() {
+		return 500
+	}
+	return 10_000
+}
+
+func options(seed uint64) generate.Options {
+	return generate.Options{
+		Seed:     seed,
+		Profile:  generate.Profiles[seed%uint64(len(generate.Profiles))],
+		Provider: providers.All[seed/7%uint64(len(providers.All))],
+	}
+}
+
+// TestEveryScenario checks that generated scenarios are valid and that their provider
+// supports them. Parse must read their files back to equal scenarios.
+func TestEveryScenario(t *testing.T) {
+	const shares = 4
+	for share := range uint64(shares) {
+		t.Run(fmt.Sprint(share), func(t *testing.T) {
+			t.Parallel()
+			for seed := share; seed < seeds(); seed += shares {
+				tryScenario(t, options(seed))
+			}
+		})
+	}
+}
+
+func tryScenario(t *testing.T, o generate.Options) {
+	t.Helper()
+	s := generated(t, o)
+	if err := run.Validate(s); err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	if err := run.Supported(s, o.Provider.Name); err != nil {
+		t.Fatalf("seed %d: %v", o.Seed, err)
+	}
+	written := marshal(t, s)
+	read, err := scenario.Parse("x.yaml", written)
+	if err != nil {
+		t.Fatalf("seed %d: %v\n%s", o.Seed, err, written)
+	}
+	if again := marshal(t, read); !bytes.Equal(written, again) {
+		t.Fatalf("seed %d: read and written again (-first +again):\n%s", o.Seed, cmp.Diff(string(written), string(again)))
+	}
+}
+
+// TestVariety checks that many seeds together give every fault type, every operation and
+// every kind of object.
+func TestVariety(t *testing.T) {
+	var all strings.Builder
+	for seed := range uint64(300) {
+		all.Write(marshal(t, generated(t, options(seed))))
+	}
+	for _, kind := range catalog.All {
+		if kind.NotGeneratedReason == "" && !strings.Contains(all.String(), "  - "+kind.Name+": ") {
+			t.Errorf("300 seeds do not draw %s", kind.Name)
+		}
+	}
+	for _, words := range []string{
+		"- create: {kind: Deployment", "- create: {kind: ReplicaSet", "- create: {kind: ReplicationController", "- create: {kind: Service", "- create: {kind: Pod",
+		"- scale: ", "- rollout: ", "- pause: ", "- resume: ", "- rollback: ", "- label: ", "- select: ", "- configure: ", "- publish: ", "- delete: ",
+		"await: ", "until: gone", "until: complete", "propagation: orphan", "propagation: foreground", "strategy: Recreate", "maxSurge: 0",
+		"controller: foreign", "replicas: 2, qps",
+	} {
+		if !strings.Contains(all.String(), words) {
+			t.Errorf("300 seeds do not draw %q", words)
+		}
+	}
+}
+
+// TestEdits checks that other users do all operations on existing objects, at the same time
+// as the workload.
+func TestEdits(t *testing.T) {
+	var all strings.Builder
+	for seed := range uint64(100) {
+		o := options(seed)
+		o.Kinds = []faults.Type{users.Edit, users.Edit, requests.Slow} // no object is edited twice
+		s := generated(t, o)
+		if err := run.Validate(s); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, fault := range s.Faults {
+			if edits := fault.Name == users.Edit.Name; edits != (fault.When != nil) {
+				t.Errorf("seed %d: %s waits for %v", seed, fault.Name, fault.When)
+			}
+		}
+		all.Write(marshal(t, s))
+	}
+	for _, words := range []string{
+		"[{scale: ", "[{configure: ", "[{rollout: ", "[{rollback: ", "[{pause: ", "[{label: ", "[{delete: ", "[{publish: ", "[{select: {kind: Service",
+		"[{select: {kind: ReplicationController", ", resume: {", "{create: {kind: Deployment", "{create: {kind: Service", "at: begun", "at: done",
+	} {
+		if !strings.Contains(all.String(), words) {
+			t.Errorf("100 seeds do not draw %q", words)
+		}
+	}
+}
+
+// TestPreferUncovered checks that faults with low counts are drawn more often. The same
+// coverage must always give the same scenario.
+func TestPreferUncovered(t *testing.T) {
+	seen := func(text string) *coverage.Table {
+		t.Helper()
+		var table coverage.Table
+		if err := json.Unmarshal([]byte(text), &table); err != nil {
+			t.Fatal(err)
+		}
+		return &table
+	}
+	restarts := seen(`{"format":1,"cells":[{"fault":"restart","outcome":"restart","phase":"steady","times":3}]}`)
+	count := func(seen *coverage.Table) (all string, drawn int) {
+		for seed := range uint64(20) {
+			o := options(seed)
+			o.PreferUncovered, o.Kinds = seen, []faults.Type{processes.Restart, requests.Slow}
+			s := generated(t, o)
+			if again := generated(t, o); !bytes.Equal(marshal(t, s), marshal(t, again)) {
+				t.Fatalf("seed %d gives another scenario the second time", seed)
+			}
+			text := string(marshal(t, s))
+			drawn += strings.Count(text, "- restart: ")
+			all += text
+		}
+		return all, drawn
+	}
+	_, plain := count(nil)
+	_, fresh := count(seen(`{"format":1}`))
+	preferring, rare := count(restarts)
+	if plain < 10 || fresh < 10 || rare > plain/10 {
+		t.Errorf("%d restarts, %d with nothing seen, %d where only restarts were seen; want many, many and few", plain, fresh, rare)
+	}
+	if want := ", preferring those with low counts in coverage " + restarts.Sum() + "."; !strings.Contains(preferring, want) {
+		t.Errorf("no description has %q", want)
+	}
+}
+
+// TestSameBytes compares generated scenarios with those of other machines and earlier
+// versions. If a seed gives another scenario, increase Version.
+func TestSameBytes(t *testing.T) {
+	// These types were in the catalog when the first golden file was written. A larger
+	// catalog does not need a new version.
+	var kinds []faults.Type
+	for _, name := range []string{
+		"api-error", "request-reset", "request-slow", "request-hang", "response-lost", "watch-delay", "watch-stall",
+		"watch-end", "bookmark-loss", "stale-list", "pod-churn", "restart",
+	} {
+		kind, err := catalog.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	for i, profile := range generate.Profiles {
+		seed := uint64(i) + 1
+		got := marshal(t, generated(t, generate.Options{Seed: seed, Profile: profile, Provider: providers.All[0], Kinds: kinds}))
+		golden(t, fmt.Sprintf("%s-%d.yaml", profile.Name, seed), got)
+	}
+	hash := sha256.New()
+	for seed := range uint64(100) {
+		o := options(seed)
+		o.Kinds, o.Provider = kinds, providers.All[0]
+		hash.Write(marshal(t, generated(t, o)))
+	}
+	golden(t, "first-100.sha256", fmt.Appendf(nil, "%x\n", hash.Sum(nil)))
+}
+
+// TestUserPods checks that no fault rejects pods if users create pods, because it would end
+// the workload. Faults that reject requests last for at most a second, because a longer
+// back-off exceeds the settling time.
+func TestUserPods(t *testing.T) {
+	var kinds []faults.Type
+	for _, name := range []string{"quota-exhausted", "admission-denied", "pod-relabel"} {
+		kind, err := catalog.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, kind)
+	}
+	kept := 0
+	for seed := range uint64(200) {
+		o := options(seed)
+		o.Provider, o.Kinds = providers.All[0], kinds
+		s := generated(t, o)
+		text := string(marshal(t, s))
+		for _, fault := range s.Faults {
+			if fault.Name != "pod-relabel" && fault.For > time.Second {
+				t.Errorf("seed %d: %s rejects requests for %s", seed, fault.Name, fault.For)
+			}
+		}
+		users := strings.Contains(text, "- create: {kind: Pod")
+		out := strings.Contains(text, "- quota-exhausted") || strings.Contains(text, "- admission-denied: {reason") ||
+			strings.Contains(text, "- admission-denied: {resource: pods")
+		if users && out {
+			t.Errorf("seed %d: users create pods, and a fault rejects pods:\n%s", seed, text)
+		}
+		if out {
+			kept++
+		}
+	}
+	if kept == 0 {
+		t.Error("200 seeds draw no fault that rejects pods")
+	}
+}
+
+// TestDuration checks that a longer workload has more steps and faults, within the bounds.
+func TestDuration(t *testing.T) {
+	o := options(5)
+	short := generated(t, o)
+	o.Duration = time.Minute
+	long := generated(t, o)
+	if len(long.Workload) < 5*len(short.Workload) || len(long.Faults) < 5*len(short.Faults) {
+		t.Errorf("%d steps and %d faults in a minute, %d and %d in the profile's own time",
+			len(long.Workload), len(long.Faults), len(short.Workload), len(short.Faults))
+	}
+	for _, duration := range []time.Duration{generate.DurationMin, generate.DurationMax} {
+		o.Duration = duration
+		generated(t, o)
+	}
+	for _, duration := range []time.Duration{-time.Second, time.Millisecond, generate.DurationMax + 1} {
+		o.Duration = duration
+		if _, err := generate.Scenario(o); err == nil || !strings.Contains(err.Error(), "expected 1s to 2m0s") {
+			t.Errorf("%s: error %v", duration, err)
+		}
+	}
+}
+
+func TestProfileNamed(t *testing.T) {
+	if p, err := generate.ProfileNamed("storm"); err != nil || p.Name != "storm" {
+		t.Errorf("%q, %v", p.Name, err)
+	}
+	if _, err := generate.ProfileNamed("breeze"); err == nil || err.Error() != `found profile "breeze"; expected calm, steady, storm` {
+		t.Errorf("error %v", err)
+	}
+	if !slices.ContainsFunc(generate.Profiles, func(p generate.Profile) bool { return p.Name == generate.DefaultProfile }) {
+		t.Errorf("no profile %s", generate.DefaultProfile)
+	}
+}
+
+func generated(t *testing.T, o generate.Options) *scenario.Scenario {
+	t.Helper()
+	s, err := generate.Scenario(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func marshal(t *testing.T, s *scenario.Scenario) []byte {
+	t.Helper()
+	data, err := s.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-golden +got):\n%s", path, diff)
+	}
+}

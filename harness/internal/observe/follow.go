@@ -1,0 +1,255 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// FollowOptions says what a Follower observes and where it records the commits.
+type FollowOptions struct {
+	// Etcd is a client of the cluster's etcd. It needs permission to read all keys.
+	Etcd      *clientv3.Client
+	Namespace string
+	// Kinds are the kinds to observe. For a namespaced kind, the Follower observes only
+	// objects in Namespace. For a cluster-scoped kind, it observes all objects.
+	Kinds    []kube.Kind
+	Recorder Recorder
+}
+
+// Follower records commits from etcd until the caller stops it.
+//
+// It does not need the API server, so an outage of the API server leaves no gap. A watch on
+// the API server can miss commits, because a restarted API server sends no events from
+// before its start. etcd keeps the changes until a compaction.
+type Follower struct {
+	FollowOptions
+	keys   etcdKeys
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the goroutine of run has ended
+
+	// latest contains the last recorded version of every existing object, by its etcd key.
+	// When changes were lost, resync compares it with etcd.
+	latest map[string]history.Object
+
+	mu sync.Mutex
+	// seenUpTo is the revision up to which every change is recorded.
+	seenUpTo int64
+	// changed is closed, and replaced by a new channel, whenever seenUpTo changes.
+	changed chan struct{}
+}
+
+// Follow records all existing objects and then watches etcd for changes. Stop the Follower
+// before you close its Recorder.
+func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
+	f := &Follower{
+		FollowOptions: options,
+		keys:          newEtcdKeys(options.Namespace, options.Kinds),
+		ended:         make(chan struct{}), changed: make(chan struct{}),
+		latest: map[string]history.Object{},
+	}
+	if err := f.resync(ctx); err != nil {
+		return nil, fmt.Errorf("observing %s: %w", f.Namespace, err)
+	}
+	ctx, f.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(f.ended)
+		f.run(ctx)
+	}()
+	return f, nil
+}
+
+// CatchUp waits until the Follower has recorded everything that was committed before the
+// call. If ctx ends first, the error says which revisions of etcd are missing.
+func (f *Follower) CatchUp(ctx context.Context) error {
+	// The header of every response contains etcd's current revision, whatever the key is.
+	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("reading the current revision of etcd: %w", err)
+	}
+	for {
+		f.mu.Lock()
+		seen, changed := f.seenUpTo, f.changed
+		f.mu.Unlock()
+		if seen >= response.Header.Revision {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("etcd revisions %d to %d are not received yet", seen+1, response.Header.Revision)
+		}
+	}
+}
+
+// Stop ends the watch, and returns when the Follower no longer records anything.
+func (f *Follower) Stop() {
+	f.cancel()
+	<-f.ended
+}
+
+// run follows etcd until ctx ends. If etcd has compacted changes that the Follower has not
+// read, run records a gap and calls resync until it succeeds.
+func (f *Follower) run(ctx context.Context) {
+	for {
+		err := f.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		f.gap("%v", err)
+		for failed := true; failed; failed = f.resync(ctx) != nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(retryDelay):
+			}
+		}
+	}
+}
+
+// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has
+// compacted the next revision. After a broken connection or a restart of etcd, the etcd
+// client itself reconnects.
+func (f *Follower) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The watch includes all keys, so that every commit advances seenUpTo. With fewer keys,
+	// etcd could compact the revision seenUpTo + 1 before the watch reaches it.
+	watch := f.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(f.seenUpTo+1))
+	for response := range watch {
+		if err := response.Err(); err != nil {
+			return fmt.Errorf("watching etcd from revision %d: %w", f.seenUpTo+1, err)
+		}
+		for _, event := range response.Events {
+			f.event(event)
+		}
+		if n := len(response.Events); n > 0 {
+			f.advance(response.Events[n-1].Kv.ModRevision)
+		}
+	}
+	return errors.New("the watch on etcd ended")
+}
+
+// event records one change from etcd. It ignores keys of objects that are not observed.
+func (f *Follower) event(event *clientv3.Event) {
+	key := string(event.Kv.Key)
+	kind, observed := f.keys.kindOf(key)
+	if !observed {
+		return
+	}
+	before, known := f.latest[key]
+	if event.Type == clientv3.EventTypeDelete {
+		if !known {
+			f.gap("etcd key %s was deleted, but its creation is missing", key)
+			return
+		}
+		f.recordDeletion(key, before, event.Kv.ModRevision)
+		return
+	}
+	object, err := decode(kind, event.Kv)
+	switch {
+	case err != nil:
+		f.gap("cannot decode etcd key %s: %v", key, err)
+	case event.IsCreate():
+		f.record(history.Added, key, object)
+	case !known:
+		f.gap("%s was modified, but its creation is missing", object.Ref)
+		f.record(history.Modified, key, object)
+	default:
+		f.record(history.Modified, key, object)
+	}
+}
+
+// resync reads all observed objects from etcd, and records each difference from the last
+// recorded versions. At the start, it records all objects.
+func (f *Follower) resync(ctx context.Context) error {
+	present, revision, err := f.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.latest)) {
+		if _, still := present[key]; !still {
+			f.recordDeletion(key, f.latest[key], revision)
+		}
+	}
+	inOrder := slices.SortedFunc(maps.Keys(present), func(a, b string) int {
+		return int(present[a].Version) - int(present[b].Version)
+	})
+	for _, key := range inOrder {
+		switch before, known := f.latest[key]; {
+		case !known:
+			f.record(history.Added, key, present[key])
+		case before.Version < present[key].Version:
+			f.record(history.Modified, key, present[key])
+		}
+	}
+	f.advance(revision)
+	return nil
+}
+
+// snapshot reads all observed objects at one revision of etcd. It returns them by their
+// etcd key, and the revision.
+func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
+	present := map[string]history.Object{}
+	// The first read uses revision 0, which means the current revision. All other reads use the
+	// revision of the first read.
+	revision := int64(0)
+	for _, kind := range f.keys.kinds {
+		response, err := f.Etcd.Get(ctx, f.keys.prefix(kind), clientv3.WithPrefix(), clientv3.WithRev(revision))
+		if err != nil {
+			return nil, 0, fmt.Errorf("reading %s from etcd: %w", kind.Resource(), err)
+		}
+		if revision == 0 {
+			revision = response.Header.Revision
+		}
+		for _, kv := range response.Kvs {
+			key := string(kv.Key)
+			if !f.keys.observes(strings.TrimPrefix(key, kind.EtcdPrefix)) {
+				continue
+			}
+			if present[key], err = decode(kind, kv); err != nil {
+				return nil, 0, fmt.Errorf("reading %s from etcd: %w", key, err)
+			}
+		}
+	}
+	return present, revision, nil
+}
+
+// record records a created or modified object and stores its version in latest.
+func (f *Follower) record(event history.EventType, key string, object history.Object) {
+	f.latest[key] = object
+	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
+}
+
+// recordDeletion records a deletion in the same form as the API server reports it. The
+// record contains the last state of the object, with the revision of the deletion as its
+// version.
+func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
+	delete(f.latest, key)
+	last.Version = history.Version(revision)
+	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
+}
+
+// advance raises seenUpTo to the given revision, and wakes the callers of CatchUp.
+func (f *Follower) advance(revision int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seenUpTo = max(f.seenUpTo, revision)
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// gap records that commits are missing, and why.
+func (f *Follower) gap(format string, args ...any) {
+	f.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
+}

@@ -1,0 +1,120 @@
+package observe
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// source lists and watches the objects of one kind, in the namespace of the run or in the
+// whole cluster.
+type source interface {
+	list(ctx context.Context) (runtime.Object, error)
+	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// newSource returns the source of a kind. If client-go contains the Go type of the kind,
+// the objects have this type. Otherwise they are unstructured.
+func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
+	c := rest.CopyConfig(config)
+	c.QPS = -1 // a client-side rate limit would delay the records
+	c.UserAgent = "gauntlet-observer"
+	if kind.Builtin() {
+		return newTypedSource(c, kind, namespace)
+	}
+	return newUnstructuredSource(c, kind, namespace)
+}
+
+// typedSource is the source of a kind whose Go type client-go contains.
+type typedSource struct {
+	client    rest.Interface
+	plural    string
+	namespace string // empty for cluster-scoped kinds
+}
+
+// newTypedSource returns a source that uses protobuf, to save CPU time on the machine that
+// also runs the control plane. It changes config.
+func newTypedSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
+	version := kind.GVR.GroupVersion()
+	config.GroupVersion = &version
+	config.APIPath = "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.ContentType = runtime.ContentTypeProtobuf
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	if kind.ClusterScoped {
+		namespace = ""
+	}
+	return &typedSource{client: client, plural: kind.GVR.Resource, namespace: namespace}, nil
+}
+
+func (s *typedSource) request() *rest.Request {
+	return s.client.Get().NamespaceIfScoped(s.namespace, s.namespace != "").Resource(s.plural)
+}
+
+func (s *typedSource) list(ctx context.Context) (runtime.Object, error) {
+	return s.request().Do(ctx).Get()
+}
+
+func (s *typedSource) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	return s.request().VersionedParams(&options, scheme.ParameterCodec).Watch(ctx)
+}
+
+// unstructuredSource is the source of a kind that client-go does not contain, such as a
+// custom resource. It uses JSON.
+type unstructuredSource struct {
+	// The source needs both interfaces, because the scope of the kind is unknown. The API
+	// server answers a request for a cluster-scoped resource in a namespace with 404, as if
+	// the resource were not defined.
+	inNamespace, inCluster dynamic.ResourceInterface
+}
+
+// newUnstructuredSource returns a source that sends its requests with the dynamic client of
+// client-go.
+func newUnstructuredSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	objects := client.Resource(kind.GVR)
+	return &unstructuredSource{inNamespace: objects.Namespace(namespace), inCluster: objects}, nil
+}
+
+func (s *unstructuredSource) list(ctx context.Context) (runtime.Object, error) {
+	return inEitherScope(s, func(objects dynamic.ResourceInterface) (runtime.Object, error) {
+		return objects.List(ctx, metav1.ListOptions{})
+	})
+}
+
+func (s *unstructuredSource) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return inEitherScope(s, func(objects dynamic.ResourceInterface) (watch.Interface, error) {
+		return objects.Watch(ctx, options)
+	})
+}
+
+// inEitherScope sends the request for the resource in the namespace. If the API server
+// returns 404, it sends the request for the whole cluster.
+//
+// The second result may contain objects of other namespaces, if the resource is defined
+// between the two requests.
+func inEitherScope[T any](s *unstructuredSource, request func(dynamic.ResourceInterface) (T, error)) (T, error) {
+	result, err := request(s.inNamespace)
+	if apierrors.IsNotFound(err) {
+		return request(s.inCluster)
+	}
+	return result, err
+}

@@ -1,0 +1,332 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// resourceWatcher records the commits of one resource from watches on the API server.
+type resourceWatcher struct {
+	source    source
+	resource  string // the resource as histories name it, such as "replicasets.apps"
+	namespace string
+	// mayBeUndefined is true for a custom resource, which may be defined during the run. As
+	// long as it is not defined, it has no objects.
+	mayBeUndefined bool
+	recorder       Recorder
+
+	mu sync.Mutex
+	// seenUpTo is the resourceVersion up to which the watcher has received every change.
+	seenUpTo history.Version
+	// latest contains the last received version of every existing object.
+	latest map[types.UID]history.Version
+	// changed is closed, and replaced by a new channel, whenever latest or seenUpTo
+	// changes.
+	changed chan struct{}
+}
+
+func newResourceWatcher(objects source, kind kube.Kind, namespace string, recorder Recorder) *resourceWatcher {
+	return &resourceWatcher{
+		source:         objects,
+		resource:       kind.Resource(),
+		namespace:      namespace,
+		mayBeUndefined: !kind.Builtin(),
+		recorder:       recorder,
+		latest:         map[types.UID]history.Version{},
+		changed:        make(chan struct{}),
+	}
+}
+
+// start records all existing objects and opens the first watch. If the resource is not
+// defined yet, start returns nil without an error, and run waits for the definition.
+func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
+	objects, version, err := w.list(ctx)
+	if w.undefined(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.recordAll(objects, version)
+	return w.open(ctx)
+}
+
+// undefined reports whether an error means that the resource is not defined yet.
+func (w *resourceWatcher) undefined(err error) bool {
+	return w.mayBeUndefined && apierrors.IsNotFound(err)
+}
+
+// run records the events of the watch stream until ctx ends. When the watch ends, run opens
+// another one. If stream is nil, run first waits until the resource is defined.
+func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
+	if stream == nil && !w.awaitDefinition(ctx) {
+		return
+	}
+	for {
+		expired := false
+		if stream != nil {
+			expired = w.drain(ctx, stream)
+			stream.Stop()
+		}
+		for stream = nil; stream == nil; {
+			if !pause(ctx) {
+				return
+			}
+			if expired {
+				w.gap("events after version %d are missing: the API server has compacted them", w.seenUpTo)
+				w.resync(ctx)
+			}
+			var err error
+			if stream, err = w.open(ctx); err != nil {
+				stream, expired = nil, gone(err)
+			}
+		}
+	}
+}
+
+// awaitDefinition waits until the resource is defined, and then records its objects. It
+// returns false if ctx ends first.
+//
+// If objects exist in the first list, earlier versions of them may be missing, so it
+// records a gap. It does not detect an object that was deleted before the first list.
+func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
+	for pause(ctx) {
+		objects, version, err := w.list(ctx)
+		if err != nil {
+			continue
+		}
+		if len(objects) > 0 {
+			w.gap("found %d objects in the first list after the definition of the resource: earlier versions may be missing", len(objects))
+		}
+		w.recordAll(objects, version)
+		return true
+	}
+	return false
+}
+
+// pause waits for the time retryDelay. It returns false if ctx ends first.
+func pause(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(retryDelay):
+		return true
+	}
+}
+
+// drain records events until the watch ends. It reports whether the watch ended because the
+// API server no longer has all events that the watcher needs.
+func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return false
+			}
+			if event.Type == watch.Error {
+				return gone(apierrors.FromObject(event.Object))
+			}
+			w.event(event)
+		}
+	}
+}
+
+// gone reports whether an error means that the API server no longer has the events after
+// the requested version.
+func gone(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// event records one watch event. If the event modifies or deletes an unknown object, the
+// watcher has missed an earlier event, so it also records a gap.
+func (w *resourceWatcher) event(event watch.Event) {
+	object, err := history.Project(w.resource, event.Object)
+	if err != nil {
+		w.gap("cannot decode an event: %v", err)
+		return
+	}
+	w.mu.Lock()
+	_, known := w.latest[object.UID]
+	w.mu.Unlock()
+	if event.Type == watch.Bookmark || !w.observes(&object) {
+		w.advance(object.Version)
+		return
+	}
+	switch event.Type {
+	case watch.Added:
+		w.record(history.Added, object)
+	case watch.Modified, watch.Deleted:
+		if !known {
+			w.gap("received a %s event for the unknown object %s: an earlier event is missing", event.Type, object.Ref)
+		}
+		w.record(history.EventType(event.Type), object)
+	}
+}
+
+// observes reports whether an object is observed: it is in the namespace of the run, or in
+// no namespace.
+func (w *resourceWatcher) observes(object *history.Object) bool {
+	return object.Namespace == "" || object.Namespace == w.namespace
+}
+
+// recordAll records the objects of the first list. The parameter version is the
+// resourceVersion of this list.
+func (w *resourceWatcher) recordAll(objects []history.Object, version history.Version) {
+	for _, object := range objects {
+		w.record(history.Added, object)
+	}
+	w.advance(version)
+}
+
+// record appends a commit record to the history, and updates latest and seenUpTo.
+func (w *resourceWatcher) record(event history.EventType, object history.Object) {
+	w.recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
+	w.mu.Lock()
+	if event == history.Deleted {
+		delete(w.latest, object.UID)
+	} else {
+		w.latest[object.UID] = object.Version
+	}
+	w.mu.Unlock()
+	w.advance(object.Version)
+}
+
+// advance raises seenUpTo: the watcher has received every change up to this version. It
+// wakes the callers of catchUp.
+func (w *resourceWatcher) advance(version history.Version) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seenUpTo = max(w.seenUpTo, version)
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// resync lists all objects after a gap, and records the versions that the watcher has not
+// received.
+func (w *resourceWatcher) resync(ctx context.Context) {
+	objects, version, err := w.list(ctx)
+	if err != nil {
+		return // the next watch also fails because its version is too old, and run calls resync again
+	}
+	for _, object := range objects {
+		w.mu.Lock()
+		seen, known := w.latest[object.UID]
+		w.mu.Unlock()
+		switch {
+		case !known:
+			w.record(history.Added, object)
+		case seen < object.Version:
+			w.record(history.Modified, object)
+		}
+	}
+	w.advance(version)
+}
+
+// catchUp waits until the watcher has recorded everything that was committed before the
+// call. It does not wait for a resource that is not defined. If ctx ends first, the error
+// names a missing version.
+func (w *resourceWatcher) catchUp(ctx context.Context) error {
+	objects, version, err := w.list(ctx)
+	if w.undefined(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.resource, err)
+	}
+	for {
+		w.mu.Lock()
+		changed, missing := w.changed, w.missing(objects, version)
+		w.mu.Unlock()
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not received yet: %s", w.resource, missing)
+		}
+	}
+}
+
+// missing compares a list with the versions that the watcher has received. It returns a
+// description of an object or a deletion that the watcher has not received, or "" if there
+// is none. A newer version than the listed one is enough.
+func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
+	listed := make(map[types.UID]bool, len(objects))
+	for i := range objects {
+		listed[objects[i].UID] = true
+		seen, known := w.latest[objects[i].UID]
+		if (!known && w.seenUpTo < version) || (known && seen < objects[i].Version) {
+			return fmt.Sprintf("%s at version %d", objects[i].Ref, objects[i].Version)
+		}
+	}
+	for uid, seen := range w.latest {
+		if !listed[uid] && seen < version {
+			return fmt.Sprintf("the deletion of the object with UID %s", uid)
+		}
+	}
+	return ""
+}
+
+// gap records that commits of the resource are missing, and why.
+func (w *resourceWatcher) gap(format string, args ...any) {
+	w.recorder.Append(history.Record{Gap: &history.Gap{
+		Source: "commits of " + w.resource,
+		Detail: fmt.Sprintf(format, args...),
+	}})
+}
+
+// list returns all observed objects from a consistent read, and the resourceVersion of the
+// list.
+func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
+	response, err := w.source.list(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	listMeta, err := meta.ListAccessor(response)
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	version, err := history.ParseVersion(listMeta.GetResourceVersion())
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing: %w", err)
+	}
+	var objects []history.Object
+	err = meta.EachListItem(response, func(item runtime.Object) error {
+		object, err := history.Project(w.resource, item)
+		if err == nil && w.observes(&object) {
+			objects = append(objects, object)
+		}
+		return err
+	})
+	return objects, version, err
+}
+
+// open starts a watch after the version seenUpTo.
+func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
+	w.mu.Lock()
+	from := w.seenUpTo
+	w.mu.Unlock()
+	stream, err := w.source.watch(ctx, metav1.ListOptions{
+		ResourceVersion:     fmt.Sprint(uint64(from)),
+		AllowWatchBookmarks: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening a watch from version %d: %w", from, err)
+	}
+	return stream, nil
+}

@@ -1,0 +1,160 @@
+package standing
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
+)
+
+// HostCommand is the hidden command of the host process. gauntlet must implement it by
+// calling [Host].
+const HostCommand = "host-cluster"
+
+const (
+	kubeconfigFile = "kubeconfig"
+	// hostReady is the line that a host process prints when its cluster is ready.
+	hostReady = "ready\n"
+	// hostEndTimeout bounds the wait for the end of a host process. A host process
+	// normally stops its cluster within seconds.
+	hostEndTimeout = 30 * time.Second
+)
+
+// upHosted starts a host process and waits until its cluster is ready.
+func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
+	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+	}
+	log, err := os.Create(filepath.Join(o.LogDir, "host.log"))
+	if err != nil {
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+	}
+	defer log.Close()
+	args := []string{HostCommand, o.Provider, o.StateDir, fmt.Sprint(o.ControlPlane.Nodes), o.ControlPlane.UpstreamDir}
+	if s != nil {
+		args = append(args, s.Target.String(), fmt.Sprint(s.Spec.Replicas), s.Ours)
+	}
+	host := exec.Command("/proc/self/exe", args...)
+	// A session of its own detaches the host process from the terminal, so it outlives
+	// this command.
+	host.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	host.Stderr = log
+	answer, err := host.StdoutPipe()
+	if err != nil {
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+	}
+	if err := host.Start(); err != nil {
+		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
+	}
+	interrupted := context.AfterFunc(ctx, func() { _ = host.Process.Signal(syscall.SIGTERM) })
+	defer interrupted()
+	if line, err := bufio.NewReader(answer).ReadString('\n'); line != hostReady {
+		_ = host.Wait() // the log explains more than the exit status
+		if ctx.Err() != nil {
+			return Cluster{}, errors.New("interrupted while starting the cluster")
+		}
+		output, _ := os.ReadFile(log.Name())
+		if err != nil && !errors.Is(err, io.EOF) {
+			return Cluster{}, fmt.Errorf("reading from the host process: %w", err)
+		}
+		return Cluster{}, errors.New(strings.TrimSpace(string(output)))
+	}
+	return Cluster{
+		Name: filepath.Base(o.StateDir), Provider: o.Provider, State: Standing,
+		Kubeconfig: filepath.Join(o.StateDir, kubeconfigFile), dir: o.StateDir, hosted: true,
+	}, host.Process.Release()
+}
+
+// Host runs a cluster in o.StateDir until ctx ends, with a subject unless s is
+// nil. When the cluster is ready, it writes hostReady to answer.
+func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
+	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
+		return err
+	}
+	if err := writeOwner(o.StateDir); err != nil {
+		return err
+	}
+	o.KeepState, o.LogDir = true, filepath.Join(o.StateDir, logSubdir)
+	e, err := environment.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Stop(ctx)) }()
+	if s != nil {
+		if err := e.StartSubject(ctx, *s); err != nil {
+			return err
+		}
+	}
+	if err := cluster.WriteKubeconfig(filepath.Join(o.StateDir, kubeconfigFile), e.Cluster.Config(cluster.Admin)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(answer, hostReady); err != nil {
+		return fmt.Errorf("reporting that the cluster is ready: %w", err)
+	}
+	return e.Failed(ctx)
+}
+
+// listHosted returns the clusters with host processes, including those whose host process
+// has ended.
+func listHosted(root string) ([]Cluster, error) {
+	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
+	var all []Cluster
+	for _, p := range providers.All {
+		if !p.Capabilities.Has(cluster.StandingClusters) || p.Capabilities.Has(cluster.RunsDetached) {
+			continue
+		}
+		owners, err := ownersOf(root, p.Name)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range owners {
+			all = append(all, Cluster{
+				Name: filepath.Base(o.dir), Provider: p.Name, State: states[o.existence],
+				Kubeconfig: filepath.Join(o.dir, kubeconfigFile), dir: o.dir, hosted: true,
+			})
+		}
+	}
+	return all, nil
+}
+
+// stopHost asks the host process of a directory to end, and waits for its end.
+func stopHost(ctx context.Context, dir string) error {
+	o, err := ownerOf(dir)
+	if err != nil {
+		return err
+	}
+	host := o.process
+	switch o.existence {
+	case process.Gone:
+		return nil
+	case process.Elsewhere:
+		return fmt.Errorf("cannot stop its host process %s, which runs on another machine or in another container", host)
+	}
+	if err := syscall.Kill(host.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stopping its host process %d: %w", host.PID, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("timed out after %s", hostEndTimeout))
+	defer cancel()
+	const interval = 50 * time.Millisecond
+	return cluster.Poll(ctx, interval, "the host process to end", func(context.Context) error {
+		switch existence, err := host.Existence(); {
+		case err != nil:
+			return err
+		case existence != process.Gone:
+			return fmt.Errorf("process %d is still running", host.PID)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,76 @@
+package scenario
+
+import (
+	"fmt"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// ExternalWorkload describes a workload that a Go program runs instead of steps. The command
+// gauntlet run rejects a scenario with an external workload.
+type ExternalWorkload struct {
+	// Pods is the maximum number of pods that the workload requests at one time.
+	Pods int `yaml:"pods,omitempty" bounds:"0..20000"`
+	// Kinds is the list of the kinds of objects that the workload creates. The run records
+	// their objects, besides the objects that the controllers under test read and write.
+	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
+}
+
+// ExternalKind is a kind of object that an external workload creates.
+type ExternalKind struct {
+	// APIVersion is the group and version of the kind, such as example.com/v1.
+	APIVersion string `yaml:"apiVersion" format:"groupVersion" required:"true"`
+	// Kind is the name of the kind, such as Widget.
+	Kind string `yaml:"kind" format:"kind" required:"true"`
+	// Plural is the plural name of the kind in the API, such as widgets. By default, it is the
+	// plural of the kind in lower case.
+	Plural string `yaml:"plural,omitempty" format:"plural"`
+	// ClusterScoped is true if the objects of the kind have no namespace. It has an effect only
+	// together with plural.
+	ClusterScoped bool `yaml:"clusterScoped,omitempty"`
+}
+
+// New returns a scenario with an external workload, no faults, and the default values. The name
+// must be a DNS label.
+func New(name, description string) *Scenario {
+	s := &Scenario{Name: name, Description: description, ExternalWorkload: &ExternalWorkload{}}
+	s.setDefaults()
+	return s
+}
+
+// describe returns the API kind. Plural is necessary if a CustomResourceDefinition has another
+// plural than [kube.Generic] derives from the kind.
+func (k ExternalKind) describe() kube.Kind {
+	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
+	if k.Plural != "" {
+		return kube.CustomResource(gvk, k.Plural, k.ClusterScoped)
+	}
+	return kube.Generic(gvk)
+}
+
+// externalWorkload checks the external workload, if the scenario has one. Such a scenario must
+// not have steps.
+func (v *validator) externalWorkload(external *ExternalWorkload) {
+	if external == nil {
+		return
+	}
+	v.check(v.scenario.Workload == nil, "workload", "found steps besides externalWorkload; expected only one of them")
+	v.bounded("externalWorkload", external)
+	v.check(len(external.Kinds) <= externalKindsMax, "externalWorkload.kinds", "found %d; expected at most %d", len(external.Kinds), externalKindsMax)
+	for i, kind := range external.Kinds {
+		path := fmt.Sprintf("externalWorkload.kinds[%d]", i)
+		v.check(kind.APIVersion != "", path+".apiVersion", "found nothing; expected a group and a version such as apps/v1, or v1")
+		v.groupVersion(path+".apiVersion", kind.APIVersion)
+		v.kindName(path+".kind", kind.Kind)
+		if kind.Plural != "" {
+			v.name(path+".plural", kind.Plural)
+		}
+		v.check(!kind.ClusterScoped || kind.Plural != "", path+".plural", "found nothing; expected the plural of the cluster-scoped kind %s", kind.Kind)
+		for _, other := range external.Kinds[:i] {
+			v.check(other.Kind != kind.Kind, path+".kind", "found %s twice; expected it once", kind.Kind)
+		}
+		if row, ok := kube.Named(kind.Kind); ok {
+			v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
+		}
+	}
+}
