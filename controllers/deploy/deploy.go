@@ -1,10 +1,10 @@
-// Package deploy embeds the manifest that runs workload-controller-manager as a
-// DaemonSet. Package rbac has the RBAC objects.
+// Package deploy embeds the manifest of the DaemonSet that runs workload-controller-manager.
+// The RBAC objects of the DaemonSet are in package rbac.
 package deploy
 
 import _ "embed"
 
-// Manifest is daemonset.yaml.
+// Manifest is the content of daemonset.yaml.
 //
 //go:embed daemonset.yaml
 var Manifest []byte

@@ -11,25 +11,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// These annotations are part of the API: users and clients such as kubectl read them.
+// Users and clients such as kubectl read these annotations.
 const (
-	// revisionAnnotation holds the revision of a ReplicaSet. On a Deployment, it holds
-	// the revision of the new ReplicaSet.
+	// revisionAnnotation is the revision of a ReplicaSet. On a Deployment it is the revision
+	// of its new ReplicaSet.
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation holds the earlier revisions of a ReplicaSet, separated by
-	// commas.
+	// historyAnnotation contains the former revisions of a ReplicaSet, separated by commas.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
-	// desiredReplicasAnnotation and maxReplicasAnnotation record, when a ReplicaSet is
-	// scaled, the Deployment's replicas without and with maxSurge.
+	// desiredReplicasAnnotation is set when a ReplicaSet is scaled. It is spec.replicas of the
+	// Deployment at that time.
 	desiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
-	maxReplicasAnnotation     = "deployment.kubernetes.io/max-replicas"
+	// maxReplicasAnnotation is set when a ReplicaSet is scaled. It is spec.replicas of the
+	// Deployment plus maxSurge at that time.
+	maxReplicasAnnotation = "deployment.kubernetes.io/max-replicas"
 )
 
-// maxHistoryLength is the maximum length of a revision history, in characters.
+// maxHistoryLength is the maximum number of characters of a revision history.
 const maxHistoryLength = 2000
 
-// annotationsToSkip are never copied between a Deployment and its ReplicaSets. All
-// other annotations are copied.
+// annotationsToSkip are the annotations that are never copied between a Deployment and its
+// ReplicaSets. All other annotations are copied.
 var annotationsToSkip = []string{
 	corev1.LastAppliedConfigAnnotation,
 	revisionAnnotation,
@@ -39,7 +40,8 @@ var annotationsToSkip = []string{
 	appsv1.DeprecatedRollbackTo,
 }
 
-// parseReplicas parses a number of replicas from an annotation.
+// parseReplicas parses the number of replicas in an annotation. It returns false if the text
+// is not a valid number of replicas.
 func parseReplicas(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > math.MaxInt32 {
@@ -48,8 +50,8 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns annotations with desired-replicas and max-replicas
-// set from the limits of the Deployment.
+// withReplicasAnnotations returns the annotations with desired-replicas and max-replicas set
+// to the limits.
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -57,9 +59,10 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns annotations with at least the given revision. If the revision
-// increases, the old one is appended to the history. A revision never decreases,
-// because ReplicaSets with higher revisions may have been deleted.
+// withRevision returns the annotations with the given revision. It returns them unchanged if
+// they already have this or a higher revision. If the revision increases, withRevision appends
+// the former one to the history. A revision never decreases, because ReplicaSets with higher
+// revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -72,8 +75,8 @@ func withRevision(annotations map[string]string, revision int64) map[string]stri
 	return withEntries(annotations, changed)
 }
 
-// appendRevision appends a revision to a history and drops the oldest revisions if the
-// history gets too long.
+// appendRevision appends a revision to a history. If the history becomes too long, it drops
+// the oldest revisions.
 func appendRevision(history, revision string) string {
 	if history == "" {
 		return revision
@@ -85,22 +88,22 @@ func appendRevision(history, revision string) string {
 	return history
 }
 
-// revisionOf returns the revision annotation. It returns false if the annotation is
-// absent or malformed.
+// revisionOf returns the value of the revision annotation. It returns false if the annotation
+// is missing or malformed.
 func revisionOf(annotations map[string]string) (int64, bool) {
 	revision, err := strconv.ParseInt(annotations[revisionAnnotation], 10, 64)
 	return revision, err == nil
 }
 
-// withInheritedAnnotations returns a ReplicaSet's annotations with those of its
-// Deployment added. Annotations that only the ReplicaSet has stay.
+// withInheritedAnnotations returns the annotations of a ReplicaSet with those of its
+// Deployment added. It does not remove annotations that only the ReplicaSet has.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
-// annotationsAfterRollback returns the annotations of a Deployment that rolls back to
-// a ReplicaSet. It takes annotationsToSkip from the Deployment, without the rollback
-// annotation, and all others from the ReplicaSet.
+// annotationsAfterRollback returns the annotations of a Deployment after a rollback to a
+// ReplicaSet. These are the annotations of the ReplicaSet, except annotationsToSkip. From the
+// Deployment it takes annotationsToSkip, except the rollback annotation.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {
@@ -111,6 +114,7 @@ func annotationsAfterRollback(deployment, set map[string]string) map[string]stri
 	return annotations
 }
 
+// inheritable returns the annotations without annotationsToSkip.
 func inheritable(annotations map[string]string) map[string]string {
 	rest := make(map[string]string, len(annotations))
 	for key, value := range annotations {
@@ -121,9 +125,8 @@ func inheritable(annotations map[string]string) map[string]string {
 	return rest
 }
 
-// withEntries returns annotations plus the entries of changed. If both have a key, the
-// value in changed applies. It returns the same map if nothing changes, and a new map
-// otherwise.
+// withEntries returns annotations with the entries of changed added. The values in changed
+// take precedence. If nothing changes, it returns annotations itself, otherwise a new map.
 func withEntries(annotations, changed map[string]string) map[string]string {
 	same := true
 	for key, value := range changed {

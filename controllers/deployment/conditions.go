@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Reasons of the condition Available.
+// These are the reasons of the condition Available.
 const (
 	reasonMinimumAvailable   = "MinimumReplicasAvailable"
 	reasonMinimumUnavailable = "MinimumReplicasUnavailable"
 )
 
-// Reasons of the condition Progressing.
+// These are the reasons of the condition Progressing.
 const (
 	reasonNewReplicaSetCreated     = "NewReplicaSetCreated"
 	reasonFoundNewReplicaSet       = "FoundNewReplicaSet"
@@ -25,8 +25,8 @@ const (
 	reasonResumed                  = "DeploymentResumed"
 )
 
-// findCondition returns the condition of the given type, or nil. The caller must not
-// modify the condition, because it may be part of a cached object.
+// findCondition returns the condition of the given type. It returns nil if no condition has
+// this type. Callers must not modify the condition, because it may be part of a cached object.
 func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == of {
@@ -36,9 +36,9 @@ func findCondition(conditions []appsv1.DeploymentCondition, of appsv1.Deployment
 	return nil
 }
 
-// withCondition returns conditions with c added or replaced. If the existing condition
-// of that type has the same status and reason, the existing condition stays unchanged,
-// even if the message differs.
+// withCondition returns the conditions with c added. If a condition of the same type exists, c
+// replaces it, unless status and reason are equal. In this case the existing condition stays,
+// even if its message is different.
 func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if before := findCondition(conditions, c.Type); before != nil && before.Status == c.Status && before.Reason == c.Reason {
 		return conditions
@@ -46,9 +46,10 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 	return withRefreshedCondition(conditions, c)
 }
 
-// withRefreshedCondition returns conditions with c added or replaced, even if status
-// and reason are the same. For the condition Progressing, this restarts the progress
-// deadline. lastTransitionTime changes only with the status.
+// withRefreshedCondition returns the conditions with c added. If a condition of the same type
+// exists, c replaces it, but keeps its lastTransitionTime if the status is equal. For the
+// condition Progressing, this restarts the progress deadline even if status and reason are
+// equal.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)
@@ -62,13 +63,14 @@ func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.De
 	return conditions
 }
 
+// withoutCondition returns the conditions without the condition of the given type.
 func withoutCondition(conditions []appsv1.DeploymentCondition, of appsv1.DeploymentConditionType) []appsv1.DeploymentCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == of })
 }
 
-// replicaFailure returns the condition ReplicaFailure of the Deployment's ReplicaSets.
-// The new ReplicaSet takes precedence over all others, then the oldest. ok is false if
-// no ReplicaSet has the condition.
+// replicaFailure returns the condition ReplicaFailure of one of the ReplicaSets, as a
+// condition of the Deployment. The new ReplicaSet is preferred, then the oldest one. It
+// returns false if no ReplicaSet has this condition.
 func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet) (c appsv1.DeploymentCondition, ok bool) {
 	if newSet != nil {
 		oldestFirst = append([]*appsv1.ReplicaSet{newSet}, oldestFirst...)
@@ -90,8 +92,8 @@ func replicaFailure(newSet *appsv1.ReplicaSet, oldestFirst []*appsv1.ReplicaSet)
 	return appsv1.DeploymentCondition{}, false
 }
 
-// availableCondition returns the condition Available, which is true if enough replicas
-// are available.
+// availableCondition returns the condition Available. The argument says whether enough
+// replicas are available.
 func availableCondition(available bool) appsv1.DeploymentCondition {
 	c := appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,

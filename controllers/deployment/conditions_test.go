@@ -24,7 +24,7 @@ func TestReplicaFailure(t *testing.T) {
 	tests := []struct {
 		name string
 		sets []*appsv1.ReplicaSet
-		want string // expected reason
+		want string // reason of the expected condition
 	}{
 		{"none", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0), newSetOf(d, "v3", 3, 1)}, ""},
 		{"new ReplicaSet takes precedence", []*appsv1.ReplicaSet{newSetOf(d, "v1", 1, 0, failing("old")), newSetOf(d, "v3", 3, 1, failing("new"))}, "new"},

@@ -1,8 +1,8 @@
-// Package deployment implements the Deployment controller. It creates a ReplicaSet for
-// each new pod template and moves replicas from the old ReplicaSets to the new one. It
-// respects maxSurge and maxUnavailable and reports progress in conditions and events.
+// Package deployment implements the Deployment controller. It creates a ReplicaSet for each
+// new pod template, and moves the replicas from the old ReplicaSets to the new one. It keeps
+// the limits maxSurge and maxUnavailable, and reports progress in conditions and events.
 //
-// The decisions are functions of values and call no API:
+// These files decide what to do, and make no API calls:
 //
 //   - rolling.go and recreate.go decide the next step of a rollout.
 //   - scale.go distributes a change of replicas over the ReplicaSets.
@@ -10,10 +10,10 @@
 //   - history.go selects old ReplicaSets to delete.
 //   - progress.go computes the condition Progressing.
 //
-// sync.go carries the decisions out, with the API calls in sets.go, rollback.go and
+// The file sync.go carries out these decisions. The API calls are in sets.go, rollback.go and
 // updatestatus.go.
 //
-// The controller never creates or deletes pods; the ReplicaSet controller in package
+// The controller never creates or deletes pods. The ReplicaSet controller in package
 // replicaset does that.
 package deployment
 
@@ -34,21 +34,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// EventSource is the source component of events.
+// EventSource is the source component of the controller's events.
 const EventSource = "deployment-controller"
 
-// queueName is the name of the work queue in metrics. The other constants are the
-// resource names under which package ownwrites records writes.
+// queueName is the name of the work queue in metrics and logs. The other constants are
+// resource names, for package ownwrites.
 const (
 	queueName           = "deployment"
 	deploymentsResource = "deployments"
 	replicaSetsResource = "replicasets"
 )
 
-// gvk is the group, version and kind used in the controllerRefs of ReplicaSets.
+// gvk is the group, version and kind of Deployments, for the controllerRefs of ReplicaSets.
 var gvk = appsv1.SchemeGroupVersion.WithKind("Deployment")
 
-// Config holds what a Controller needs. Every field is required.
+// Config contains the dependencies of a Controller. Every field is required.
 type Config struct {
 	// Client writes ReplicaSets and Deployments.
 	Client kubernetes.Interface
@@ -58,7 +58,7 @@ type Config struct {
 	Pods        cache.SharedIndexInformer
 	// Events records events about Deployments.
 	Events record.EventRecorder
-	// Clock provides the current time.
+	// Clock returns the current time.
 	Clock clock.PassiveClock
 }
 
@@ -66,19 +66,19 @@ type Config struct {
 type Controller struct {
 	client           kubernetes.Interface
 	deployments      cache.Indexer
-	ownerLookup      ownership.OwnerLookup // finds Deployments for ReplicaSets
+	ownerLookup      ownership.OwnerLookup // finds the Deployment of a ReplicaSet
 	replicaSets      cache.Indexer
 	pods             cache.Indexer
 	synced           []cache.InformerSynced
 	events           record.EventRecorder
 	clock            clock.PassiveClock
-	replicaSetWrites *ownwrites.Tracker // writes to ReplicaSets
-	deploymentWrites *ownwrites.Tracker // writes to Deployments
+	replicaSetWrites *ownwrites.Tracker // own writes to ReplicaSets
+	deploymentWrites *ownwrites.Tracker // own writes to Deployments
 	loop             *workloop.Loop
-	logger           klog.Logger // for event handlers, which have no context
+	logger           klog.Logger // for event handlers, which get no context
 }
 
-// New returns a Controller and adds its event handlers to the informers, which must
+// New returns a Controller. It adds event handlers and indexes to the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	for _, informer := range []cache.SharedIndexInformer{config.ReplicaSets, config.Pods} {
@@ -105,20 +105,20 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	c.replicaSetWrites = ownwrites.New(map[string]ownwrites.Cache{replicaSetsResource: c.replicaSets})
 	c.deploymentWrites = ownwrites.New(map[string]ownwrites.Cache{deploymentsResource: c.deployments})
 	c.loop = workloop.New(queueName, c.sync)
-	// Add the event handlers last: they may be called from here on.
+	// Add the event handlers last: the informers may call them from here on.
 	var err error
 	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
-// HasSynced reports whether every event handler has received its initial list.
+// HasSynced reports whether all event handlers have received their initial lists.
 func (c *Controller) HasSynced() bool {
 	return workloop.HasSynced(c.synced)
 }
 
-// Run syncs Deployments with the given number of workers until all workers have
-// stopped. The workers start once HasSynced is true. Closing drain lets workers finish
-// their current syncs; canceling ctx aborts the syncs.
+// Run syncs Deployments with the given number of workers. The workers start when HasSynced is
+// true. After drain is closed, the workers finish their current syncs, and Run returns. If ctx
+// is canceled, Run aborts the syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// tester is implemented by testing.T and rapid.T.
+// tester contains the common methods of testing.T and rapid.T.
 type tester interface {
 	Helper()
 	Context() context.Context
@@ -18,8 +18,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// settle syncs until nothing is written any more. The ReplicaSets get their pods
-// between syncs.
+// settle runs syncs until the controller writes nothing any more. Between the syncs, the
+// ReplicaSets get their pods.
 func settle(t tester, r *fixture) {
 	t.Helper()
 	for range 200 {
@@ -35,7 +35,8 @@ func settle(t tester, r *fixture) {
 	t.Fatalf("writes did not stop; the last calls: %v", r.calls[len(r.calls)-5:])
 }
 
-// replicas returns spec.replicas of the ReplicaSets, by image.
+// replicas returns spec.replicas of each ReplicaSet. The keys are the images of the pod
+// templates.
 func replicas(r *fixture) map[string]int32 {
 	by := map[string]int32{}
 	for _, set := range r.sets {
@@ -44,9 +45,9 @@ func replicas(r *fixture) map[string]int32 {
 	return by
 }
 
-// TestScaleToCurrentSize: the only active ReplicaSet has the desired size, but its
-// annotations have another one. That must not count as a scaling event forever
-// (kubernetes/kubernetes#102551).
+// TestScaleToCurrentSize checks that a scaling completes if the only active ReplicaSet already
+// has the new size. Its annotations have the former size, but this must not be a scaling event
+// forever (kubernetes/kubernetes#102551).
 func TestScaleToCurrentSize(t *testing.T) {
 	was := newDeployment(5, surgeAndUnavailable(0, 1))
 	d := newDeployment(5, surgeAndUnavailable(0, 1), image("v2"))
@@ -58,8 +59,8 @@ func TestScaleToCurrentSize(t *testing.T) {
 	}
 }
 
-// TestScaleDuringRecreate: a Recreate rollout with several active ReplicaSets completes
-// after a change of replicas.
+// TestScaleDuringRecreate checks that a Recreate rollout with several active ReplicaSets
+// completes after a change of spec.replicas.
 func TestScaleDuringRecreate(t *testing.T) {
 	was := newDeployment(5, asRecreate)
 	r := newFixture(t, newDeployment(4, asRecreate, image("v2")), newSetOf(was, "v1", 1, 3, withAvailablePods(3)), newSetOf(was, "v2", 2, 2, withAvailablePods(2)))
@@ -69,7 +70,7 @@ func TestScaleDuringRecreate(t *testing.T) {
 	}
 }
 
-// TestScaleAfterPartialFailure: a scaling that failed halfway is completed with the
+// TestScaleAfterPartialFailure checks that a scaling that failed halfway is completed with the
 // original proportions (kubernetes/kubernetes#44734).
 func TestScaleAfterPartialFailure(t *testing.T) {
 	was := newDeployment(10, surgeAndUnavailable(3, 2))
@@ -84,8 +85,8 @@ func TestScaleAfterPartialFailure(t *testing.T) {
 	}
 }
 
-// TestLostResponses: a ReplicaSet create succeeds, but its response is an error. The
-// next sync must find the ReplicaSet and not count a collision.
+// TestLostResponses checks a create of a ReplicaSet that succeeds although its response is an
+// error. The next sync must find the ReplicaSet and must not count a collision.
 func TestLostResponses(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stale caches: %t", stale), func(t *testing.T) {
@@ -112,13 +113,13 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestCollision: if another object has the name of the new ReplicaSet, the controller
-// uses another name.
+// TestCollision checks that the controller uses another name if another object has the name of
+// the new ReplicaSet.
 func TestCollision(t *testing.T) {
 	d := newDeployment(3)
 	own, twin := withCollidingName(d), withCollidingName(d)
 	own.OwnerReferences[0].UID = d.UID
-	own.Labels = nil // so that it is not claimed
+	own.Labels = nil // so that the Deployment does not adopt it
 	twin.Spec.Template = *d.Spec.Template.DeepCopy()
 	for _, test := range []struct {
 		name string
@@ -142,7 +143,7 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// TestCollisionIsCountedOnce: a collision is counted once, even if the cache stays
+// TestCollisionIsCountedOnce checks that a collision is counted once, even if the cache stays
 // stale.
 func TestCollisionIsCountedOnce(t *testing.T) {
 	d := newDeployment(3)
@@ -163,7 +164,7 @@ func TestRollback(t *testing.T) {
 	tests := []struct {
 		name  string
 		to    string
-		sets  int // number of revisions; the last one is the new ReplicaSet
+		sets  int // number of revisions; the last one is that of the new ReplicaSet
 		image string
 		event string
 	}{
@@ -207,8 +208,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackHappensOnce: a rollback that the cache does not contain yet is not
-// repeated, and neither is its event.
+// TestRollbackHappensOnce checks that neither a rollback nor its event is repeated while the
+// cache does not contain the rollback.
 func TestRollbackHappensOnce(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "0"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 0), newSetOf(d, "v2", 2, 3, withAvailablePods(3)))
@@ -223,8 +224,8 @@ func TestRollbackHappensOnce(t *testing.T) {
 	}
 }
 
-// TestRollbackKeepsReplacedTemplate: after a rollback, a ReplicaSet with the replaced
-// template exists.
+// TestRollbackKeepsReplacedTemplate checks that a ReplicaSet with the replaced template exists
+// after a rollback.
 func TestRollbackKeepsReplacedTemplate(t *testing.T) {
 	d := newDeployment(3, image("v2"), annotated(appsv1.DeprecatedRollbackTo, "1"))
 	r := newFixture(t, d, newSetOf(d, "v1", 1, 3, withAvailablePods(3)))

@@ -28,8 +28,8 @@ const key = "ns/web"
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// fixture is a controller with a fake API server. deliver copies the state of the API
-// server to the caches; while cachesStale is set, a write does not.
+// fixture is a controller with a fake API server. The method deliver copies the objects of the
+// API server to the caches. Every write calls it, unless cachesStale is set.
 type fixture struct {
 	*Controller
 	t      testing.TB
@@ -42,12 +42,12 @@ type fixture struct {
 	sets        map[string]*appsv1.ReplicaSet
 	cachesStale bool
 	calls       []string
-	// callErrors holds the errors to return, by call. The last error of a call is
-	// repeated.
+	// callErrors maps a call to the errors that it returns, one after the other. The last
+	// error of a call is repeated.
 	callErrors map[string][]error
-	// lostResponses holds the calls that succeed but return an error.
+	// lostResponses are the calls that succeed but return an error.
 	lostResponses map[string]bool
-	// onWrite is called after every successful write.
+	// onWrite, if set, is called after every successful write.
 	onWrite func(call string)
 }
 
@@ -88,7 +88,7 @@ func newFixtureWithClock(t testing.TB, clock clock.PassiveClock, d *appsv1.Deplo
 	return r
 }
 
-// deliver updates the caches.
+// deliver copies the objects of the API server to the caches.
 func (r *fixture) deliver() {
 	r.deliverDeployments()
 	r.deliverSets()
@@ -109,7 +109,7 @@ func replace[T runtime.Object](t testing.TB, cache interface{ Replace([]any, str
 	}
 }
 
-// setPods replaces the pods in the cache.
+// setPods replaces all pods in the cache.
 func (r *fixture) setPods(t testing.TB, pods ...*corev1.Pod) {
 	t.Helper()
 	var all []any
@@ -121,11 +121,11 @@ func (r *fixture) setPods(t testing.TB, pods ...*corev1.Pod) {
 	}
 }
 
-// deployment returns the Deployment in the API server.
+// deployment returns the Deployment in the fake API server.
 func (r *fixture) deployment() *appsv1.Deployment { return r.deployments["web"] }
 
-// onlyReplicaSet returns the ReplicaSet, and fails the test unless there is exactly
-// one.
+// onlyReplicaSet returns the ReplicaSet in the fake API server. The test fails if there is not
+// exactly one.
 func (r *fixture) onlyReplicaSet(t testing.TB) *appsv1.ReplicaSet {
 	t.Helper()
 	if len(r.sets) != 1 {
@@ -143,9 +143,9 @@ func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object,
 	call := strings.TrimSuffix(action.GetVerb()+" "+action.GetResource().Resource+"/"+action.GetSubresource(), "/")
 	name := ""
 	switch a := action.(type) {
-	case clienttesting.UpdateAction: // create actions have this type, too
+	case clienttesting.UpdateAction: // create actions have this type too
 		name = a.GetObject().(metav1.Object).GetName()
-	case clienttesting.GetAction: // patch and delete actions have this type, too
+	case clienttesting.GetAction: // patch and delete actions have this type too
 		name = a.GetName()
 	}
 	call += " " + name
@@ -251,7 +251,7 @@ func (r *fixture) store(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return set
 }
 
-// updateSpec changes the Deployment as a user does.
+// updateSpec changes the Deployment in the fake API server, as a user does.
 func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	d := r.deployment().DeepCopy()
 	change(d)
@@ -262,8 +262,8 @@ func (r *fixture) updateSpec(change func(*appsv1.Deployment)) {
 	r.deliver()
 }
 
-// syncReplicaSets acts as the ReplicaSet controller: it gives each ReplicaSet all its
-// pods, which are available.
+// syncReplicaSets does the work of the ReplicaSet controller: each ReplicaSet gets all its
+// pods, and all are available.
 func (r *fixture) syncReplicaSets() {
 	for _, set := range r.sets {
 		r.store(withAvailablePods(*set.Spec.Replicas)(set.DeepCopy()))
@@ -271,7 +271,7 @@ func (r *fixture) syncReplicaSets() {
 	r.deliver()
 }
 
-// recorder records events as "Type Reason message".
+// recorder records each event as a string: type, reason and message.
 type recorder struct {
 	mu       sync.Mutex
 	recorded []string

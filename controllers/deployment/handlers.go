@@ -18,8 +18,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the handlers of Deployment, ReplicaSet and pod events, which
-// enqueue Deployments.
+// eventHandlers returns the event handlers for Deployments, ReplicaSets and pods. They add the
+// keys of Deployments to the queue.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: deploymentsResource, Informer: config.Deployments, Handler: cache.ResourceEventHandlerFuncs{
@@ -39,10 +39,11 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	}
 }
 
+// enqueue adds the key of a Deployment to the queue.
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
-// deploymentUpdated handles updates of a Deployment. If a Deployment was deleted and
-// recreated while the watch was down, the informer reports both as one update.
+// deploymentUpdated handles the update of a Deployment. If a Deployment was deleted and
+// recreated while the watch was interrupted, the informer reports this as one update.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -50,9 +51,9 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted drops the recorded writes and enqueues the key. It enqueues the key
-// because a sync that is still running may record another write. The next sync finds no
-// Deployment and drops that write.
+// deploymentDeleted drops the recorded writes of a Deployment and enqueues its key. A sync
+// that is still running may record another write. The next sync finds no Deployment and drops
+// this write too.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -60,11 +61,14 @@ func (c *Controller) deploymentDeleted(object any) {
 	}
 }
 
+// forget drops the recorded writes of a Deployment.
 func (c *Controller) forget(owner ownership.ID) {
 	c.replicaSetWrites.Forget(owner)
 	c.deploymentWrites.Forget(owner)
 }
 
+// replicaSetAdded enqueues the Deployment of a new ReplicaSet. For an orphan, it enqueues
+// the Deployments that could adopt it.
 func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 		c.enqueueController(set.Namespace, ref)
@@ -73,9 +77,12 @@ func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	}
 }
 
+// replicaSetUpdated enqueues the Deployment of a changed ReplicaSet. If the controllerRef has
+// changed, it also enqueues the former Deployment. For an orphan whose controllerRef, UID or
+// labels have changed, it enqueues the Deployments that could adopt it.
 func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	if set.ResourceVersion == old.ResourceVersion {
-		return // resync
+		return // a periodic resync, not a change
 	}
 	oldRef, ref := metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(set)
 	controllerRefChanged := !equality.Semantic.DeepEqual(oldRef, ref)
@@ -90,38 +97,42 @@ func (c *Controller) replicaSetUpdated(old, set *appsv1.ReplicaSet) {
 	}
 }
 
+// replicaSetDeleted enqueues the Deployment of a deleted ReplicaSet.
 func (c *Controller) replicaSetDeleted(object any) {
 	if set, ok := tombstone.LastKnown[*appsv1.ReplicaSet](c.logger, object); ok {
 		c.enqueueController(set.Namespace, metav1.GetControllerOfNoCopy(set))
 	}
 }
 
-// enqueueController enqueues the Deployment that ref names, if it names one.
+// enqueueController enqueues the Deployment to which ref points. It does nothing if ref points
+// to no cached Deployment.
 func (c *Controller) enqueueController(namespace string, ref *metav1.OwnerReference) {
 	if owner, ok := c.ownerLookup.ResolveControllerRef(namespace, ref); ok {
 		c.loop.Add(owner.Key)
 	}
 }
 
+// podUpdated calls podEnded if a pod has become terminal or was replaced by another pod with
+// the same name.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if old.UID != pod.UID || podutil.Terminal(pod) && !podutil.Terminal(old) {
 		c.podEnded(old)
 	}
 }
 
+// podDeleted calls podEnded for a deleted pod.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podEnded(pod)
 	}
 }
 
-// podEnded enqueues a Recreate Deployment when no pod of one of its old ReplicaSets is
-// running any more. The rollout may be waiting until all old pods have stopped.
-// Terminal pods count as stopped, even while they exist.
+// podEnded enqueues a Recreate Deployment when the last running pod of an old ReplicaSet has
+// ended. The rollout may be waiting for that. A pod has ended if it is terminal or deleted.
 //
-// podEnded returns early while the ReplicaSet's spec or status still has replicas. The
-// rollout then also waits for the ReplicaSet, and a later ReplicaSet event enqueues the
-// Deployment. Returning early avoids a list of the pods for every pod that ends.
+// podEnded does nothing while spec or status of the ReplicaSet still has replicas. The rollout
+// then also waits for a ReplicaSet event, which enqueues the Deployment. This avoids a list of
+// all pods for every pod that ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {

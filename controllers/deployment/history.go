@@ -9,17 +9,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// oldestFirst returns sets sorted by creationTimestamp and then by name.
+// oldestFirst returns the ReplicaSets sorted by creationTimestamp and then by name.
 func oldestFirst(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	return slices.SortedFunc(slices.Values(sets), byAge)
 }
 
+// byAge compares ReplicaSets by creationTimestamp and then by name.
 func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// nextRevision returns the revision of the new ReplicaSet: the highest old revision
-// plus one.
+// nextRevision returns the highest revision of the old ReplicaSets plus one. It is the
+// revision of the new ReplicaSet.
 func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	var highest int64
 	for _, set := range old {
@@ -30,10 +31,9 @@ func nextRevision(old []*appsv1.ReplicaSet) int64 {
 	return highest + 1
 }
 
-// revisionsToDelete returns the old ReplicaSets to delete because of
-// revisionHistoryLimit. Of the ReplicaSets above the limit, those with the lowest
-// revisions are deleted. It skips ReplicaSets that have replicas in spec or status, or
-// whose generation has not been observed.
+// revisionsToDelete returns the old ReplicaSets to delete, so that at most limit of them are
+// left. It selects those with the lowest revisions. Among these it skips ReplicaSets that have
+// replicas in spec or status, or whose latest generation is not observed yet.
 func revisionsToDelete(old []*appsv1.ReplicaSet, limit *int32) []*appsv1.ReplicaSet {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil

@@ -9,26 +9,26 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// limits holds the rollout limits of a Deployment, in replicas.
+// limits are the rollout limits of a Deployment, in replicas.
 type limits struct {
 	// replicas is the desired number of replicas.
 	replicas int
-	// maxSurge is how many replicas above the desired number may exist during a
-	// rolling update.
+	// maxSurge is the maximum number of replicas above the desired number during a rolling
+	// update.
 	maxSurge int
-	// maxUnavailable is how many of the desired replicas may be unavailable during a
-	// rolling update. It is at most replicas.
+	// maxUnavailable is the maximum number of desired replicas that may be unavailable during
+	// a rolling update. It is at most replicas.
 	maxUnavailable int
 }
 
-// maxReplicas returns the maximum number of replicas of all ReplicaSets together.
+// maxReplicas returns the maximum sum of spec.replicas of all ReplicaSets.
 func (l limits) maxReplicas() int { return min(l.replicas+l.maxSurge, math.MaxInt32) }
 
-// minAvailable returns the minimum number of available replicas.
+// minAvailable returns the minimum number of replicas that must be available.
 func (l limits) minAvailable() int { return l.replicas - l.maxUnavailable }
 
-// limitsOf returns the limits of a Deployment. With another strategy than
-// RollingUpdate, maxSurge and maxUnavailable are 0.
+// limitsOf returns the limits of a Deployment. If the strategy is not RollingUpdate, maxSurge
+// and maxUnavailable are 0.
 func limitsOf(d *appsv1.Deployment) (limits, error) {
 	l := limits{replicas: int(ptr.Deref(d.Spec.Replicas, 1))}
 	if !rolls(d) {
@@ -43,24 +43,26 @@ func limitsOf(d *appsv1.Deployment) (limits, error) {
 		return limits{}, fmt.Errorf("maxUnavailable: %w", err)
 	}
 	if l.maxSurge == 0 && l.maxUnavailable == 0 {
-		// If both were 0, a rollout could never proceed. Upstream raises
-		// maxUnavailable rather than maxSurge, because a quota may forbid surge pods.
+		// With both limits 0, a rollout could never proceed. Like upstream, raise
+		// maxUnavailable and not maxSurge, because a quota may forbid surge pods.
 		l.maxUnavailable = 1
 	}
 	l.maxUnavailable = min(l.maxUnavailable, l.replicas)
 	return l, nil
 }
 
+// rolls reports whether the strategy of a Deployment is RollingUpdate.
 func rolls(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType
 }
 
+// recreates reports whether the strategy of a Deployment is Recreate.
 func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
-// resolveIntOrPercent returns a number, or the given percentage of whole. It returns 0
-// for nil.
+// resolveIntOrPercent returns the given number, or the given percentage of whole. It returns 0
+// for nil and for a negative number.
 func resolveIntOrPercent(of *intstr.IntOrString, whole int, roundUp bool) (int, error) {
 	if of == nil {
 		return 0, nil

@@ -14,17 +14,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// findNewReplicaSet returns the index of the new ReplicaSet, or none. If several
-// ReplicaSets have the template, it returns the oldest, so that the result does not
-// change when another one is created.
+// findNewReplicaSet returns the index of the ReplicaSet with the given template, or none. If
+// several ReplicaSets have the template, it returns the oldest one. The result therefore does
+// not change when another ReplicaSet is created.
 func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
 	return slices.IndexFunc(oldestFirst, func(set *appsv1.ReplicaSet) bool {
 		return templatehash.Equal(template, &set.Spec.Template)
 	})
 }
 
-// adjust returns set with the annotations, revision and minReadySeconds that the new
-// ReplicaSet of d must have. It returns set itself if nothing changes.
+// adjust returns set with the annotations, the revision and the minReadySeconds that the new
+// ReplicaSet of d must have. If they are already correct, it returns set itself.
 func adjust(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int64) *appsv1.ReplicaSet {
 	annotations := withRevision(withInheritedAnnotations(set.Annotations, d.Annotations), revision)
 	if maps.Equal(annotations, set.Annotations) && set.Spec.MinReadySeconds == d.Spec.MinReadySeconds {
@@ -63,9 +63,9 @@ func newReplicaSet(d *appsv1.Deployment, l limits, replicas int, revision int64)
 	}, nil
 }
 
-// replicaSetName returns the name of the ReplicaSet for a Deployment and a template
-// hash. The name depends only on these two, so that a repeated create fails with
-// AlreadyExists instead of creating a second ReplicaSet.
+// replicaSetName returns the name of the ReplicaSet for a Deployment and a template hash. The
+// name depends on nothing else, so a repeated create fails with AlreadyExists and creates no
+// second ReplicaSet.
 func replicaSetName(deployment, hash string) string {
 	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); len(deployment) > room {
 		deployment = strings.TrimRight(deployment[:room], "-.")

@@ -115,7 +115,7 @@ func TestAdjust(t *testing.T) {
 		name     string
 		change   func(*appsv1.Deployment)
 		revision int64
-		want     func(*appsv1.ReplicaSet) // nil if nothing changes
+		want     func(*appsv1.ReplicaSet) // nil means that nothing changes
 	}{
 		{"up to date", func(*appsv1.Deployment) {}, 2, nil},
 		{"higher revision is kept", func(*appsv1.Deployment) {}, 1, nil},

@@ -86,8 +86,8 @@ func asPaused(d *appsv1.Deployment) { d.Spec.Paused = true }
 
 func deleting(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// progressing gives a Deployment a progress deadline of 600 s and a condition
-// Progressing that was updated ago before now.
+// progressing gives a Deployment a progress deadline of 600 s, and a condition Progressing.
+// The last update of the condition was the duration ago before now.
 func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		deadline(600)(d)
@@ -104,9 +104,9 @@ func progressing(reason string, ago time.Duration) func(*appsv1.Deployment) {
 	}
 }
 
-// newSetOf returns a ReplicaSet with d's template and another image. Its replicas
-// annotations match d, and its creation time increases by a minute per revision. Its
-// generation is observed, and it has no pods.
+// newSetOf returns a ReplicaSet with the template of d, but another image. Its replicas
+// annotations match d. Its creation time is one minute later for each revision. Its generation
+// is observed, and it has no pods.
 func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas int32, change ...func(*appsv1.ReplicaSet) *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	d = d.DeepCopy()
 	image(imageName)(d)
@@ -131,7 +131,7 @@ func newSetOf(d *appsv1.Deployment, imageName string, revision int64, replicas i
 	return set
 }
 
-// withAvailablePods gives a ReplicaSet n pods, all available.
+// withAvailablePods sets the status of a ReplicaSet with n pods that are all available.
 func withAvailablePods(n int32) func(*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 		set.Status = appsv1.ReplicaSetStatus{
@@ -154,7 +154,7 @@ func relabeled(set *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	return set
 }
 
-// podOf returns a pod of set in the given phase.
+// podOf returns a pod that the ReplicaSet controls, in the given phase.
 func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -165,8 +165,8 @@ func podOf(set *appsv1.ReplicaSet, name string, phase corev1.PodPhase) *corev1.P
 	}
 }
 
-// newReplicaSetName returns the name of the ReplicaSet that the controller creates for
-// d.
+// newReplicaSetName returns the name of the ReplicaSet that the controller creates for the
+// template of d.
 func newReplicaSetName(d *appsv1.Deployment) string {
 	hash, err := templatehash.Of(&d.Spec.Template, d.Status.CollisionCount)
 	if err != nil {

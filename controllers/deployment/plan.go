@@ -5,39 +5,39 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// none is the index of a ReplicaSet that does not exist, and the value of an absent
-// annotation.
+// none is the index of a ReplicaSet that does not exist. It is also the value of an annotation
+// that does not exist.
 const none = -1
 
-// size holds the replica counts of one ReplicaSet that the decisions use.
+// size contains the numbers of one ReplicaSet that the decisions need.
 type size struct {
 	// replicas is spec.replicas.
 	replicas int
-	// available is status.availableReplicas, but at most replicas. Pods above replicas
-	// are about to be deleted, so they do not count as available.
+	// available is status.availableReplicas, but at most replicas. The ReplicaSet controller
+	// will delete the pods above replicas, so they do not count.
 	available int
-	// desiredReplicas is the value of the annotation desired-replicas; none if it is
-	// absent or malformed. It is the Deployment's replicas when the ReplicaSet was
-	// last scaled.
+	// desiredReplicas is the value of the annotation desired-replicas: spec.replicas of the
+	// Deployment when the ReplicaSet was last scaled. It is none if the annotation is missing
+	// or malformed.
 	desiredReplicas int
-	// maxReplicas is the value of the annotation max-replicas; 0 if it is absent or
-	// malformed. It is the Deployment's replicas plus maxSurge when the ReplicaSet was
-	// last scaled.
+	// maxReplicas is the value of the annotation max-replicas: spec.replicas of the Deployment
+	// plus maxSurge when the ReplicaSet was last scaled. It is 0 if the annotation is missing
+	// or malformed.
 	maxReplicas int
 }
 
-// replicaSetSizes holds the sizes of all ReplicaSets of a Deployment, oldest first.
+// replicaSetSizes contains the sizes of all ReplicaSets of a Deployment, oldest first.
 type replicaSetSizes struct {
 	sizes []size
-	// newIndex is the index of the new ReplicaSet, which has the Deployment's
-	// template; none if it does not exist.
+	// newIndex is the index in sizes of the new ReplicaSet, which has the template of the
+	// Deployment. It is none if this ReplicaSet does not exist.
 	newIndex int
 }
 
-// change is a new size for one ReplicaSet.
+// change says that one ReplicaSet gets a new spec.replicas.
 type change struct {
-	index int // in replicaSetSizes
-	to    int // new spec.replicas
+	index int // index in replicaSetSizes.sizes
+	to    int // new value of spec.replicas
 }
 
 // sizeOf returns the size of a ReplicaSet.
@@ -53,7 +53,7 @@ func sizeOf(set *appsv1.ReplicaSet) size {
 	return s
 }
 
-// total returns the sum of spec.replicas.
+// total returns the sum of spec.replicas of all ReplicaSets.
 func (rs replicaSetSizes) total() int {
 	total := 0
 	for _, s := range rs.sizes {
@@ -62,8 +62,8 @@ func (rs replicaSetSizes) total() int {
 	return total
 }
 
-// newSize returns the size of the new ReplicaSet, or the zero size if it does not
-// exist.
+// newSize returns the size of the new ReplicaSet. It returns the zero size if the new
+// ReplicaSet does not exist.
 func (rs replicaSetSizes) newSize() size {
 	if rs.newIndex == none {
 		return size{}
@@ -71,7 +71,7 @@ func (rs replicaSetSizes) newSize() size {
 	return rs.sizes[rs.newIndex]
 }
 
-// active returns the indexes of the ReplicaSets with replicas.
+// active returns the indexes of the ReplicaSets whose spec.replicas is above 0.
 func (rs replicaSetSizes) active() []int {
 	var active []int
 	for i, s := range rs.sizes {

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deadlineCheckDelay is how long after a progress deadline the Deployment is synced
-// again. Without the delay, a timer that fires early would find the deadline not yet
-// exceeded.
+// deadlineCheckDelay is the time from the progress deadline to the sync that checks it.
+// Without this delay, a timer that fires too early would find that the deadline has not passed
+// yet.
 const deadlineCheckDelay = 100 * time.Millisecond
 
-// deadlineOf returns the progress deadline of a Deployment. ok is false if it has
+// deadlineOf returns the progress deadline of a Deployment. The result ok is false if it has
 // none.
 func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	seconds := d.Spec.ProgressDeadlineSeconds
@@ -25,8 +25,8 @@ func deadlineOf(d *appsv1.Deployment) (deadline time.Duration, ok bool) {
 	return time.Duration(*seconds) * time.Second, true
 }
 
-// complete reports whether status shows a complete rollout. All replicas must be
-// updated and available, there must be no other replicas, and the generation must be
+// complete reports whether the rollout is complete according to status. All replicas must be
+// updated and available, no other replicas may exist, and the latest generation must be
 // observed.
 func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) bool {
 	return int(status.UpdatedReplicas) == l.replicas &&
@@ -35,8 +35,8 @@ func complete(d *appsv1.Deployment, l limits, status *appsv1.DeploymentStatus) b
 		status.ObservedGeneration >= d.Generation
 }
 
-// progressed compares two statuses of a Deployment and reports whether its rollout
-// progressed between them.
+// progressed reports whether the rollout of a Deployment has made progress from one status to
+// the next.
 func progressed(before, after *appsv1.DeploymentStatus) bool {
 	return after.UpdatedReplicas > before.UpdatedReplicas ||
 		after.Replicas-after.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
@@ -44,11 +44,10 @@ func progressed(before, after *appsv1.DeploymentStatus) bool {
 		after.AvailableReplicas > before.AvailableReplicas
 }
 
-// untilDeadlineCheck returns the time until the progress deadline is to be checked. The
-// deadline starts at the last update of the condition Progressing, c. The result is not
-// positive if the deadline has passed. ok is false if no deadline is running. That is
-// so if the condition is absent, the last rollout is complete, or the deadline was
-// already exceeded.
+// untilDeadlineCheck returns the time until the progress deadline must be checked. The time is
+// 0 or negative if the check is due. The deadline begins at the last update of c, which is the
+// condition Progressing. The result ok is false if no deadline is running: if c is nil, after
+// a complete rollout, or after the deadline was exceeded.
 func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	if c == nil || c.Reason == reasonNewReplicaSetAvailable || c.Reason == reasonProgressDeadlineExceeded {
 		return 0, false
@@ -56,9 +55,9 @@ func untilDeadlineCheck(c *appsv1.DeploymentCondition, deadline time.Duration, n
 	return c.LastUpdateTime.Add(deadline).Add(deadlineCheckDelay).Sub(now), true
 }
 
-// progressConditions returns the conditions of the new status with Progressing updated.
-// To find out whether the rollout has progressed, it compares the replicas of the
-// reported status with those of the new status.
+// progressConditions returns the conditions of the new status with an updated condition
+// Progressing. It compares the replica counts of the reported status with those of the new
+// status, to determine whether the rollout has made progress.
 func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.DeploymentCondition {
 	deadline, limited := deadlineOf(r.deployment)
 	if !limited {
@@ -66,7 +65,7 @@ func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.De
 	}
 	before := findCondition(after.Conditions, appsv1.DeploymentProgressing)
 	if before != nil && before.Reason == reasonNewReplicaSetAvailable && after.Replicas == after.UpdatedReplicas {
-		return after.Conditions // The rollout is complete; pods that fail later do not start a new one.
+		return after.Conditions // the rollout is complete, and pods that fail later do not begin a new one
 	}
 	wait, running := untilDeadlineCheck(before, deadline, r.now)
 	switch {
@@ -81,7 +80,7 @@ func (r *rollout) progressConditions(after *appsv1.DeploymentStatus) []appsv1.De
 	}
 }
 
-// progressSubject returns the object that messages of the condition Progressing name.
+// progressSubject returns the object that messages of the condition Progressing mention.
 func (r *rollout) progressSubject() string {
 	if set := r.newSet(); set != nil {
 		return fmt.Sprintf("ReplicaSet %q", set.Name)
@@ -89,7 +88,7 @@ func (r *rollout) progressSubject() string {
 	return fmt.Sprintf("Deployment %q", r.deployment.Name)
 }
 
-// progressingCondition returns a condition Progressing with the current time.
+// progressingCondition returns a condition Progressing that is updated now.
 func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
 	now := metav1.NewTime(r.now)
 	return appsv1.DeploymentCondition{
@@ -98,9 +97,8 @@ func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, fo
 	}
 }
 
-// setProgressing sets the condition Progressing that this sync reports. It does
-// nothing if the Deployment has no progress deadline, because then it has no such
-// condition.
+// setProgressing sets the condition Progressing that this sync reports. It does nothing
+// without a progress deadline, because the Deployment then has no such condition.
 func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format string, args ...any) {
 	if _, limited := deadlineOf(r.deployment); limited {
 		c := r.progressingCondition(status, reason, format, args...)
@@ -108,10 +106,10 @@ func (r *rollout) setProgressing(status corev1.ConditionStatus, reason, format s
 	}
 }
 
-// setPausedOrResumed sets the condition Progressing if the Deployment was paused or
-// resumed since the last status update. Time while the Deployment is paused does not
-// count against the progress deadline. If a rollout has already exceeded its deadline,
-// the reason ProgressDeadlineExceeded stays.
+// setPausedOrResumed sets the condition Progressing if the Deployment was paused or resumed
+// since the last status update. The progress deadline does not run while the Deployment is
+// paused. If the deadline was already exceeded, the condition keeps the reason
+// ProgressDeadlineExceeded.
 func (r *rollout) setPausedOrResumed() {
 	c := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if c != nil && c.Reason == reasonProgressDeadlineExceeded {
@@ -126,9 +124,9 @@ func (r *rollout) setPausedOrResumed() {
 	}
 }
 
-// setFoundNewReplicaSet starts the progress deadline of a Deployment whose new
-// ReplicaSet exists but whose condition Progressing does not. The condition is missing
-// if progressDeadlineSeconds was set after the ReplicaSet was created.
+// setFoundNewReplicaSet sets the condition Progressing if it is missing although the new
+// ReplicaSet exists. This starts the progress deadline. The condition is missing if
+// progressDeadlineSeconds was set after the ReplicaSet was created.
 func (r *rollout) setFoundNewReplicaSet() {
 	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {

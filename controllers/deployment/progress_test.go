@@ -104,8 +104,7 @@ func TestUntilDeadlineCheck(t *testing.T) {
 	}
 }
 
-// TestProgressConditions checks the new condition Progressing for an old condition and
-// a change of status.
+// TestProgressConditions checks the new condition Progressing after a change of the status.
 func TestProgressConditions(t *testing.T) {
 	rolling := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
 	further := appsv1.DeploymentStatus{Replicas: 4, UpdatedReplicas: 2, ReadyReplicas: 3, AvailableReplicas: 3, ObservedGeneration: 1}
@@ -113,14 +112,14 @@ func TestProgressConditions(t *testing.T) {
 	type want struct {
 		reason     string
 		status     corev1.ConditionStatus
-		updated    time.Duration // time since lastUpdateTime
-		transition time.Duration // time since lastTransitionTime
+		updated    time.Duration // age of lastUpdateTime
+		transition time.Duration // age of lastTransitionTime
 		message    string
 	}
 	const minute = time.Minute
 	tests := []struct {
 		name          string
-		reason        string // "" for no condition
+		reason        string // "" means no condition
 		ago           time.Duration
 		before, after appsv1.DeploymentStatus
 		want          *want
@@ -188,8 +187,8 @@ func TestSetPausedOrResumed(t *testing.T) {
 	tests := []struct {
 		name   string
 		paused bool
-		reason string // "" for no condition
-		want   string // "" if none is set
+		reason string // "" means no condition
+		want   string // "" means that no condition is set
 	}{
 		{"goes on", false, reasonReplicaSetUpdated, ""},
 		{"paused", true, reasonReplicaSetUpdated, reasonPaused},

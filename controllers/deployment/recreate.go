@@ -18,11 +18,10 @@ func scaleOldToZero(rs replicaSetSizes) []change {
 	return changes
 }
 
-// oldPodsStopped reports whether no old pod is running and none can be created any
-// more. Every old ReplicaSet must have no replicas in its status and an observed
-// generation: a controller that has not observed the scale-down may still create pods.
-// All their pods must be deleted or terminal. Terminal pods count as stopped, because
-// they may never be deleted.
+// oldPodsStopped reports whether no pod of the old ReplicaSets is running, and none can be
+// created any more. The status of every old ReplicaSet must have no replicas and the latest
+// generation. A ReplicaSet controller that has not observed the scale-down may still create
+// pods. Terminal pods do not count as running, because they may never be deleted.
 func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	for _, set := range old {
 		if set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {
@@ -32,6 +31,7 @@ func oldPodsStopped(old []*appsv1.ReplicaSet, pods []*corev1.Pod) bool {
 	return !anyRunning(pods)
 }
 
+// anyRunning reports whether one of the pods is not terminal.
 func anyRunning(pods []*corev1.Pod) bool {
 	for _, pod := range pods {
 		if !podutil.Terminal(pod) {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// runController runs the controller for d of simulated time and calls
-// halfway after half of it. It enqueues the key once at the start. After that, only
-// the controller's own writes enqueue it.
+// runController runs the controller for the simulated time d, and calls halfway after half of
+// it. It enqueues the key once at the start. Later, only the controller itself and its writes
+// enqueue the key.
 func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 	r.onWrite = func(string) { r.loop.Add(key) }
 	r.synced = nil // the informers of the fixture never start
@@ -24,16 +24,17 @@ func runController(t *testing.T, r *fixture, d time.Duration, halfway func()) {
 		r.Run(t.Context(), drain, 1)
 	}()
 	time.Sleep(d / 2)
-	synctest.Wait() // halfway may read what has been written
+	synctest.Wait() // wait for pending writes, which halfway may read
 	halfway()
 	time.Sleep(d / 2)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
+	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 }
 
-// TestRecreateWithFailedPodsLeft: a Recreate rollout continues when the last running
-// pod is gone, even if failed pods are left (kubernetes/kubernetes#128798).
+// TestRecreateWithFailedPodsLeft checks when a Recreate rollout continues. It must continue
+// when the last running pod is gone, even if failed pods still exist
+// (kubernetes/kubernetes#128798).
 func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(2, asRecreate, image("v2"))
@@ -54,8 +55,8 @@ func TestRecreateWithFailedPodsLeft(t *testing.T) {
 	})
 }
 
-// TestFailedScaleDownIsRetried: a failed scale-down is retried, even if the status
-// update after it fails, too.
+// TestFailedScaleDownIsRetried checks that a failed scale-down is retried, even if the status
+// update that follows also fails.
 func TestFailedScaleDownIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, image("v2"))
@@ -69,8 +70,8 @@ func TestFailedScaleDownIsRetried(t *testing.T) {
 	})
 }
 
-// TestRecoversAfterOutage: the controller recovers from a long outage without an
-// event, because it never stops retrying a key.
+// TestRecoversAfterOutage checks that the controller recovers from a long outage without an
+// event, because it never gives up a key.
 func TestRecoversAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3, deadline(60))
@@ -90,8 +91,8 @@ func TestRecoversAfterOutage(t *testing.T) {
 	})
 }
 
-// TestDeferredStatusIsWritten: a status update that was deferred because of a stale
-// cache is written later, even if no event arrives.
+// TestDeferredStatusIsWritten checks that a status update that a stale cache prevented is
+// written later, even without an event.
 func TestDeferredStatusIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeployment(3)
@@ -112,7 +113,7 @@ func TestDeferredStatusIsWritten(t *testing.T) {
 	})
 }
 
-// TestDeadlineIsRechecked: a stuck rollout is reported just after its progress
+// TestDeadlineIsRechecked checks that a stuck rollout is reported soon after its progress
 // deadline, and not before, although no event arrives.
 func TestDeadlineIsRechecked(t *testing.T) {
 	for _, test := range []struct {
@@ -125,7 +126,7 @@ func TestDeadlineIsRechecked(t *testing.T) {
 			progressing(reasonReplicaSetUpdated, 0)(d)
 			d.Status.Conditions[0].LastUpdateTime.Time = now
 			r := newFixtureWithClock(t, clock.RealClock{}, d, newSetOf(d, "v1", 1, 3, withAvailablePods(2)))
-			if err := r.sync(t.Context(), key); err != nil { // counts the ready pods, which is progress
+			if err := r.sync(t.Context(), key); err != nil { // the sync counts the ready pods, which is progress
 				t.Fatal(err)
 			}
 			runController(t, r, test.after, func() {})

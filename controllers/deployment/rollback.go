@@ -14,32 +14,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// Reasons of rollback events.
+// These are the reasons of events about rollbacks.
 const (
 	reasonRollback                  = "DeploymentRollback"
 	reasonRollbackRevisionNotFound  = "DeploymentRollbackRevisionNotFound"
 	reasonRollbackTemplateUnchanged = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo returns the unparsed value of the rollback annotation. The value should be
-// a revision, but may be malformed. requested is false if the annotation is absent.
+// rollbackTo returns the value of the rollback annotation, which should be a revision number.
+// It returns false if the annotation is missing.
 func rollbackTo(annotations map[string]string) (revision string, requested bool) {
 	revision, requested = annotations[appsv1.DeprecatedRollbackTo]
 	return revision, requested
 }
 
-// rollback is the result of planRollback.
+// rollback is the plan of a rollback: what to write, and which event to emit.
 type rollback struct {
-	// deployment is the Deployment to write, without the rollback annotation.
+	// deployment is the Deployment to write. It has no rollback annotation.
 	deployment *appsv1.Deployment
-	// eventType, reason and message describe the event to emit.
+	// eventType, reason and message are those of the event to emit.
 	eventType, reason, message string
 }
 
-// planRollback plans the rollback of d to the requested revision; revision 0 is the one
-// before the newest. If the revision does not exist or is not a number, only the
-// rollback annotation is removed. The annotation must not stay, because every later
-// sync would try the rollback again instead of the rollout.
+// planRollback plans the rollback of d to the requested revision. Revision 0 means the
+// revision before the newest one. Every plan removes the rollback annotation; if the
+// annotation stayed, each later sync would try the rollback again. If the revision does not
+// exist or is not a number, the plan changes nothing else.
 func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested string) rollback {
 	rejected := func(reason, message string) rollback {
 		return rollback{withoutRollbackTo(d), corev1.EventTypeWarning, reason, message}
@@ -62,8 +62,8 @@ func planRollback(d *appsv1.Deployment, sets []*appsv1.ReplicaSet, requested str
 	}
 }
 
-// findRevision returns the ReplicaSet with the given revision, or nil. For revision 0
-// it returns the one before the newest.
+// findRevision returns the ReplicaSet with the given revision. It returns nil if no ReplicaSet
+// has this revision. Revision 0 means the revision before the newest one.
 func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet {
 	if revision == 0 {
 		revision = lastRevision(sets)
@@ -76,7 +76,8 @@ func findRevision(sets []*appsv1.ReplicaSet, revision int64) *appsv1.ReplicaSet 
 	return nil
 }
 
-// lastRevision returns the second highest revision, or 0 if there is none.
+// lastRevision returns the second highest revision of the ReplicaSets. It returns 0 if fewer
+// than two ReplicaSets have a revision.
 func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	var revisions []int64
 	for _, set := range sets {
@@ -91,8 +92,8 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns d with the template of set and the annotations that set
-// inherited, without the rollback annotation.
+// withTemplateOf returns d with the template of set, with the annotations for this rollback,
+// and without the rollback annotation.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
 	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)
@@ -114,12 +115,11 @@ func withoutRollbackTo(d *appsv1.Deployment) *appsv1.Deployment {
 }
 
 // rollBack rolls the Deployment back to the requested revision. It removes the rollback
-// annotation even if the rollback is not possible. If the current template has no
-// ReplicaSet yet, rollBack first creates one without replicas, so that users can return
-// to that template.
+// annotation even if the rollback is not possible. If no ReplicaSet has the current template
+// yet, rollBack first creates one with 0 replicas, so that users can return to this template.
 func (c *Controller) rollBack(ctx context.Context, r *rollout, requested string) error {
 	if c.deferWrite(ctx, r, "rollback") {
-		return nil // The rollback may already be done, and the cache may not contain it yet.
+		return nil // the rollback may be done already without being in the cache
 	}
 	if r.newIndex == none {
 		if made, err := c.create(ctx, r, 0); err != nil || !made {

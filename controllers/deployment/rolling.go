@@ -1,7 +1,7 @@
 package deployment
 
-// scaleUpNew returns the next size of the new ReplicaSet: as many of the desired
-// replicas as maxSurge permits.
+// scaleUpNew returns the next spec.replicas of the new ReplicaSet. It is as many of the
+// desired replicas as maxSurge permits.
 func scaleUpNew(l limits, rs replicaSetSizes) int {
 	replicas := rs.newSize().replicas
 	if replicas >= l.replicas {
@@ -11,15 +11,14 @@ func scaleUpNew(l limits, rs replicaSetSizes) int {
 	return min(replicas+room, l.replicas)
 }
 
-// scaleDownOld returns the next scale-down of the old ReplicaSets. It removes the
-// replicas that are not needed for minAvailable. It assumes that unavailable replicas
-// of the new ReplicaSet stay unavailable. First it removes unavailable replicas from
-// all old ReplicaSets, because they would block the rollout. Then it scales down the
-// oldest ReplicaSets.
+// scaleDownOld returns the next scale-down of the old ReplicaSets. It removes replicas that
+// are not needed for minAvailable, and assumes that unavailable replicas of the new ReplicaSet
+// stay unavailable. First it removes the unavailable replicas of all old ReplicaSets, because
+// they would block the rollout. Then it scales down the oldest ReplicaSets.
 func scaleDownOld(l limits, rs replicaSetSizes) []change {
 	newSize := rs.newSize()
 	budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)
-	left := make([]int, len(rs.sizes)) // replicas left of each ReplicaSet
+	left := make([]int, len(rs.sizes)) // replicas of each ReplicaSet after the scale-down
 	cut := func(i, atMost int) {
 		n := max(0, min(atMost, budget))
 		left[i] -= n

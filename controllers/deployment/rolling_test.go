@@ -9,8 +9,8 @@ import (
 
 var unexportedFields = cmp.AllowUnexported(change{})
 
-// sizes returns the sizes for pairs of replicas and available replicas. The last pair
-// is the new ReplicaSet.
+// sizes returns the sizes of ReplicaSets from pairs of replicas and available replicas. The
+// last pair is the new ReplicaSet.
 func sizes(pairs ...[2]int) replicaSetSizes {
 	f := replicaSetSizes{newIndex: len(pairs) - 1}
 	for _, p := range pairs {
@@ -19,7 +19,7 @@ func sizes(pairs ...[2]int) replicaSetSizes {
 	return f
 }
 
-// withoutNew makes the last ReplicaSet an old one.
+// withoutNew removes the mark of the new ReplicaSet, so that all ReplicaSets are old.
 func withoutNew(f replicaSetSizes) replicaSetSizes { f.newIndex = none; return f }
 
 func TestScaleUpNew(t *testing.T) {
@@ -83,7 +83,7 @@ func TestScaleDownOld(t *testing.T) {
 	}
 }
 
-// drawSizes draws ReplicaSets of any sizes.
+// drawSizes draws ReplicaSets with arbitrary sizes.
 func drawSizes(t *rapid.T) replicaSetSizes {
 	n := rapid.IntRange(1, 6).Draw(t, "sets")
 	f := replicaSetSizes{newIndex: rapid.IntRange(none, n-1).Draw(t, "new"), sizes: make([]size, n)}
@@ -99,8 +99,8 @@ func drawSizes(t *rapid.T) replicaSetSizes {
 	return f
 }
 
-// apply returns the sizes after changes. Like the ReplicaSet controller, it removes
-// unavailable pods first.
+// apply returns the sizes after the changes. Unavailable pods are removed first, as the
+// ReplicaSet controller does.
 func apply(l limits, f replicaSetSizes, changes []change) replicaSetSizes {
 	after := replicaSetSizes{newIndex: f.newIndex, sizes: append([]size(nil), f.sizes...)}
 	for _, c := range changes {
@@ -118,9 +118,9 @@ func (f replicaSetSizes) available() int {
 	return sum
 }
 
-// TestRollingStepsKeepLimits checks that a step never exceeds replicas plus maxSurge.
-// The available replicas must not drop below minAvailable, or below the current number
-// if that is already lower.
+// TestRollingStepsKeepLimits checks that no step exceeds spec.replicas plus maxSurge. The
+// available replicas must not drop below minAvailable. If they are already lower, they must
+// not drop further.
 func TestRollingStepsKeepLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -150,8 +150,8 @@ func TestRollingStepsKeepLimits(t *testing.T) {
 	})
 }
 
-// TestRolloutCompletes checks that a rollout completes from any state if new pods
-// become available.
+// TestRolloutCompletes checks that a rollout completes from every state if new pods become
+// available.
 func TestRolloutCompletes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, f := drawLimits(t), drawSizes(t)
@@ -167,7 +167,7 @@ func TestRolloutCompletes(t *testing.T) {
 			}
 			for i := range f.sizes {
 				if i == f.newIndex {
-					f.sizes[i].available = f.sizes[i].replicas // unavailable old pods never recover
+					f.sizes[i].available = f.sizes[i].replicas // new pods become available, unavailable old pods never do
 				}
 			}
 		}

@@ -6,46 +6,47 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// rollout is the state of one sync of a Deployment. It holds the objects that the sync
-// has read and the results of its steps.
+// rollout is the state of one sync of a Deployment. It contains the objects that the sync has
+// read, and the results of its steps.
 type rollout struct {
-	// deployment is the cached Deployment. Do not modify it.
+	// deployment is the Deployment in the cache. It must not be modified.
 	deployment *appsv1.Deployment
 	limits     limits
-	// sets are the Deployment's ReplicaSets, oldest first. Do not modify them. After a
-	// write, the API server's response replaces the cached ReplicaSet.
+	// sets are the ReplicaSets of the Deployment, oldest first. They must not be modified.
+	// After a write, the API server's response replaces the version in the cache.
 	sets []*appsv1.ReplicaSet
-	// newIndex is the index of the new ReplicaSet, or none.
+	// newIndex is the index of the new ReplicaSet in sets. It is none if the new ReplicaSet
+	// does not exist.
 	newIndex int
-	// stale explains which write to the Deployment the informer cache does not contain
-	// yet; "" if it contains all. While stale is set, the API server would reject
-	// another write with a conflict.
+	// stale says which write to the Deployment the informer cache does not contain yet. It is
+	// "" if the cache contains all writes. While the cache is stale, the API server would
+	// reject another write with a conflict.
 	stale string
 	now   time.Time
 
-	// progressing is the condition Progressing that this sync writes to the status,
-	// regardless of the replicas. If it is nil, estimateProgress decides.
+	// progressing is the condition Progressing that a step of this sync has set. If it is nil,
+	// estimateProgress decides.
 	progressing *appsv1.DeploymentCondition
-	// hashCollision is true if another object has the name of the new ReplicaSet.
+	// hashCollision is true if another ReplicaSet already has the name of the new one.
 	hashCollision bool
-	// estimateProgress is true if the condition Progressing is to be computed from the
-	// replicas.
+	// estimateProgress is true if the condition Progressing must be computed from the replica
+	// counts.
 	estimateProgress bool
-	// createFailed is true if the new ReplicaSet could not be created. The status then
-	// reports only that, because the replicas were not reconciled.
+	// createFailed is true if the new ReplicaSet could not be created. The replica counts in
+	// the status then stay as they are, because the sync did not reconcile the replicas.
 	createFailed bool
-	// deploymentWritten is true if this sync has updated the Deployment itself. This
-	// sync then leaves the status to the next one.
+	// deploymentWritten is true if this sync has updated the Deployment itself. The next sync
+	// then writes the status.
 	deploymentWritten bool
 }
 
-// setSets sorts sets and finds the new ReplicaSet.
+// setSets stores the ReplicaSets, oldest first, and finds the new one.
 func (r *rollout) setSets(sets []*appsv1.ReplicaSet) {
 	r.sets = oldestFirst(sets)
 	r.newIndex = findNewReplicaSet(&r.deployment.Spec.Template, r.sets)
 }
 
-// newSet returns the new ReplicaSet, or nil if it does not exist.
+// newSet returns the new ReplicaSet. It returns nil if it does not exist.
 func (r *rollout) newSet() *appsv1.ReplicaSet {
 	if r.newIndex == none {
 		return nil
@@ -64,6 +65,7 @@ func (r *rollout) oldSets() []*appsv1.ReplicaSet {
 	return old
 }
 
+// replicaSetSizes returns the sizes of all ReplicaSets, for the decisions.
 func (r *rollout) replicaSetSizes() replicaSetSizes {
 	rs := replicaSetSizes{sizes: make([]size, len(r.sets)), newIndex: r.newIndex}
 	for i, set := range r.sets {

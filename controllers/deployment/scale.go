@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// isScalingEvent reports whether the Deployment's replicas changed since its
-// ReplicaSets were last scaled. If they have, the controller scales all ReplicaSets
-// before it continues the rollout, so that old and new pods keep their proportion.
+// isScalingEvent reports whether spec.replicas of the Deployment changed since its ReplicaSets
+// were last scaled. The controller then scales all ReplicaSets before it continues the
+// rollout, so that the proportion of old and new pods stays the same.
 func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	return slices.ContainsFunc(rs.active(), func(i int) bool {
 		desired := rs.sizes[i].desiredReplicas
@@ -15,10 +15,11 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 	})
 }
 
-// rescale returns the sizes after a change of the Deployment's replicas, without
-// continuing the rollout. The result includes ReplicaSets that keep their size: their
-// annotations must be updated, or isScalingEvent would stay true forever. reported is
-// the number of replicas in the Deployment's status.
+// rescale returns the changes of the ReplicaSets after a change of the Deployment's
+// spec.replicas. These changes do not continue the rollout. The result includes ReplicaSets
+// that keep their size, because their annotations must be updated. Otherwise isScalingEvent
+// would stay true. The argument reported is the number of replicas in the status of the
+// Deployment.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()
@@ -32,7 +33,7 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	case len(active) == 1:
 		return []change{{active[0], l.replicas}}
 	case newSize.replicas == l.replicas && newSize.desiredReplicas == l.replicas && newSize.available == l.replicas:
-		return scaleOldToZero(rs) // all desired replicas are available in the new ReplicaSet
+		return scaleOldToZero(rs) // the new ReplicaSet has all desired replicas, and all are available
 	case rolling:
 		return proportional(l, rs, reported)
 	default:
@@ -44,16 +45,16 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 	}
 }
 
-// proportional distributes the Deployment's replicas plus maxSurge over the active
-// ReplicaSets in proportion to their sizes. Scaling therefore does not advance or
-// revert a failing rollout.
+// proportional distributes spec.replicas plus maxSurge over the active ReplicaSets, in
+// proportion to their sizes. Therefore, scaling neither advances nor reverts a failing
+// rollout.
 //
-// The largest ReplicaSet comes first and gets the rounding remainder. Among ReplicaSets
-// of equal size, the newest comes first on scale-up and the oldest on scale-down. No
-// ReplicaSet shrinks on scale-up or grows on scale-down.
+// The largest ReplicaSet is first, and gets the remainder of the rounding. Of equal
+// ReplicaSets, the newest is first on scale-up, and the oldest on scale-down. No ReplicaSet
+// shrinks on scale-up or grows on scale-down.
 //
-// A ReplicaSet whose annotations already have these limits keeps its size. If a
-// scaling fails halfway, the next call therefore returns the same sizes.
+// A ReplicaSet whose annotations already have these limits keeps its size. If a scaling fails
+// halfway, the next call therefore returns the same sizes.
 func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	most := l.maxReplicas()
 	if l.replicas == 0 {
@@ -83,10 +84,10 @@ func proportional(l limits, rs replicaSetSizes, reported int) []change {
 	return changes
 }
 
-// proportionalSize returns the size of one ReplicaSet if all ReplicaSets together have
-// most replicas. It multiplies the current size by most and divides it by the previous
-// maximum. The previous maximum is s.maxReplicas, or reported if s.maxReplicas is
-// unknown. Halves round up.
+// proportionalSize returns the size of one ReplicaSet if all ReplicaSets together have most
+// replicas. This is its current size, multiplied by most and divided by the former maximum.
+// The former maximum is s.maxReplicas, or reported if s.maxReplicas is 0. The result is
+// rounded, and halves are rounded up.
 func proportionalSize(s size, most, reported int) int {
 	before := s.maxReplicas
 	if before == 0 {
@@ -98,7 +99,7 @@ func proportionalSize(s size, most, reported int) int {
 	return (2*s.replicas*most + before) / (2 * before)
 }
 
-// clampToward returns n limited to the range between 0 and bound.
+// clampToward returns the number nearest to n between 0 and bound. The bound may be negative.
 func clampToward(n, bound int) int {
 	if bound < 0 {
 		return min(max(n, bound), 0)

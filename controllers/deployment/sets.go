@@ -21,10 +21,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// reasonScalingReplicaSet is the reason of events about scaled ReplicaSets.
+// reasonScalingReplicaSet is the reason of the events about scaled ReplicaSets.
 const reasonScalingReplicaSet = "ScalingReplicaSet"
 
-// claim adopts and releases ReplicaSets and returns those of the Deployment.
+// claim adopts and releases ReplicaSets. It returns the ReplicaSets of the Deployment.
 func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
 	candidates, err := childindex.Candidates[*appsv1.ReplicaSet](c.replicaSets, d)
 	if err != nil {
@@ -51,13 +51,13 @@ func (c *Controller) claim(ctx context.Context, d *appsv1.Deployment, selector l
 	sets, err := claimer.Claim(ctx, candidates)
 	for i, set := range sets {
 		if patched := adopted[set.UID]; patched != nil {
-			sets[i] = patched // the cached version would conflict on a write
+			sets[i] = patched // a write based on the cached version would cause a conflict
 		}
 	}
 	return sets, err
 }
 
-// adjustNewReplicaSet updates the revision, annotations and minReadySeconds of the new
+// adjustNewReplicaSet updates the revision, the annotations and minReadySeconds of the new
 // ReplicaSet, if it exists.
 func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error {
 	set := r.newSet()
@@ -71,10 +71,9 @@ func (c *Controller) adjustNewReplicaSet(ctx context.Context, r *rollout) error 
 	return nil
 }
 
-// create creates the new ReplicaSet. If it created nothing, made is false. Two such
-// cases are not errors. If the name collides with another ReplicaSet, the next sync
-// uses a new hash. If the namespace is terminating, the controller gives up without an
-// event.
+// create creates the new ReplicaSet with the given replicas. If it created nothing, made is
+// false. In two cases this is not an error. If another ReplicaSet has the name, the next sync
+// uses a new hash. If the namespace is terminating, the controller gives up without an event.
 func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made bool, err error) {
 	d := r.deployment
 	set, err := newReplicaSet(d, r.limits, replicas, nextRevision(r.sets))
@@ -89,8 +88,8 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 		}
 		r.setProgressing(corev1.ConditionTrue, reasonNewReplicaSetCreated, "Created new replica set %q", set.Name)
 	case apierrors.IsAlreadyExists(err):
-		// An earlier create may have succeeded although its response was lost, and the
-		// cache may not contain the ReplicaSet yet.
+		// The response to an earlier create may have been lost, and the cache may not contain
+		// the created ReplicaSet yet.
 		created, err = c.client.AppsV1().ReplicaSets(d.Namespace).Get(ctx, set.Name, metav1.GetOptions{})
 		if err != nil {
 			r.createFailed = true
@@ -116,7 +115,7 @@ func (c *Controller) create(ctx context.Context, r *rollout, replicas int) (made
 	return true, nil
 }
 
-// resize applies changes in order and stops at the first error.
+// resize applies the changes in order. It stops at the first error.
 func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) error {
 	for _, change := range changes {
 		set := r.sets[change.index]
@@ -137,6 +136,7 @@ func (c *Controller) resize(ctx context.Context, r *rollout, changes []change) e
 	return nil
 }
 
+// recordScalingEvent emits the event for a change of spec.replicas of a ReplicaSet.
 func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from, to int) {
 	direction := "up"
 	if to < from {
@@ -145,8 +145,8 @@ func (c *Controller) recordScalingEvent(d *appsv1.Deployment, name string, from,
 	c.events.Eventf(d, corev1.EventTypeNormal, reasonScalingReplicaSet, "Scaled %s replica set %s from %d to %d", direction, name, from, to)
 }
 
-// update writes a changed ReplicaSet. The request contains its resourceVersion, so that
-// a concurrent change causes a conflict.
+// update writes a changed ReplicaSet. If the ReplicaSet has changed in the meantime, the API
+// server returns a conflict, because the request contains the resourceVersion.
 func (c *Controller) update(ctx context.Context, r *rollout, index int, set *appsv1.ReplicaSet) error {
 	written, err := c.client.AppsV1().ReplicaSets(set.Namespace).Update(ctx, set, metav1.UpdateOptions{})
 	if err != nil {
@@ -157,8 +157,7 @@ func (c *Controller) update(ctx context.Context, r *rollout, index int, set *app
 	return nil
 }
 
-// cleanUp deletes old ReplicaSets above revisionHistoryLimit, the lowest revisions
-// first.
+// cleanUp deletes the old ReplicaSets above revisionHistoryLimit, lowest revisions first.
 func (c *Controller) cleanUp(ctx context.Context, r *rollout) error {
 	for _, set := range revisionsToDelete(r.oldSets(), r.deployment.Spec.RevisionHistoryLimit) {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(set.UID))}

@@ -13,24 +13,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// simulation runs a Deployment whose spec changes at random, with stale caches,
-// failing calls and lost responses. It checks every write of the controller.
+// simulation runs a Deployment whose spec changes at random. Caches are stale, calls fail, and
+// responses are lost. The simulation checks every write of the controller.
 type simulation struct {
 	*fixture
 	t *rapid.T
-	// outcomeUnknown is set while a successful write is neither known to the
-	// controller nor in its cache. The limits are not checked in that time.
+	// outcomeUnknown is true while neither the controller nor its cache knows of a successful
+	// write. The limits are not checked during this time.
 	outcomeUnknown   bool
 	rollbackRequests int
 	beforeWrite      map[string]*appsv1.ReplicaSet
-	// cachedDeployment and cachedSets are the contents of the caches when the sync
-	// began.
+	// cachedDeployment and cachedSets are the contents of the caches at the start of the sync.
 	cachedDeployment *appsv1.Deployment
 	cachedSets       map[string]*appsv1.ReplicaSet
 }
 
-// TestSimulation checks after every write that the controller keeps the limits, based on the
-// contents of its caches. Once changes and failures stop, the rollout must complete.
+// TestSimulation checks after every write that the controller keeps the limits, as far as its
+// caches tell. After the last change and failure, the rollout must complete.
 func TestSimulation(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sim := &simulation{fixture: newFixture(t, newDeployment(rapid.Int32Range(0, 8).Draw(rt, "replicas"), image("v1"), surgeAndUnavailable(1, 1), deadline(600))), t: rt}
@@ -62,7 +61,7 @@ func (sim *simulation) syncOnce() {
 	_ = sim.sync(sim.t.Context(), key) // errors are expected: the next sync retries
 }
 
-// syncWithErrors runs a sync in which any call may fail without effect.
+// syncWithErrors runs a sync in which every call may fail without effect.
 func (sim *simulation) syncWithErrors(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		if rapid.Bool().Draw(t, call) {
@@ -73,7 +72,7 @@ func (sim *simulation) syncWithErrors(t *rapid.T) {
 	clear(sim.callErrors)
 }
 
-// syncWithLostResponses runs a sync in which any call may succeed and return an error.
+// syncWithLostResponses runs a sync in which every call may succeed but return an error.
 func (sim *simulation) syncWithLostResponses(t *rapid.T) {
 	for _, call := range sim.possibleCalls() {
 		sim.lostResponses[call] = rapid.Bool().Draw(t, call)
@@ -98,7 +97,7 @@ func (sim *simulation) allSets() []*appsv1.ReplicaSet {
 	return oldestFirst(all)
 }
 
-// changePods gives one ReplicaSet all its pods, some of them available.
+// changePods gives one ReplicaSet all its pods, of which some are available.
 func (sim *simulation) changePods(t *rapid.T) {
 	if len(sim.sets) == 0 {
 		t.Skip("no ReplicaSets")
@@ -107,7 +106,7 @@ func (sim *simulation) changePods(t *rapid.T) {
 	n := *set.Spec.Replicas
 	available := rapid.Int32Range(min(n, set.Status.AvailableReplicas), n).Draw(t, "available")
 	if rapid.IntRange(0, 4).Draw(t, "unavailable") == 0 {
-		available = 0 // sometimes none
+		available = 0 // sometimes no pod is available
 	}
 	withAvailablePods(n)(set)
 	set.Status.AvailableReplicas, set.Status.ReadyReplicas = available, available
@@ -118,7 +117,7 @@ func (sim *simulation) changePods(t *rapid.T) {
 	sim.recordSets()
 }
 
-// changeSpec makes one random change of the spec.
+// changeSpec makes one random change of the Deployment's spec.
 func (sim *simulation) changeSpec(t *rapid.T) {
 	d := sim.deployment().DeepCopy()
 	switch rapid.IntRange(0, 7).Draw(t, "change") {
@@ -155,7 +154,7 @@ func (sim *simulation) recordSets() {
 	}
 }
 
-// checkWrite checks a successful write before a cache contains it.
+// checkWrite checks a successful write. No cache contains it yet.
 func (sim *simulation) checkWrite(call string) {
 	defer sim.recordSets()
 	if sim.lostResponses[call] {
@@ -192,7 +191,8 @@ func (sim *simulation) checkCreated(created *appsv1.ReplicaSet) {
 	}
 }
 
-// checkSize checks a change of size against the cached Deployment d.
+// checkSize checks a change of spec.replicas of a ReplicaSet. The Deployment d is the one in
+// the cache.
 func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSet) {
 	l, err := limitsOf(d)
 	if err != nil {
@@ -222,7 +222,7 @@ func (sim *simulation) checkSize(d *appsv1.Deployment, was, is *appsv1.ReplicaSe
 	}
 }
 
-// cachedAvailable returns the available replicas of a cached ReplicaSet, at most
+// cachedAvailable returns the available replicas of the ReplicaSet in the cache, but at most
 // replicas.
 func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	set := sim.cachedSets[name]
@@ -232,7 +232,8 @@ func (sim *simulation) cachedAvailable(name string, replicas int32) int32 {
 	return min(set.Status.AvailableReplicas, replicas)
 }
 
-// rescaling reports whether a write may belong to a scaling event.
+// rescaling reports whether a write may be a part of a scaling after a change of
+// spec.replicas.
 func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 	for _, set := range sim.beforeWrite {
 		if s := sizeOf(set); s.replicas > 0 && s.desiredReplicas != l.replicas {
@@ -242,7 +243,7 @@ func (sim *simulation) rescaling(d *appsv1.Deployment, l limits) bool {
 	return ptr.Deref(d.Spec.Replicas, 1) == 0
 }
 
-// settleAndCheck stops all failures, syncs until nothing changes, and checks the final
+// settleAndCheck ends all failures, runs syncs until nothing changes, and checks the final
 // state.
 func (sim *simulation) settleAndCheck() {
 	sim.cachesStale, sim.outcomeUnknown = false, false

@@ -6,9 +6,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// status returns the new status of the Deployment. If this sync has set the condition
-// Progressing, status does not compute the condition from the replicas. The status
-// write triggers another sync, and that sync computes it.
+// status returns the new status of the Deployment. If a step of this sync has set the
+// condition Progressing, status does not compute it from the replica counts. The write of the
+// status causes another sync, which computes it.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
 	if r.hashCollision {
@@ -19,7 +19,8 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	}
 	switch {
 	case r.progressing != nil && r.progressing.Reason == reasonNewReplicaSetCreated:
-		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing) // replaces the condition of an earlier ReplicaSet
+		// The condition of an earlier ReplicaSet must not stay.
+		status.Conditions = withRefreshedCondition(status.Conditions, *r.progressing)
 		return status
 	case r.progressing != nil:
 		status.Conditions = withCondition(status.Conditions, *r.progressing)
@@ -36,7 +37,7 @@ func (r *rollout) status() appsv1.DeploymentStatus {
 	return status
 }
 
-// countReplicas sets the replica counts of status and the condition Available.
+// countReplicas sets the replica counts of status, and the condition Available.
 func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	*status = appsv1.DeploymentStatus{
 		ObservedGeneration:  r.deployment.Generation,
@@ -54,16 +55,16 @@ func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 	if set := r.newSet(); set != nil {
 		status.UpdatedReplicas = set.Status.Replicas
 	}
-	// Until the ReplicaSets have scaled down, more replicas may be available than
-	// desired.
+	// Before the ReplicaSets have scaled down, more replicas may be available than desired.
 	status.UnavailableReplicas = max(0, wanted-status.AvailableReplicas)
 	c := availableCondition(int(status.AvailableReplicas) >= r.limits.minAvailable())
 	c.LastUpdateTime, c.LastTransitionTime = metav1.NewTime(r.now), metav1.NewTime(r.now)
 	status.Conditions = withCondition(status.Conditions, c)
 }
 
-// terminatingReplicas returns the number of terminating pods. It returns nil if a
-// ReplicaSet with an observed generation does not report terminatingReplicas.
+// terminatingReplicas returns the number of terminating pods of all ReplicaSets. It returns
+// nil if a ReplicaSet has been observed by its controller but does not report
+// terminatingReplicas.
 func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {

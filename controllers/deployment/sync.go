@@ -15,14 +15,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync reconciles the Deployment under key.
+// sync reconciles the Deployment with the given key.
 //
 //  1. If the cache does not contain this controller's last writes to the Deployment's
-//     ReplicaSets, the sync is deferred: sums of stale sizes would be wrong.
+//     ReplicaSets, the sync is retried later. With a stale cache, sums of replicas would
+//     be wrong.
 //  2. A Deployment with an empty selector is not reconciled.
-//  3. ReplicaSets are adopted and released. An error ends the sync: decisions must
-//     not be based on an incomplete list of ReplicaSets.
-//  4. For a terminating Deployment, only the status is written.
+//  3. ReplicaSets are adopted and released. After an error the sync ends, because the
+//     list of ReplicaSets is incomplete.
+//  4. If the Deployment is terminating, only the status is written.
 //  5. The spec is reconciled.
 //  6. The status is written, even if step 5 failed.
 func (c *Controller) sync(ctx context.Context, key string) error {
@@ -54,20 +55,21 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(err, c.updateStatus(ctx, r))
 }
 
-// syncSpec reconciles the spec, in this order:
+// syncSpec reconciles the spec. It goes through these steps in order:
 //
-//   - If the Deployment was resumed, only that is reported.
-//   - The new ReplicaSet, if it exists, gets its revision, annotations and
+//   - If the Deployment was just resumed, the sync only reports that.
+//   - The new ReplicaSet, if it exists, gets its revision, its annotations and
 //     minReadySeconds.
-//   - A paused Deployment is scaled and its history is cleaned up, but it is not
-//     rolled out.
-//   - A rollback changes the template before the rollout.
-//   - A change of replicas scales all ReplicaSets before the rollout continues.
+//   - A paused Deployment is scaled, and its old ReplicaSets above revisionHistoryLimit
+//     are deleted unless a rollback is requested. It is not rolled out.
+//   - A requested rollback changes the template; the rollout follows in the next sync.
+//   - After a change of spec.replicas, all ReplicaSets are scaled; the rollout continues
+//     in the next sync.
 //   - Otherwise, the strategy takes the next step of the rollout.
 func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	if r.setPausedOrResumed(); r.progressing != nil && !d.Spec.Paused {
-		return nil // The progress deadline must restart before progress is computed.
+		return nil // the progress deadline must restart before the next sync checks it
 	}
 	if err := c.adjustNewReplicaSet(ctx, r); err != nil {
 		return err
@@ -94,8 +96,8 @@ func (c *Controller) syncSpec(ctx context.Context, r *rollout) error {
 	}
 }
 
-// roll takes the next step of a rolling update. It scales the new ReplicaSet up, or
-// the old ones down if the new one cannot grow. The next sync takes the next step.
+// roll takes the next step of a rolling update. It scales up the new ReplicaSet. If the new
+// ReplicaSet cannot grow, it scales down the old ones. The next sync takes the next step.
 func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	before := r.replicaSetSizes()
 	to := scaleUpNew(r.limits, before)
@@ -113,8 +115,8 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// recreate takes the next step of a Recreate rollout. It scales the old ReplicaSets to
-// 0, waits until no old pod is running, and then scales the new ReplicaSet up.
+// recreate takes the next step of a Recreate rollout. It scales the old ReplicaSets to 0,
+// waits until no old pod is running, and then scales up the new ReplicaSet.
 func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	if down := scaleOldToZero(r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)
@@ -138,12 +140,14 @@ func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// rescale scales the ReplicaSets after a change of the Deployment's replicas, without
-// continuing the rollout.
+// rescale scales the ReplicaSets after a change of the Deployment's spec.replicas. It does not
+// continue the rollout.
 func (c *Controller) rescale(ctx context.Context, r *rollout) error {
 	return c.resize(ctx, r, rescale(r.limits, r.replicaSetSizes(), rolls(r.deployment), int(r.deployment.Status.Replicas)))
 }
 
+// cleanUpWhenComplete deletes old ReplicaSets above revisionHistoryLimit if the rollout is
+// complete.
 func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error {
 	if !complete(r.deployment, r.limits, &r.deployment.Status) {
 		return nil
@@ -151,8 +155,8 @@ func (c *Controller) cleanUpWhenComplete(ctx context.Context, r *rollout) error 
 	return c.cleanUp(ctx, r)
 }
 
-// cachedDeployment returns the Deployment under key. If it was deleted, its recorded
-// writes are dropped.
+// cachedDeployment returns the Deployment with the given key. If it does not exist,
+// cachedDeployment returns false and drops its recorded writes.
 func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found bool, err error) {
 	object, exists, err := c.deployments.GetByKey(key)
 	if err != nil {
@@ -166,8 +170,8 @@ func (c *Controller) cachedDeployment(key string) (d *appsv1.Deployment, found b
 	return object.(*appsv1.Deployment), true, nil
 }
 
-// parseSpec returns the selector and the limits of d, because only these parts of the
-// spec can be malformed.
+// parseSpec returns the selector and the limits of d. These are the only parts of the spec
+// that can be malformed.
 func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	selector, err := ownership.SelectorOf(d.Spec.Selector)
 	if err != nil {
@@ -180,7 +184,7 @@ func parseSpec(d *appsv1.Deployment) (labels.Selector, limits, error) {
 	return selector, l, nil
 }
 
-// podsOf returns the pods that the given ReplicaSets control, in any state.
+// podsOf returns all pods that the given ReplicaSets control.
 func (c *Controller) podsOf(sets []*appsv1.ReplicaSet) ([]*corev1.Pod, error) {
 	var all []*corev1.Pod
 	for _, set := range sets {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Calls of a sync.
+// These are the calls that a sync may make.
 const (
 	writeStatus = "update deployments/status web"
 	writeSpec   = "update deployments web"
@@ -23,7 +23,7 @@ const (
 
 func createCall(d *appsv1.Deployment) string { return "create replicasets " + newReplicaSetName(d) }
 
-// reporting gives a Deployment the status that matches sets.
+// reporting gives a Deployment the status that its ReplicaSets imply.
 func reporting(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *appsv1.Deployment {
 	l, err := limitsOf(d)
 	if err != nil {
@@ -39,7 +39,7 @@ func reporting(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) *appsv1.Deploym
 	return reported
 }
 
-// TestSync checks which calls a sync makes, and in what order.
+// TestSync checks which calls a sync makes, and in which order.
 func TestSync(t *testing.T) {
 	type sets = []*appsv1.ReplicaSet
 	d3, d3v2 := newDeployment(3), newDeployment(3, image("v2"))
@@ -49,7 +49,7 @@ func TestSync(t *testing.T) {
 		name       string
 		deployment *appsv1.Deployment
 		sets       sets
-		upToDate   bool // the Deployment's status matches the ReplicaSets
+		upToDate   bool // the status of the Deployment matches the ReplicaSets
 		pods       []*corev1.Pod
 		before     func(*fixture)
 		answers    map[string][]error
@@ -304,7 +304,7 @@ func TestSync(t *testing.T) {
 
 var id = ownership.ID{Key: key, UID: "deployment"}
 
-// TestSyncStatusAndEvents checks the conditions and events of a sync.
+// TestSyncStatusAndEvents checks the conditions and events after a sync.
 func TestSyncStatusAndEvents(t *testing.T) {
 	d := newDeployment(3, deadline(600))
 	tests := []struct {
@@ -312,7 +312,7 @@ func TestSyncStatusAndEvents(t *testing.T) {
 		deployment *appsv1.Deployment
 		sets       []*appsv1.ReplicaSet
 		answers    map[string][]error
-		want       string // reason of the condition Progressing
+		want       string // reason of the expected condition Progressing
 		message    string
 		observed   int64
 		revision   string
@@ -365,8 +365,8 @@ func TestSyncStatusAndEvents(t *testing.T) {
 	}
 }
 
-// TestProgressIsKeptOutsideRollout checks that the condition Progressing does not
-// change while a Deployment is paused or scaled.
+// TestProgressIsKeptOutsideRollout checks that the condition Progressing does not change while
+// a Deployment is paused or scaled.
 func TestProgressIsKeptOutsideRollout(t *testing.T) {
 	for name, d := range map[string]*appsv1.Deployment{
 		"paused":      newDeployment(3, progressing(reasonPaused, time.Hour), asPaused),
@@ -386,8 +386,8 @@ func TestProgressIsKeptOutsideRollout(t *testing.T) {
 	}
 }
 
-// withCollidingName returns a ReplicaSet of another owner with the name of d's new
-// ReplicaSet.
+// withCollidingName returns a ReplicaSet of another owner that has the name of the new
+// ReplicaSet of d.
 func withCollidingName(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	set := newSetOf(d, "v9", 1, 1, controlledByAnother)
 	set.Name, set.UID = newReplicaSetName(d), types.UID("foreign")

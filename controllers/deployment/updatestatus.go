@@ -14,15 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// updateStatus writes the status if it has changed. It also enqueues the Deployment
-// for the time when its progress deadline is to be checked.
+// updateStatus writes the status if it has changed. It also enqueues the Deployment for the
+// time at which the progress deadline must be checked.
 func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	if r.deploymentWritten {
 		return nil
 	}
 	status := r.status()
-	// After a failed create of the new ReplicaSet, the key is retried with backoff. A
-	// deadline check must not preempt that.
+	// If the new ReplicaSet could not be created, the key is retried with backoff. A check of
+	// the deadline must not cause an earlier retry.
 	if deadline, limited := deadlineOf(r.deployment); limited && r.estimateProgress && !r.createFailed {
 		progressing := findCondition(status.Conditions, appsv1.DeploymentProgressing)
 		if wait, running := untilDeadlineCheck(progressing, deadline, r.now); running && !complete(r.deployment, r.limits, &status) {
@@ -32,8 +32,8 @@ func (c *Controller) updateStatus(ctx context.Context, r *rollout) error {
 	return c.writeStatus(ctx, r, status)
 }
 
-// writeStatus writes status and the Deployment's revision annotation in one request.
-// An update of the status subresource may change annotations.
+// writeStatus writes the status and the revision annotation of the Deployment in one request.
+// The API server accepts changes of annotations in an update of the status subresource.
 func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.DeploymentStatus) error {
 	d := *r.deployment
 	d.Status = status
@@ -56,9 +56,9 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 	return nil
 }
 
-// deferWrite reports whether a write to the Deployment must wait because the informer
-// cache is stale. The API server would reject such a write with a conflict. If the
-// cache is stale, deferWrite enqueues the Deployment after StaleRetryDelay.
+// deferWrite reports whether a write to the Deployment must wait, because the informer cache
+// is stale. The API server would reject the write with a conflict. In this case, deferWrite
+// enqueues the Deployment after StaleRetryDelay.
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false
@@ -68,8 +68,8 @@ func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bo
 	return true
 }
 
-// reportSelectsAll emits a warning for a Deployment with an empty selector, which is
-// not reconciled. The status update sets only observedGeneration.
+// reportSelectsAll emits a warning event for a Deployment with an empty selector, which the
+// controller does not reconcile. Of the status it writes only observedGeneration.
 func (c *Controller) reportSelectsAll(ctx context.Context, r *rollout) error {
 	d := r.deployment
 	c.events.Event(d, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")

@@ -1,15 +1,16 @@
-// Package endpoints implements the Endpoints controller. For every Service with a
-// selector, it writes the Endpoints object of the same name, with the ready and
-// not-ready addresses for each port of the Service.
+// Package endpoints implements the Endpoints controller. For every Service with a selector, it
+// writes the Endpoints object with the same name. This object has the ready and the not-ready
+// addresses for each port of the Service.
 //
-// The controller writes addresses of one IP family in canonical subsets, at most 1000
-// per object. It writes only changes, and only if its cache contains its own last
-// write. It deletes the Endpoints of deleted Services. publish.go, pack.go,
-// truncate.go and plan.go make decisions and call no API; sync.go carries them out.
+// The controller writes addresses of one IP family, at most 1000 per object, in sorted
+// subsets. It writes only if something has changed, and if its cache contains its own last
+// write. It deletes the Endpoints of deleted Services. The files publish.go, pack.go,
+// truncate.go and plan.go decide what to write, and make no API calls. The file sync.go makes
+// the API calls.
 //
-// The controller does not write EndpointSlices. It never changes the Endpoints of a
-// Service without a selector, or leader-election records. It ignores Endpoints without
-// a Service that are created while it is running.
+// The controller does not write EndpointSlices. It never changes leader-election records, or
+// the Endpoints of a Service without a selector. It ignores Endpoints without a Service that
+// are created while it runs.
 package endpoints
 
 import (
@@ -26,9 +27,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// Config holds what a Controller needs. Every field except BatchPeriod is required.
+// Config contains the dependencies of a Controller. Every field except BatchPeriod is
+// required.
 type Config struct {
-	// Client writes Endpoints, and reads Services and Endpoints from the API server.
+	// Client writes Endpoints. It also reads Services and Endpoints from the API server.
 	Client kubernetes.Interface
 	// Services, Pods and Endpoints are the shared informers of these resources.
 	Services  cache.SharedIndexInformer
@@ -36,8 +38,8 @@ type Config struct {
 	Endpoints cache.SharedIndexInformer
 	// Events records events about Endpoints.
 	Events record.EventRecorder
-	// BatchPeriod is how long Endpoints updates wait after a pod change, so that later
-	// changes are written together. Service changes do not wait.
+	// BatchPeriod is the time from a pod change to the update of the Endpoints. Pod changes
+	// within this time are written together. Changes of Services do not wait.
 	BatchPeriod time.Duration
 }
 
@@ -52,20 +54,20 @@ type Controller struct {
 	synced       []cache.InformerSynced
 	writes       *ownwrites.Tracker
 	triggerTimes *triggerTimeTracker
-	// awaitingCache holds the keys whose last sync found that the cache does not
-	// contain the last write yet. The informer event of that write enqueues such a key.
+	// awaitingCache contains the keys whose last sync found that the cache lacks the
+	// controller's last write. The informer event of that write enqueues these keys.
 	awaitingCache sync.Map
-	// failedWrites holds the keys whose last write returned an error. The write may
-	// still have succeeded, so the cache may be stale.
+	// failedWrites contains the keys whose last write returned an error. The write may have
+	// succeeded nevertheless, so the cache may be stale.
 	failedWrites sync.Map
-	// writeDurations holds the duration of the last write of each key, from which
-	// batchDelay computes the delay.
+	// writeDurations maps a key to the duration of its last write. The method batchDelay uses
+	// it.
 	writeDurations sync.Map
 	loop           *workloop.Loop
-	logger         klog.Logger // for event handlers, which have no context
+	logger         klog.Logger // for event handlers, which get no context
 }
 
-// New returns a Controller and adds its event handlers to the informers, which must
+// New returns a Controller. It adds event handlers and indexes to the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	if err := addServiceIndex(config.Services); err != nil {
@@ -84,20 +86,20 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	}
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{resource: c.endpoints})
 	c.loop = workloop.New(queue, c.sync)
-	// Add the event handlers last: they may be called from here on.
+	// Add the event handlers last: the informers may call them from here on.
 	var err error
 	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(config)...)
 	return c, err
 }
 
-// HasSynced reports whether every event handler has received its initial list.
+// HasSynced reports whether all event handlers have received their initial lists.
 func (c *Controller) HasSynced() bool {
 	return workloop.HasSynced(c.synced)
 }
 
-// Run syncs Services with the given number of workers until all workers have stopped.
-// The workers start once HasSynced is true. Closing drain lets workers finish their
-// current syncs; canceling ctx aborts the syncs.
+// Run syncs Services with the given number of workers. The workers start when HasSynced is
+// true. After drain is closed, the workers finish their current syncs, and Run returns. If ctx
+// is canceled, Run aborts the syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

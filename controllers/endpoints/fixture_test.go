@@ -23,7 +23,7 @@ import (
 
 const key = "ns/web"
 
-// serviceCreated is the creationTimestamp of test Services.
+// serviceCreated is the creation time of the Services in tests.
 var serviceCreated = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newService(change ...func(*corev1.Service)) *corev1.Service {
@@ -62,7 +62,7 @@ func families(families ...corev1.IPFamily) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.IPFamilies = families }
 }
 
-// newPod returns a ready pod that newService selects.
+// newPod returns a ready pod that the Service of newService selects.
 func newPod(name string, ips []string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -101,7 +101,7 @@ func readyTransitionAt(at time.Time) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(at) }
 }
 
-// newEndpoints returns the Endpoints that the controller writes for service and pods.
+// newEndpoints returns the Endpoints that the controller writes for the Service and the pods.
 func newEndpoints(service *corev1.Service, pods []*corev1.Pod, change ...func(*endpoints)) *endpoints {
 	e := plan(service, pods, nil, time.Time{})
 	e.UID, e.ResourceVersion = "endpoints", "10"
@@ -119,8 +119,8 @@ func withLeaderElectionRecord(e *endpoints) {
 	metav1.SetMetaDataAnnotation(&e.ObjectMeta, "control-plane.alpha.kubernetes.io/leader", "{}")
 }
 
-// render returns each subset as one line: ports, then addresses, with "!" before
-// not-ready ones.
+// render returns one line for each subset: the ports and then the addresses. A not-ready
+// address begins with "!".
 func render(subsets []subset) []string {
 	var lines []string
 	for _, s := range subsets {
@@ -140,8 +140,8 @@ func render(subsets []subset) []string {
 	return lines
 }
 
-// fixture is a controller whose caches a test fills. The fixture records its API calls
-// and responds to them.
+// fixture is a controller whose caches a test fills. It records the API calls of the
+// controller and answers them.
 type fixture struct {
 	*Controller
 	t        *testing.T
@@ -149,19 +149,19 @@ type fixture struct {
 
 	mu    sync.Mutex
 	calls []string
-	// callErrors holds the errors to return, by call. The last error of a call is
-	// repeated.
+	// callErrors maps a call to the errors that it returns, one after the other. The last
+	// error of a call is repeated.
 	callErrors map[string][]error
-	// liveService and liveEndpoints are the responses to get requests.
+	// liveService and liveEndpoints are the answers to get requests.
 	liveService   *corev1.Service
 	liveEndpoints *endpoints
-	// callDuration is the duration of a call.
+	// callDuration is the simulated duration of each call.
 	callDuration time.Duration
 	written      *endpoints
 	deleted      metav1.DeleteOptions
 }
 
-// newFixture returns a fixture with objects in its caches.
+// newFixture returns a fixture whose caches contain the given objects.
 func newFixture(t *testing.T, objects ...runtime.Object) *fixture {
 	t.Helper()
 	r := &fixture{t: t, callErrors: map[string][]error{}, recorder: record.NewFakeRecorder(10)}
@@ -235,8 +235,8 @@ func (r *fixture) handleCall(action clienttesting.Action) (bool, runtime.Object,
 	}
 }
 
-// eventReason returns the reason of the emitted event, or "" if there is none. More
-// than one event is an error.
+// eventReason returns the reason of the event that was emitted, or "" if there is none.
+// Several events are an error.
 func (r *fixture) eventReason() string {
 	r.t.Helper()
 	select {

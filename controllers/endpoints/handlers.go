@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the handlers of Service, pod and Endpoints events, which
-// enqueue Services.
+// eventHandlers returns the event handlers for Services, pods and Endpoints. They add the keys
+// of Services to the queue.
 func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: "services", Informer: config.Services, Handler: cache.ResourceEventHandlerFuncs{
@@ -38,16 +38,16 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 	}
 }
 
-// serviceChanged handles every event of a Service, including its deletion.
+// serviceChanged enqueues a Service when it is added, updated or deleted.
 func (c *Controller) serviceChanged(object any) {
 	if key, ok := c.keyOf(object); ok {
 		c.loop.Add(key)
 	}
 }
 
-// endpointsAdded enqueues the keys of all Endpoints in the initial list. Their
-// Services may have been deleted while no controller was running. The controller
-// ignores Endpoints without a Service that are created later.
+// endpointsAdded enqueues the keys of all Endpoints in the initial list. Their Services may
+// have been deleted while no controller was running. It does not enqueue Endpoints that are
+// created later.
 func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	if key, ok := c.keyOf(object); ok && isInInitialList {
 		c.loop.Add(key)
@@ -55,9 +55,9 @@ func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	c.endpointsObserved(object)
 }
 
-// endpointsObserved enqueues a key whose sync waits until the cache contains the last
-// write. Other Endpoints updates enqueue nothing, so a manual edit stays until the
-// next Service or pod event.
+// endpointsObserved enqueues a key whose sync waits until the cache contains the controller's
+// last write. Other updates of Endpoints enqueue nothing. A manual change therefore stays
+// until the next event of the Service or its pods.
 func (c *Controller) endpointsObserved(object any) {
 	key, ok := c.keyOf(object)
 	if !ok {
@@ -68,9 +68,9 @@ func (c *Controller) endpointsObserved(object any) {
 	}
 }
 
-// endpointsDeleted enqueues the key, so that the Endpoints are created again. If the
-// Service does not exist, it only drops the recorded writes. Endpoints with that name
-// may meanwhile belong to another component, for example to a leader election.
+// endpointsDeleted enqueues the key, so that a sync creates the Endpoints again. If the
+// Service does not exist, it only drops the recorded writes. Endpoints with this name may then
+// belong to another component, for example to leader election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
@@ -84,6 +84,8 @@ func (c *Controller) endpointsDeleted(object any) {
 	c.loop.Add(key)
 }
 
+// keyOf returns the key of the object of an event. It returns false if the object has an
+// unexpected type.
 func (c *Controller) keyOf(object any) (string, bool) {
 	changed, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -92,14 +94,16 @@ func (c *Controller) keyOf(object any) (string, bool) {
 	return cache.MetaObjectToName(changed).String(), true
 }
 
+// podDeleted enqueues the Services that selected a deleted pod.
 func (c *Controller) podDeleted(object any) {
 	if pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object); ok {
 		c.podChanged(pod, nil)
 	}
 }
 
-// podChanged enqueues the Services whose Endpoints may change with a pod, after the
-// batch period. For an added pod, old is nil; for a deleted one, pod is nil.
+// podChanged enqueues the Services whose Endpoints may change when old becomes pod. They wait
+// for the batch period or batchDelay, whichever is longer. For an added pod, old is nil. For a
+// deleted pod, pod is nil.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
@@ -111,10 +115,10 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	}
 }
 
-// batchDelay returns how long changes are batched before the Endpoints under key are
-// written again. This is the duration of the last write, at most maxBatchDelay. When
-// many pods change at once, every write is soon outdated. With this delay, a key is
-// written during at most half of the time, and fast writes are hardly delayed.
+// batchDelay returns how long pod changes are collected before the Endpoints with the given
+// key are written again. This is the duration of the last write, at most maxBatchDelay. When
+// many pods change at once, every write is outdated soon. With this delay, the controller
+// writes the Endpoints of one Service during at most half of the time.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -123,11 +127,10 @@ func (c *Controller) batchDelay(key string) time.Duration {
 	return min(took.(time.Duration), maxBatchDelay)
 }
 
-// affectedServices returns the keys of the Services whose Endpoints may change with a
-// pod update. If the pod's contribution changed, it returns all Services that select
-// the old or the new pod. If only the labels changed, it returns the Services that
-// select either the old or the new pod, but not both. If neither pod has a
-// contribution, it returns none.
+// affectedServices returns the keys of the Services whose Endpoints may change when the pod
+// old becomes pod. If the podContribution has changed, these are all Services that select old
+// or pod. If only the labels have changed, these are the Services that select exactly one of
+// old and pod. If Endpoints show neither old nor pod, affectedServices returns no keys.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
@@ -150,6 +153,8 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
+// servicesOf returns the Services that select a pod. It returns none if Endpoints do not show
+// the pod.
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil
@@ -157,8 +162,8 @@ func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]
 	return servicesSelecting(services, pod.Namespace, pod.Labels)
 }
 
-// podContribution holds the mutable properties of a pod that appear in Endpoints. The
-// zero value means that the pod appears in no Endpoints.
+// podContribution contains what Endpoints show of a pod and what may change. The zero value
+// means that no Endpoints show the pod.
 type podContribution struct {
 	uid         types.UID
 	ips         string
@@ -169,8 +174,8 @@ type podContribution struct {
 	subdomain   string
 }
 
-// podContributionOf returns the contribution of a pod. It is zero if pod is nil or
-// terminal; a terminal pod may still have the condition Ready.
+// podContributionOf returns the contribution of a pod. It is zero if pod is nil, is terminal
+// or has no IP. A terminal pod may still have the condition Ready.
 func podContributionOf(pod *corev1.Pod) podContribution {
 	if pod == nil || podutil.Terminal(pod) {
 		return podContribution{}

@@ -10,16 +10,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// addressEntry is one address and the ports that it serves. An entry without ports
-// belongs to a headless Service without ports.
+// addressEntry is an address with the ports that it serves. The entries of a headless Service
+// without ports have no ports.
 type addressEntry struct {
 	address address
 	ready   bool
 	ports   []portID
 }
 
-// portID is the value of a port, usable as a map key. The zero portID stands for an
-// entry without ports.
+// portID contains the value of an Endpoints port, as a map key. The zero value is the map key
+// for entries without ports.
 type portID struct {
 	name           string
 	number         int32
@@ -28,10 +28,12 @@ type portID struct {
 	hasAppProtocol bool
 }
 
+// portIDOf returns the portID of an Endpoints port.
 func portIDOf(p port) portID {
 	return portID{p.Name, p.Port, p.Protocol, ptr.Deref(p.AppProtocol, ""), p.AppProtocol != nil}
 }
 
+// port returns the Endpoints port with this value.
 func (id portID) port() port {
 	p := port{Name: id.name, Port: id.number, Protocol: id.protocol}
 	if id.hasAppProtocol {
@@ -40,6 +42,7 @@ func (id portID) port() port {
 	return p
 }
 
+// compare orders ports by all their fields.
 func (id portID) compare(other portID) int {
 	return cmp.Or(
 		cmp.Compare(id.name, other.name),
@@ -50,6 +53,7 @@ func (id portID) compare(other portID) int {
 	)
 }
 
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -61,16 +65,15 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// portHost is one host that serves a port.
+// portHost says that a host serves a port, and whether the host is ready.
 type portHost struct {
-	host  int // index in hosts
+	host  int // index in the list of hosts
 	ready bool
 }
 
-// pack converts entries to the canonical form of subsets. Ports with the same ready
-// and not-ready addresses share a subset. Each address, identified by IP and pod UID,
-// appears once per port; it is not ready if any of its entries is not ready.
-// Everything is sorted, so the order of entries does not affect the result.
+// pack converts entries to sorted subsets. Ports with the same ready and not-ready addresses
+// share a subset. A host, which is an IP and a pod UID, appears once per port. It is not ready
+// if one of its entries is not ready. The order of the entries does not affect the result.
 func pack(entries []addressEntry) []subset {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b addressEntry) int { return compareAddresses(a.address, b.address) })
@@ -91,7 +94,7 @@ func pack(entries []addressEntry) []subset {
 	return groupByHosts(hosts, hostsByPort)
 }
 
-// addHost adds h to hosts. If the last host in hosts is the same, the two are merged.
+// addHost appends h to hosts. If the last element is the same host, addHost merges both.
 func addHost(hosts []portHost, h portHost) []portHost {
 	if last := len(hosts) - 1; last >= 0 && hosts[last].host == h.host {
 		hosts[last].ready = hosts[last].ready && h.ready
@@ -100,8 +103,7 @@ func addHost(hosts []portHost, h portHost) []portHost {
 	return append(hosts, h)
 }
 
-// groupByHosts returns one subset for each group of ports that are served by the same
-// hosts.
+// groupByHosts returns one subset for each group of ports with the same hosts.
 func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	groups := map[string][]portID{}
 	for id, portHosts := range hostsByPort {
@@ -126,14 +128,14 @@ func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 		}
 		subsets = append(subsets, s)
 	}
-	// Each port is in only one subset, so this order is total.
+	// No two subsets have a port in common, so this order is unambiguous.
 	slices.SortFunc(subsets, func(a, b subset) int {
 		return slices.CompareFunc(a.Ports, b.Ports, func(a, b port) int { return portIDOf(a).compare(portIDOf(b)) })
 	})
 	return subsets
 }
 
-// groupKey returns a key that is equal if and only if hosts are equal.
+// groupKey returns a string that is the same exactly for equal lists of hosts.
 func groupKey(hosts []portHost) string {
 	key := make([]byte, 0, 2*len(hosts))
 	for _, s := range hosts {
@@ -146,7 +148,7 @@ func groupKey(hosts []portHost) string {
 	return string(key)
 }
 
-// unpack returns the entries of subsets, which need not be packed.
+// unpack returns the entries that the subsets contain. The subsets need not come from pack.
 func unpack(subsets []subset) []addressEntry {
 	var entries []addressEntry
 	for i := range subsets {
@@ -164,28 +166,28 @@ func unpack(subsets []subset) []addressEntry {
 	return entries
 }
 
-// hostKey identifies an address. The IP alone is not enough, because pods with
-// hostNetwork share the IP of their node.
+// hostKey identifies the host of an address. The IP alone does not identify a pod, because
+// pods with hostNetwork have the IP of their node.
 type hostKey struct {
 	ip  string
 	pod types.UID
 }
 
+// hostKeyOf returns the hostKey of an address.
 func hostKeyOf(a address) hostKey {
 	return hostKey{a.IP, targetRefOf(a).UID}
 }
 
-// targetRefOf returns the targetRef of an address without its resourceVersion, which
-// does not identify the pod.
+// targetRefOf returns the targetRef of an address without resourceVersion, which does not
+// identify the pod.
 func targetRefOf(a address) corev1.ObjectReference {
 	ref := ptr.Deref(a.TargetRef, corev1.ObjectReference{})
 	ref.ResourceVersion = ""
 	return ref
 }
 
-// compareAddresses orders addresses by IP and then by pod. The other fields make the
-// order total. If there are several entries for a host, pack therefore always selects
-// the same one.
+// compareAddresses orders addresses by IP, then by pod UID, and then by all other fields.
+// Therefore, if a host has several entries, pack always uses the same one.
 func compareAddresses(a, b address) int {
 	x, y := targetRefOf(a), targetRefOf(b)
 	return cmp.Or(
@@ -201,8 +203,8 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets reports whether two packed lists of subsets are equal, so that no write
-// is needed.
+// equalSubsets reports whether two packed lists of subsets are equal. No write is necessary in
+// this case.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

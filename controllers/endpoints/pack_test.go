@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// newEntry returns the entry of a pod at ip that serves the given ports.
+// newEntry returns the entry of a pod with the IP ip, which serves the given ports.
 func newEntry(ip string, pod types.UID, ready bool, ports ...int32) addressEntry {
 	o := addressEntry{address: address{IP: ip, TargetRef: &corev1.ObjectReference{UID: pod}}, ready: ready}
 	for _, number := range ports {
@@ -46,7 +46,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestPackPorts checks that ports are compared by all their fields, by value.
+// TestPackPorts checks that all fields of ports are compared by value.
 func TestPackPorts(t *testing.T) {
 	of := func(p port) addressEntry {
 		return addressEntry{newEntry("1", "a", true).address, true, []portID{portIDOf(p)}}
@@ -84,8 +84,8 @@ func drawEntries(t *rapid.T, portsMin, portsMax int) []addressEntry {
 	return rapid.SliceOfN(drawOne, 0, 20).Draw(t, "entries")
 }
 
-// TestPackProperties checks that packing keeps the content of the entries. The result
-// must not depend on their order or on packing twice.
+// TestPackProperties checks that pack keeps the content of the entries. The result must not
+// depend on the order of the entries, and must not change when it is packed again.
 func TestPackProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		entries := drawEntries(t, 0, 3)
@@ -103,7 +103,7 @@ func TestPackProperties(t *testing.T) {
 			host hostKey
 			port portID
 		}
-		// meaning maps each host and port to whether the host is ready there.
+		// meaning maps each pair of host and port to the readiness of the host.
 		meaning := func(entries []addressEntry) map[place]bool {
 			at := map[place]bool{}
 			for _, o := range entries {
@@ -122,7 +122,7 @@ func TestPackProperties(t *testing.T) {
 	})
 }
 
-// checkPacked checks the properties that all packed subsets have.
+// checkPacked checks what must be true of all packed subsets.
 func checkPacked(t *rapid.T, packed []subset) {
 	seen := map[portID]bool{}
 	for _, s := range packed {

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan returns the Endpoints to write for a Service, or nil if no write is needed. The
-// argument current holds the existing Endpoints, or nil if there are none; plan does
-// not modify them. trigger is the time of the change that triggered the sync, or zero
-// if unknown.
+// plan returns the Endpoints to write for a Service. It returns nil if no write is necessary.
+// The argument current contains the existing Endpoints, which plan does not modify. It is nil
+// if they do not exist. The argument trigger is the time of the change that caused the sync,
+// or zero if this time is unknown.
 func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigger time.Time) *endpoints {
 	subsets, truncated := truncate(pack(addressEntries(service, pods)), Capacity)
 	labels := labelsOf(service)
@@ -31,14 +31,14 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 	return next
 }
 
-// hasTruncationAnnotation reports whether the over-capacity annotation is correct for
-// truncated.
+// hasTruncationAnnotation reports whether the over-capacity annotation is present exactly if
+// the Endpoints are truncated.
 func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)
 }
 
-// annotate sets or removes an annotation.
+// annotate sets the annotation if present is true, and removes it otherwise.
 func annotate(object *endpoints, key, value string, present bool) {
 	if present {
 		metav1.SetMetaDataAnnotation(&object.ObjectMeta, key, value)
@@ -47,9 +47,8 @@ func annotate(object *endpoints, key, value string, present bool) {
 	}
 }
 
-// labelsOf returns the labels of a Service's Endpoints: the labels of the Service and
-// those that the controller sets. A Service cannot override the labels that the
-// controller sets.
+// labelsOf returns the labels of the Endpoints of a Service. These are the labels of the
+// Service and the labels that the controller sets. The latter take precedence.
 func labelsOf(service *corev1.Service) map[string]string {
 	labels := make(map[string]string, len(service.Labels)+2)
 	maps.Copy(labels, service.Labels)

@@ -26,8 +26,8 @@ func annotated(key, value string) func(*endpoints) {
 	return func(e *endpoints) { metav1.SetMetaDataAnnotation(&e.ObjectMeta, key, value) }
 }
 
-// TestPlan checks what is written over existing Endpoints, and when nothing is
-// written.
+// TestPlan checks what plan writes in place of the existing Endpoints, and when it writes
+// nothing.
 func TestPlan(t *testing.T) {
 	two := []*corev1.Pod{newPod("a", at("10.1.0.1")), newPod("b", at("10.1.0.2"))}
 	truncatedMark := annotated(corev1.EndpointsOverCapacity, truncatedValue)
@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 		name    string
 		service *corev1.Service
 		pods    []*corev1.Pod
-		change  func(*endpoints) // modifies the existing Endpoints
+		change  func(*endpoints) // edits the existing Endpoints
 		want    bool
 	}{
 		{"up to date", newService(), two, func(*endpoints) {}, false},
@@ -153,8 +153,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestPlanProperties checks that planning again with the pods in another order writes
-// nothing.
+// TestPlanProperties checks that a second plan writes nothing, although the pods are in
+// another order.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		service := newService(withPorts(servicePort("http", intstr.FromInt32(80)), servicePort("admin", intstr.FromString("admin"))))

@@ -10,15 +10,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// managesEndpoints reports whether the controller manages the Endpoints of a Service.
-// It does not manage those of an ExternalName Service or of a Service without a
-// selector.
+// managesEndpoints reports whether the controller manages the Endpoints of a Service. It does
+// not if the Service has the type ExternalName or no selector.
 func managesEndpoints(service *corev1.Service) bool {
 	return service.Spec.Type != corev1.ServiceTypeExternalName && len(service.Spec.Selector) > 0
 }
 
-// selects reports whether a Service's selector, which must not be empty, matches
-// labels.
+// selects reports whether the selector of a Service matches the labels. The selector must not
+// be empty.
 func selects(service *corev1.Service, labels map[string]string) bool {
 	for key, value := range service.Spec.Selector {
 		if actual, present := labels[key]; !present || actual != value {
@@ -28,8 +27,8 @@ func selects(service *corev1.Service, labels map[string]string) bool {
 	return true
 }
 
-// addressEntries returns one entry for each pod that has an address and a port to
-// publish.
+// addressEntries returns the entries of the Endpoints of a Service. It returns one entry for
+// each pod that has an address and a port for the Service.
 func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry {
 	entries := make([]addressEntry, 0, len(pods))
 	for _, pod := range pods {
@@ -50,14 +49,14 @@ func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry 
 	return entries
 }
 
-// publishesWithoutPorts reports whether a Service without ports publishes addresses.
-// Only a headless Service does: a cluster IP without ports forwards no traffic.
+// publishesWithoutPorts reports whether a Service without ports gets addresses. Only a
+// headless Service does, because a cluster IP without ports forwards no traffic.
 func publishesWithoutPorts(service *corev1.Service) bool {
 	return len(service.Spec.Ports) == 0 && service.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// addressOf returns the address of a pod in the IP family of the Service. ok is false
-// if the pod has none.
+// addressOf returns the address of a pod in the IP family of the Service. It returns false if
+// the pod has no such address.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	ip, ok := ipOf(pod, familyOf(service, pod))
 	if !ok {
@@ -68,7 +67,7 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 	}
 	if pod.Spec.NodeName != "" {
-		a.NodeName = &pod.Spec.NodeName // shared with the cache; must not be modified
+		a.NodeName = &pod.Spec.NodeName // part of a cached pod: must not be modified
 	}
 	if pod.Spec.Subdomain == service.Name {
 		a.Hostname = pod.Spec.Hostname
@@ -76,9 +75,9 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	return a, true
 }
 
-// familyOf returns the IP family of a Service's Endpoints: the first family of the
-// Service. A Service that an old API server stored may have no ipFamilies. Then the
-// family of the cluster IP applies, or the family of the pod IP.
+// familyOf returns the IP family of the addresses in the Endpoints of a Service. This is the
+// first family of the Service. Services that an old API server stored may have no ipFamilies.
+// For them it is the family of the cluster IP, or else of the pod IP.
 func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	switch {
 	case len(service.Spec.IPFamilies) > 0:
@@ -90,6 +89,7 @@ func familyOf(service *corev1.Service, pod *corev1.Pod) corev1.IPFamily {
 	}
 }
 
+// ipFamily returns the IP family of an IP address.
 func ipFamily(ip string) corev1.IPFamily {
 	if netutils.IsIPv6String(ip) {
 		return corev1.IPv6Protocol
@@ -97,9 +97,8 @@ func ipFamily(ip string) corev1.IPFamily {
 	return corev1.IPv4Protocol
 }
 
-// ipOf returns the first IP of a pod in the given family, in canonical form. A
-// container runtime may report an IP with leading zeros, which Endpoints must not
-// contain.
+// ipOf returns the first IP of a pod in the given family, in canonical form. A container
+// runtime may report an IP with leading zeros. The API server rejects such an IP in Endpoints.
 func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
 	for _, reported := range ipsOf(pod) {
 		ip := netutils.ParseIPSloppy(reported)
@@ -110,7 +109,7 @@ func ipOf(pod *corev1.Pod, family corev1.IPFamily) (string, bool) {
 	return "", false
 }
 
-// ipsOf returns all IPs in a pod's status.
+// ipsOf returns all IPs in the status of a pod.
 func ipsOf(pod *corev1.Pod) []string {
 	if len(pod.Status.PodIPs) == 0 && pod.Status.PodIP != "" {
 		return []string{pod.Status.PodIP}
@@ -122,7 +121,7 @@ func ipsOf(pod *corev1.Pod) []string {
 	return ips
 }
 
-// portsOf returns the ports of a Service that a pod serves.
+// portsOf returns the ports that a pod serves for a Service.
 func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	ports := make([]portID, 0, len(service.Spec.Ports))
 	for i := range service.Spec.Ports {
@@ -138,9 +137,9 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) []portID {
 	return ports
 }
 
-// resolvePort returns the pod's port number for a port of a Service. It looks up a
-// named target port by name and protocol, in containers first and then in sidecars. ok
-// is false if no container has the port.
+// resolvePort returns the number of the pod's port for a port of a Service. It finds a named
+// target port by its name and protocol, first in the containers and then in the sidecars. It
+// returns false if no container has this port.
 func resolvePort(pod *corev1.Pod, wanted *corev1.ServicePort) (number int32, ok bool) {
 	if wanted.TargetPort.Type == intstr.Int {
 		return wanted.TargetPort.IntVal, true

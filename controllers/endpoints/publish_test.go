@@ -9,7 +9,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// containers adds a container, an init container or a sidecar with one port to a pod.
+// containers returns an edit that adds a container, an init container or a sidecar with one
+// port to a pod.
 func containers(name string, number int32, protocol corev1.Protocol, init *corev1.ContainerRestartPolicy, isInit bool) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		container := corev1.Container{
@@ -118,8 +119,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// FuzzIP checks the address that is published for any IP in a pod's status. It must
-// have the requested family, and the API server must accept it.
+// FuzzIP checks the address that is published for an arbitrary IP in the status of a pod. The
+// address must be of the requested family, and valid for the API server.
 func FuzzIP(f *testing.F) {
 	for _, ip := range []string{"10.1.0.1", "fd00::1", "", "010.1.0.1", "::ffff:10.1.0.1", "fe80::1%eth0", "1.2.3", "x"} {
 		f.Add(ip, true)

@@ -25,7 +25,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// newFakeClient returns a fake API server that sets a resourceVersion on every write.
+// newFakeClient returns a fake API server that sets a resourceVersion at every write.
 func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	server := fake.NewClientset(objects...)
 	var version atomic.Int64
@@ -35,15 +35,15 @@ func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 		if err == nil {
 			accessor.SetResourceVersion(strconv.FormatInt(version.Add(1), 10))
 		}
-		return false, nil, err // let the object tracker store it
+		return false, nil, err // let the object tracker of the fake client store the object
 	}
 	server.PrependReactor("create", "*", stamp)
 	server.PrependReactor("update", "*", stamp)
 	return server
 }
 
-// runController runs a controller with its own informers in a synctest bubble until
-// stop is called.
+// runController runs a controller with its own informers in a synctest bubble. The returned
+// function stops it.
 func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(server, 0)
@@ -62,7 +62,7 @@ func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 		defer close(done)
 		c.Run(ctx, drain, 5)
 	}()
-	time.Sleep(5 * time.Second) // until the initial lists are done
+	time.Sleep(5 * time.Second) // wait until the initial lists are done
 	if !c.HasSynced() {
 		t.Fatal("not synced")
 	}
@@ -71,11 +71,11 @@ func runController(t *testing.T, server *fake.Clientset) (stop func()) {
 		<-done
 		cancel()
 		factory.Shutdown()
-		time.Sleep(time.Hour) // lets the goroutines of the queue and the informers end on their next tick
+		time.Sleep(time.Hour) // wait until the goroutines of queue and informers end, at their next tick
 	}
 }
 
-// subsetsByName returns the subsets of all Endpoints, by name.
+// subsetsByName returns the subsets of all Endpoints as text, by the names of the Endpoints.
 func subsetsByName(t *testing.T, server *fake.Clientset) map[string][]string {
 	t.Helper()
 	list, err := server.CoreV1().Endpoints("ns").List(t.Context(), metav1.ListOptions{})
@@ -93,7 +93,7 @@ func serviceNamed(name string) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Name = name }
 }
 
-// writeCalls returns the writes to Endpoints that the fake API server has received.
+// writeCalls returns the writes of Endpoints that the fake API server has received.
 func writeCalls(server *fake.Clientset) []string {
 	var seen []string
 	for _, action := range server.Actions() {
@@ -104,8 +104,8 @@ func writeCalls(server *fake.Clientset) []string {
 	return seen
 }
 
-// TestOrphanedEndpointsAtStart checks that orphaned Endpoints are deleted at the start
-// only, and that leader-election records are kept.
+// TestOrphanedEndpointsAtStart checks that orphaned Endpoints are deleted only when the
+// controller starts, and that leader-election records are kept.
 func TestOrphanedEndpointsAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leftover := func(name string, change ...func(*endpoints)) *endpoints {
@@ -131,8 +131,8 @@ func TestOrphanedEndpointsAtStart(t *testing.T) {
 	})
 }
 
-// TestServiceNotYetCached checks that Endpoints are kept if their Service exists but
-// is not in the cache yet.
+// TestServiceNotYetCached checks that Endpoints are kept if their Service exists but is not in
+// the cache.
 func TestServiceNotYetCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := newPod("a", at("10.1.0.1"))
@@ -151,7 +151,7 @@ func TestServiceNotYetCached(t *testing.T) {
 		if got := writeCalls(server); len(got) > 0 {
 			t.Errorf("writes of correct Endpoints: %v", got)
 		}
-		// Later events of the Service are handled as usual.
+		// The controller must also react to later events of the Service.
 		if err := server.CoreV1().Pods("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -163,8 +163,8 @@ func TestServiceNotYetCached(t *testing.T) {
 	})
 }
 
-// TestRecoversAfterLongOutage checks that the controller recovers from a long outage
-// without an event. The recovery must take at most about as long as the outage.
+// TestRecoversAfterLongOutage checks that the controller recovers from a long outage without
+// an event. The recovery may take about as long as the outage.
 func TestRecoversAfterLongOutage(t *testing.T) {
 	for _, outage := range []time.Duration{10 * time.Minute, 3 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestRecoversAfterLongOutage(t *testing.T) {
 	}
 }
 
-// TestServiceLifecycle changes a Service and its pods step by step. One step is a pod
-// that fails while its condition Ready is true.
+// TestServiceLifecycle changes a Service and its pods step by step. In one step, a pod fails
+// while its condition Ready stays True.
 func TestServiceLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeClient()

@@ -9,12 +9,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// servicesBySelector is the name of an index of Services by one entry of their
-// selector. Every pod that a Service selects has that entry among its labels. The index
-// therefore finds the Services of a pod without a list of the namespace.
+// servicesBySelector is an index of Services. The index value of a Service contains one entry
+// of its selector. Every pod that the Service selects has this entry among its labels, so a
+// lookup of each label finds the Services of a pod.
 const servicesBySelector = "gauntlet/services-by-selector"
 
-// addServiceIndex adds the index servicesBySelector to an informer.
+// addServiceIndex adds the index servicesBySelector to the informer of Services.
 func addServiceIndex(services cache.SharedIndexInformer) error {
 	err := services.AddIndexers(cache.Indexers{
 		servicesBySelector: func(object any) ([]string, error) {
@@ -32,14 +32,14 @@ func addServiceIndex(services cache.SharedIndexInformer) error {
 	return nil
 }
 
-// indexValue returns an index value. It is unique, because only key may contain a
-// slash.
+// indexValue returns the value of servicesBySelector for one entry of a selector. It is
+// unambiguous, because only key may contain a slash.
 func indexValue(namespace, key, value string) string {
 	return namespace + "/" + key + "=" + value
 }
 
-// servicesSelecting returns the keys of the cached Services in a namespace that select
-// labels, each once. It skips Services whose Endpoints the controller does not manage.
+// servicesSelecting returns the keys of the cached Services that select the labels, each key
+// once. It skips Services whose Endpoints the controller does not manage.
 func servicesSelecting(services cache.Indexer, namespace string, labels map[string]string) ([]string, error) {
 	var keys []string
 	for key, value := range labels {

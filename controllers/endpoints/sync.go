@@ -17,21 +17,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// maxBatchDelay is the longest delay that batchDelay returns.
+// maxBatchDelay is the maximum delay that batchDelay returns.
 const maxBatchDelay = 250 * time.Millisecond
 
-// sync reconciles the Endpoints under key.
+// sync reconciles the Endpoints with the given key.
 //
-//  1. If the cache does not contain this controller's last write, the sync is
-//     deferred.
-//  2. If the Service does not exist, orphaned Endpoints are deleted.
-//  3. Endpoints of a Service without a selector are left unchanged.
+//  1. If the cache does not contain this controller's last write, the sync is retried
+//     later.
+//  2. If the Service does not exist, its Endpoints are deleted.
+//  3. If the Service has no selector, its Endpoints are left unchanged.
 //  4. If the last write failed, the Endpoints are read from the API server. The write
-//     may have succeeded although its response was lost, and the cache may be stale.
+//     may have succeeded although its response was lost, so the cache may be stale.
 //  5. The desired Endpoints are computed from the Service and its pods.
-//  6. They are written if they differ.
-//  7. The change times are recorded only after a successful write, so that a failed
-//     write does not lose the trigger time.
+//  6. The desired Endpoints are written if they differ from the existing ones.
+//  7. The change times are recorded. This happens only after a successful write, so
+//     that a failed write does not lose the trigger time.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.staleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
@@ -74,8 +74,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return nil
 }
 
-// getLive reads the Endpoints of a Service from the API server, and returns nil if
-// there are none. Later syncs wait until the cache has reached that version.
+// getLive reads the Endpoints of a Service from the API server. It returns nil if there are
+// none. Later syncs wait until the cache contains the version that it read.
 func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*endpoints, error) {
 	found, err := c.client.CoreV1().Endpoints(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -88,10 +88,9 @@ func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*end
 	return found, nil
 }
 
-// staleReason explains which write under key the cache does not contain yet, or returns
-// "". If the cache is stale, the informer event of that write enqueues the key. No
-// event is missed, because staleReason marks the key as waiting before it checks the
-// cache.
+// staleReason says which write the cache does not contain yet, or returns "". If the cache is
+// stale, the informer event of that write enqueues the key. It marks the key as waiting before
+// it checks the cache, so that no event is missed.
 func (c *Controller) staleReason(key string) string {
 	c.awaitingCache.Store(key, nil)
 	stale := c.writes.StaleReason(key)
@@ -101,7 +100,8 @@ func (c *Controller) staleReason(key string) string {
 	return stale
 }
 
-// getCached returns the cached object under key, or nil if there is none.
+// getCached returns the cached object with the given key. It returns nil if the cache does not
+// contain the object.
 func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	object, exists, err := from.GetByKey(key)
 	if err != nil || !exists {
@@ -114,8 +114,8 @@ func getCached[T any](from cache.Indexer, key string) (found T, err error) {
 	return found, nil
 }
 
-// selectedPods returns the cached pods that a Service selects, in no particular order.
-// The pods are shared with the cache: do not modify them.
+// selectedPods returns the cached pods that a Service selects, in no particular order. The
+// pods are shared with the cache, so callers must not modify them.
 func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error) {
 	objects, err := c.pods.ByIndex(cache.NamespaceIndex, service.Namespace)
 	if err != nil {
@@ -130,9 +130,9 @@ func (c *Controller) selectedPods(service *corev1.Service) ([]*corev1.Pod, error
 	return pods, nil
 }
 
-// write creates or updates next. An update contains the resourceVersion, so that a
-// concurrent change causes a conflict. If the namespace is terminating, write gives up
-// on the create without an error or an event.
+// write creates or updates the Endpoints. An update contains the resourceVersion, so the API
+// server returns a conflict after a concurrent change. If the namespace is terminating, write
+// does not create the Endpoints, and returns no error.
 func (c *Controller) write(ctx context.Context, service *corev1.Service, next *endpoints) error {
 	client := c.client.CoreV1().Endpoints(next.Namespace)
 	key := cache.MetaObjectToName(service).String()
@@ -161,13 +161,14 @@ func (c *Controller) write(ctx context.Context, service *corev1.Service, next *e
 	return nil
 }
 
-// deleteOrphaned deletes the Endpoints of a Service that is not in the cache.
+// deleteOrphaned deletes the Endpoints of a Service that is not in the cache. It takes
+// these precautions:
 //
-//  1. It keeps a leader-election record, which never belonged to a Service.
-//  2. It reads the Service from the API server. If the cache is stale, the Service
-//     may exist, and its Endpoints are in use.
-//  3. The delete has the UID and resourceVersion as preconditions, so that it does
-//     not delete a changed or recreated object.
+//  1. It keeps a leader-election record, because this never belonged to a Service.
+//  2. It reads the Service from the API server. If the cache is stale, the Service may
+//     exist and use its Endpoints.
+//  3. The delete request has the UID and the resourceVersion as preconditions, so that
+//     it deletes neither a changed nor a recreated object.
 func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *endpoints) error {
 	if leftover != nil && isLeaderElectionRecord(leftover) {
 		return nil
@@ -207,12 +208,11 @@ func (c *Controller) deleteOrphaned(ctx context.Context, key string, leftover *e
 		return fmt.Errorf("deleting orphaned Endpoints %s: %w", key, err)
 	}
 	c.writes.Deleted(ownership.ID{Key: key}, resource, key, leftover.UID)
-	c.writes.StaleReason(key) // drops the record if the delete event has already arrived
+	c.writes.StaleReason(key) // removes the record if the delete event has already arrived
 	return nil
 }
 
-// isLeaderElectionRecord reports whether an Endpoints object is the lock of a leader
-// election that uses Endpoints.
+// isLeaderElectionRecord reports whether an Endpoints object is the lock of a leader election.
 func isLeaderElectionRecord(e *endpoints) bool {
 	_, present := e.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]
 	return present

@@ -16,7 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// TestSync checks which calls a sync makes, in what order, and which event it emits.
+// TestSync checks which calls a sync makes, in which order, and which event it emits.
 func TestSync(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", at("10.1.0.1"))}
 	upToDate := newEndpoints(newService(), pods)
@@ -94,7 +94,7 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestUpdateIsConditional checks that an update has the resourceVersion of the cached
+// TestUpdateIsConditional checks that an update contains the resourceVersion of the cached
 // Endpoints.
 func TestUpdateIsConditional(t *testing.T) {
 	r := newFixture(t, newService(), newPod("a", at("10.1.0.1")), newEndpoints(newService(), nil))
@@ -106,8 +106,8 @@ func TestUpdateIsConditional(t *testing.T) {
 	}
 }
 
-// TestDeletionIsConditional checks that a delete has the UID and resourceVersion as
-// preconditions.
+// TestDeletionIsConditional checks that a delete request has the UID and the resourceVersion
+// as preconditions.
 func TestDeletionIsConditional(t *testing.T) {
 	r := newFixture(t, newEndpoints(newService(), nil))
 	if err := r.sync(t.Context(), key); err != nil {
@@ -119,8 +119,8 @@ func TestDeletionIsConditional(t *testing.T) {
 	}
 }
 
-// TestWaitsForOwnWrite checks that a sync is deferred until the cache contains the
-// last write. The event of that write must enqueue the key at once.
+// TestWaitsForOwnWrite checks that a sync waits until the cache contains the controller's last
+// write. The event of this write must enqueue the key immediately.
 func TestWaitsForOwnWrite(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -133,7 +133,7 @@ func TestWaitsForOwnWrite(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newFixture(t, append(test.cached, newService())...)
-				// Another object raises the resourceVersion of the cache.
+				// A write of another object advances the resourceVersion of the cache.
 				r.cache(newEndpoints(newService(), nil, func(e *endpoints) { e.Name = "other" }))
 				for range 3 {
 					_ = r.sync(t.Context(), key)
@@ -160,16 +160,16 @@ func TestWaitsForOwnWrite(t *testing.T) {
 	}
 }
 
-// TestReadsLiveAfterFailedWrite checks that the controller reads the Endpoints from
-// the API server after a failed write. The write may have succeeded, and the cache may
-// be stale, even if its content equals the desired one.
+// TestReadsLiveAfterFailedWrite checks that the controller reads the Endpoints from the API
+// server after a failed write. The write may have succeeded. The cache may then be stale, even
+// if its content equals the desired Endpoints.
 func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"))
 	ready := newEndpoints(newService(), []*corev1.Pod{pod})
 	for _, test := range []struct {
 		name string
 		live *endpoints
-		want []string // calls of the sync after the failed write
+		want []string // calls of the sync that follows the failed write
 	}{
 		{"made", newEndpoints(newService(), []*corev1.Pod{newPod("a", at("10.1.0.1"), unready)}, atVersion("11")), []string{readEndpoints, update}},
 		{"write without effect", ready, []string{readEndpoints}},
@@ -196,8 +196,8 @@ func TestReadsLiveAfterFailedWrite(t *testing.T) {
 	}
 }
 
-// TestTriggerTimeSurvivesFailedWrites checks that a change determines the trigger time
-// until it is written.
+// TestTriggerTimeSurvivesFailedWrites checks that a change determines the trigger time until
+// it is written.
 func TestTriggerTimeSurvivesFailedWrites(t *testing.T) {
 	pod := newPod("a", at("10.1.0.1"), readyTransitionAt(serviceCreated.Add(time.Minute)))
 	r := newFixture(t, newService(), newEndpoints(newService(), nil))

@@ -10,15 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// changeTimes holds the times of the last changes that affect a Service's Endpoints. It
-// lacks changes whose time no object records.
+// changeTimes contains the times of the last changes that affect the Endpoints of a Service.
+// Some changes are missing, because no object contains their time.
 type changeTimes struct {
 	service types.UID
 	created time.Time
-	// pods holds, by UID, when the readiness of each selected pod last changed.
+	// pods maps the UID of each selected pod to the time at which its readiness last changed.
 	pods map[types.UID]time.Time
 }
 
+// changeTimesOf returns the change times of a Service and its pods.
 func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	m := &changeTimes{service: service.UID, created: service.CreationTimestamp.Time, pods: make(map[types.UID]time.Time, len(pods))}
 	for _, pod := range pods {
@@ -29,9 +30,9 @@ func changeTimesOf(service *corev1.Service, pods []*corev1.Pod) *changeTimes {
 	return m
 }
 
-// trigger returns the time of the earliest change that is newer than the times in before. It
-// returns the Service's creation time if before is nil or belongs to another Service. It
-// returns zero if no pod has changed, or if no object records when it changed.
+// trigger returns the time of the earliest change that is newer than the times in before. If
+// before is nil or of another Service, it returns the creation time of the Service. It returns
+// zero if nothing has changed, or if the time of the change is unknown.
 func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	if before == nil || before.service != m.service {
 		return m.created
@@ -45,9 +46,9 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 	return first
 }
 
-// triggerTimeTracker holds the change times of the last successful sync of each
-// Service. A change therefore determines the trigger time until a write with that
-// change succeeds. It is safe for concurrent use.
+// triggerTimeTracker contains, for each Service, the change times of its last successful sync.
+// A change therefore determines the trigger time until it is written. It is safe for
+// concurrent use.
 type triggerTimeTracker struct {
 	mu    sync.Mutex
 	byKey map[string]*changeTimes
@@ -57,18 +58,22 @@ func newTriggerTimeTracker() *triggerTimeTracker {
 	return &triggerTimeTracker{byKey: map[string]*changeTimes{}}
 }
 
+// last returns the change times of the last successful sync of a Service. It returns nil if no
+// sync of the Service has succeeded yet.
 func (d *triggerTimeTracker) last(key string) *changeTimes {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.byKey[key]
 }
 
+// put stores the change times of a successful sync.
 func (d *triggerTimeTracker) put(key string, m *changeTimes) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.byKey[key] = m
 }
 
+// forget drops the change times of a deleted Service.
 func (d *triggerTimeTracker) forget(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -40,8 +40,8 @@ func TestTrigger(t *testing.T) {
 	}
 }
 
-// TestTriggerOfRecreatedService checks that a recreated Service is treated as a new
-// one.
+// TestTriggerOfRecreatedService checks that a recreated Service does not get the change times
+// of its predecessor.
 func TestTriggerOfRecreatedService(t *testing.T) {
 	pods := []*corev1.Pod{newPod("a", nil, readyTransitionAt(serviceCreated))}
 	recreated := newService(func(s *corev1.Service) { s.UID = "later" })

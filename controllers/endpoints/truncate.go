@@ -1,8 +1,8 @@
 package endpoints
 
-// truncate limits packed subsets to capacity addresses and reports whether it dropped
-// any. It keeps ready addresses before not-ready ones, and cuts all subsets in
-// proportion. The result is packed again: two subsets may become equal, and the API
+// truncate reduces packed subsets to at most capacity addresses, and reports whether it
+// removed any. It prefers ready addresses, and reduces all subsets by the same proportion. It
+// packs the result again, because two subsets may have become equal or empty, and the API
 // server rejects empty subsets.
 func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	ready, notReady := make([]int, len(subsets)), make([]int, len(subsets))
@@ -21,9 +21,9 @@ func truncate(subsets []subset, capacity int) (fitting []subset, cut bool) {
 	return pack(unpack(fitting)), true
 }
 
-// shares reduces sizes in proportion so that their sum is limit. If the sum is not
-// above limit, it returns sizes unchanged. Each share is rounded up as long as the
-// limit permits.
+// shares reduces the sizes by the same proportion, so that their sum is limit. If the sum is
+// not above limit, it returns the sizes unchanged. It rounds the first shares up, as long as
+// the sum does not exceed limit.
 func shares(sizes []int, limit int) []int {
 	total := sum(sizes)
 	if total <= limit {

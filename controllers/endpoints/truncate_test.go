@@ -32,8 +32,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestSharesProperties checks that shares add up to the limit, and that no share
-// exceeds its size.
+// TestSharesProperties checks that the shares add up to the limit, and that no share exceeds
+// its size.
 func TestSharesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 12).Draw(t, "sizes")
@@ -50,7 +50,7 @@ func TestSharesProperties(t *testing.T) {
 	})
 }
 
-// manyEntries returns entries of n pods with one port.
+// manyEntries returns the entries of n pods that serve one port.
 func manyEntries(n int, ready bool, port int32, from int) []addressEntry {
 	var entries []addressEntry
 	for i := range n {
@@ -64,7 +64,7 @@ func TestTruncate(t *testing.T) {
 	type size struct{ ready, notReady int }
 	for _, test := range []struct {
 		name    string
-		sizes   []size // sizes of subsets that have no address in common
+		sizes   []size // sizes of the subsets, which have no address in common
 		want    []size
 		wantCut bool
 	}{
@@ -95,12 +95,12 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestTruncateProperties checks properties of truncated subsets. They must fit,
-// contain only given addresses, prefer ready addresses, be packed, and not change when
-// truncated again.
+// TestTruncateProperties checks truncated subsets. They must not exceed the capacity, and must
+// contain only existing addresses, ready ones first. They must be packed, and must not change
+// when they are truncated again.
 func TestTruncateProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Either all entries of a Service have ports, or none has.
+		// Either all entries of a Service have ports, or none of them.
 		ports := rapid.SampledFrom([]struct{ least, most int }{{0, 0}, {1, 3}}).Draw(t, "ports")
 		packed := pack(drawEntries(t, ports.least, ports.most))
 		capacity := rapid.IntRange(0, 15).Draw(t, "capacity")
@@ -145,7 +145,7 @@ func TestTruncateProperties(t *testing.T) {
 	})
 }
 
-// readyByIP maps each address and port to whether it is ready.
+// readyByIP maps each pair of address and port to the readiness of the address.
 func readyByIP(subsets []subset) map[string]bool {
 	at := map[string]bool{}
 	for _, o := range unpack(subsets) {

@@ -14,17 +14,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replication"
 )
 
-// controller is a controller that the manager runs.
+// controller is a controller that the manager can run.
 type controller interface {
-	// Run runs until drain is closed and current syncs are finished. Canceling ctx
-	// aborts the syncs.
+	// Run runs the controller until drain is closed and the current syncs have finished. If
+	// ctx is canceled, it aborts these syncs.
 	Run(ctx context.Context, drain <-chan struct{}, workers int)
-	// HasSynced reports whether the controller's event handlers have received their
+	// HasSynced reports whether all event handlers of the controller have received their
 	// initial lists.
 	HasSynced() bool
 }
 
-// controllerContext holds what the controllers share.
+// controllerContext contains the dependencies that all controllers use.
 type controllerContext struct {
 	client    kubernetes.Interface
 	informers informers.SharedInformerFactory
@@ -32,10 +32,11 @@ type controllerContext struct {
 	options   *Options
 }
 
-// controllerDescriptor describes one controller.
+// controllerDescriptor describes how to build and run a controller.
 type controllerDescriptor struct {
 	name string
-	// workers returns the number of concurrent syncs.
+	// workers returns the number of worker goroutines, which is the number of concurrent
+	// syncs.
 	workers func(*Options) int
 	build   func(context.Context, controllerContext) (controller, error)
 }
@@ -48,7 +49,7 @@ var catalog = []controllerDescriptor{
 	{"endpoints-controller", func(o *Options) int { return o.ConcurrentEndpointSyncs }, buildEndpoints},
 }
 
-// ControllerNames returns the names that --controllers accepts.
+// ControllerNames returns the names that the flag --controllers accepts.
 func ControllerNames() []string {
 	names := make([]string, len(catalog))
 	for i, e := range catalog {
@@ -69,6 +70,7 @@ func buildReplicaSet(ctx context.Context, env controllerContext) (controller, er
 	return buildEngine(ctx, env, kind)
 }
 
+// buildEngine builds the controller for ReplicaSets or for ReplicationControllers.
 func buildEngine(ctx context.Context, env controllerContext, kind replicaset.Kind) (controller, error) {
 	return replicaset.New(ctx, replicaset.Config{
 		Kind:   kind,

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// requestTimeout limits a request from sending it to the end of its response, except
-// for watches. It equals the API server's own default. Without this limit, a request
-// that a proxy or the network drops would block a worker forever. Time in the client's
-// rate limiter does not count.
+// requestTimeout is the maximum time from sending a request to the end of its response. It
+// does not apply to watches, and does not include the wait in the client's rate limiter. It
+// equals the API server's default timeout. Without it, a request that the network drops would
+// block a worker forever.
 const requestTimeout = 60 * time.Second
 
-// Clients returns a client for the given purpose. Each client has its own rate
-// limiter. Events and bursts of one controller therefore do not delay the other
-// controllers or the renewal of the lease.
+// Clients returns a client for the given purpose. Each client has its own rate limiter.
+// Therefore, events and the requests of one controller do not delay other controllers or the
+// renewal of the lease.
 type Clients func(purpose string) (kubernetes.Interface, error)
 
-// ClientsFor returns the Clients for options.
+// ClientsFor returns a function that creates clients according to the options.
 func ClientsFor(options *Options) (Clients, error) {
 	config, err := configFrom(options.Kubeconfig)
 	if err != nil {
@@ -41,7 +41,7 @@ func ClientsFor(options *Options) (Clients, error) {
 	return func(purpose string) (kubernetes.Interface, error) {
 		config := rest.CopyConfig(config)
 		if purpose == leaderElectionClient {
-			// A request for the lease must time out early enough for a retry.
+			// The timeout must leave enough time to try again before the lease expires.
 			config.Timeout = max(time.Second, options.LeaderElection.RenewDeadline/2)
 		}
 		client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, purpose))
@@ -52,8 +52,8 @@ func ClientsFor(options *Options) (Clients, error) {
 	}, nil
 }
 
-// configFrom returns the client configuration from a kubeconfig file, or the
-// in-cluster configuration if kubeconfig is empty.
+// configFrom returns the client configuration from a kubeconfig file. If kubeconfig is empty,
+// it returns the in-cluster configuration.
 func configFrom(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
@@ -69,7 +69,8 @@ func configFrom(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// timeoutTransport limits the duration of requests.
+// timeoutTransport is an HTTP transport that limits the duration of all requests except
+// watches.
 type timeoutTransport struct {
 	next  http.RoundTripper
 	limit time.Duration
@@ -94,14 +95,17 @@ func (t *timeoutTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// WrappedRoundTripper returns the wrapped transport. client-go calls it.
+// WrappedRoundTripper returns the transport that t wraps. client-go uses it to find the
+// underlying transport.
 func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
+// cancelOnClose is a response body that cancels the context of the request when it is closed.
 type cancelOnClose struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
+// Close closes the body and cancels the context of the request.
 func (c *cancelOnClose) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()

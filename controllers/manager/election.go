@@ -16,21 +16,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrLeaseLost reports that the lease was not renewed in time. Another replica may
+// ErrLeaseLost means that this process did not renew the lease in time. Another replica may
 // already be the leader, so the process must exit.
 var ErrLeaseLost = errors.New("leader election lost: the lease was not renewed in time")
 
-// releaseTimeout limits the release of the lease. If it is exceeded, the next leader
-// waits until the lease expires.
+// releaseTimeout is the maximum time for releasing the lease. If the release fails, the next
+// leader waits until the lease expires.
 const releaseTimeout = 3 * time.Second
 
-// leaderFunc runs while this replica holds the lease. It returns after drain is closed
-// and current syncs are finished, or after ctx is canceled.
+// leaderFunc is the work of a leader. It returns after drain is closed and the current syncs
+// have finished, or after ctx is canceled.
 type leaderFunc func(ctx context.Context, drain <-chan struct{}) error
 
-// runWhenElected waits for the lease and calls work while it holds it. After ctx is
-// done and work has returned, it releases the lease and returns nil. If it loses the
-// lease, it returns ErrLeaseLost. It records events about the lease.
+// runWhenElected waits until this process holds the lease, and then calls work. After ctx is
+// done and work has returned, it releases the lease and returns nil. It returns ErrLeaseLost
+// if this process loses the lease. It emits events about the lease.
 func runWhenElected(ctx context.Context, client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder, watchdog *leaderelection.HealthzAdaptor, work leaderFunc) error {
 	lock, err := newLock(client, options, events)
 	if err != nil {
@@ -89,6 +89,7 @@ func runWhenElected(ctx context.Context, client kubernetes.Interface, options Le
 	return nil
 }
 
+// newLock returns a lock for the lease, with an identity that no other process has.
 func newLock(client kubernetes.Interface, options LeaderElectionOptions, events record.EventRecorder) (resourcelock.Interface, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -104,8 +105,8 @@ func newLock(client kubernetes.Interface, options LeaderElectionOptions, events 
 	return lock, nil
 }
 
-// release releases the lease if this process holds it. It retries until ctx is done,
-// because a renewal that is still in flight may cause a conflict.
+// release releases the lease if this process holds it. It retries until ctx is done, because
+// an earlier renewal may still be in flight and cause a conflict.
 func release(ctx context.Context, lock resourcelock.Interface) error {
 	for {
 		err := tryRelease(ctx, lock)
@@ -119,6 +120,7 @@ func release(ctx context.Context, lock resourcelock.Interface) error {
 	}
 }
 
+// tryRelease makes one attempt to release the lease.
 func tryRelease(ctx context.Context, lock resourcelock.Interface) error {
 	record, _, err := lock.Get(ctx)
 	if err != nil {

@@ -9,18 +9,20 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// eventBroadcasters sends events to the API server with one broadcaster per component.
-// When a connection fails, a broadcaster retries an event after up to ten seconds and
-// delays all later events. With separate broadcasters, one component does not delay
-// another.
+// eventBroadcasters sends events to the API server, with one broadcaster for each component.
+// After a failed connection, a broadcaster waits up to ten seconds before it retries an event,
+// and delays all later events. With separate broadcasters, this delays only the events of one
+// component.
 type eventBroadcasters struct {
-	// newBroadcaster returns a broadcaster that has been started.
+	// newBroadcaster returns a broadcaster that already sends events to the API server.
 	newBroadcaster func() record.EventBroadcaster
 
 	mu          sync.Mutex
-	byComponent map[string]record.EventBroadcaster // by component
+	byComponent map[string]record.EventBroadcaster // key: name of the component
 }
 
+// newEventBroadcasters returns broadcasters that send events to sink. They stop when ctx
+// ends.
 func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroadcasters {
 	return &eventBroadcasters{
 		newBroadcaster: func() record.EventBroadcaster {
@@ -33,7 +35,7 @@ func newEventBroadcasters(ctx context.Context, sink record.EventSink) *eventBroa
 	}
 }
 
-// recorder returns an event recorder for a component.
+// recorder returns an event recorder whose events have the given source component.
 func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,7 +47,7 @@ func (a *eventBroadcasters) recorder(component string) record.EventRecorder {
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
 }
 
-// stop shuts the broadcasters down. Events that have not been sent are lost.
+// stop stops all broadcasters. Events that are not sent yet are lost.
 func (a *eventBroadcasters) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

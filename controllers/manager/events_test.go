@@ -8,13 +8,13 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// blockingSink forwards events, and blocks those of one component until unblock is
-// closed.
+// blockingSink forwards events. It blocks the events of one component until the channel
+// unblock is closed.
 type blockingSink struct {
 	record.EventSink
 	blockedComponent string
 	unblock          chan struct{}
-	sent             chan string // components whose events were sent
+	sent             chan string // receives the component of each event that was sent
 }
 
 func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
@@ -25,8 +25,8 @@ func (s *blockingSink) Create(e *corev1.Event) (*corev1.Event, error) {
 	return e, nil
 }
 
-// TestEventsOfOneComponentDoNotDelayAnother checks that an event that cannot be sent
-// does not delay the events of another component.
+// TestEventsOfOneComponentDoNotDelayAnother checks that a blocked event does not delay events
+// of another component.
 func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	sink := &blockingSink{blockedComponent: "first", unblock: make(chan struct{}), sent: make(chan string, 2)}
 	a := newEventBroadcasters(t.Context(), sink)
@@ -48,7 +48,7 @@ func TestEventsOfOneComponentDoNotDelayAnother(t *testing.T) {
 	}
 }
 
-// TestRecordersShareBroadcaster checks that recorders of one component share a
+// TestRecordersShareBroadcaster checks that the recorders of one component use the same
 // broadcaster, which aggregates similar events.
 func TestRecordersShareBroadcaster(t *testing.T) {
 	a := newEventBroadcasters(t.Context(), &blockingSink{})

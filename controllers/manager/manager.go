@@ -1,8 +1,8 @@
-// Package manager runs the controllers in one process. It parses flags, takes part in
-// leader election, starts the controllers on shared informers, and serves health
-// checks and metrics. On shutdown, it lets the workers finish and releases the lease.
+// Package manager runs the controllers in one process. It defines the flags, runs leader
+// election, starts the controllers with shared informers, and serves health checks and
+// metrics. On shutdown it lets the workers finish their syncs and then releases the lease.
 //
-// The table catalog lists the controllers.
+// The variable catalog lists the controllers.
 package manager
 
 import (
@@ -26,43 +26,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// Name is the name of the binary, of its lease and of its service account.
+// Name is the name of the binary. Its Lease and its service account have the same name.
 const Name = "workload-controller-manager"
 
-// These durations limit a graceful stop. They are long, because a worker may have up to
-// 500 requests to finish.
+// These constants limit the duration of a graceful stop. They are long, because the sync of a
+// worker may still have to send up to 500 requests.
 const (
-	drainTimeout = 15 * time.Second // for workers to finish their current syncs
-	abortTimeout = 2 * time.Second  // for workers to return after their context is canceled
+	drainTimeout = 15 * time.Second // maximum time for workers to finish their current syncs
+	abortTimeout = 2 * time.Second  // maximum time for workers to return after their context is canceled
 )
 
-// Purposes of clients.
+// These are the purposes of clients; see Clients.
 const (
 	leaderElectionClient = "leader-election"
 	eventsClient         = "events"
 	informersClient      = "shared-informers"
 )
 
-// Manager runs the controllers once.
+// Manager runs the controllers. Its method Run can be called once.
 type Manager struct {
 	options *Options
 	clients Clients
-	// events sends the events of the controllers and of leader election to the API
-	// server. It lives as long as the process.
+	// events sends the events of the controllers and of leader election to the API server,
+	// until Run returns.
 	events *eventBroadcasters
-	// running holds the controllers while this replica is the leader, and nil
-	// otherwise. Readiness depends on it.
+	// running contains the controllers while this replica is the leader, and is nil otherwise.
+	// The readiness check uses it.
 	running atomic.Pointer[[]controller]
 }
 
-// New returns a Manager. options must be valid; clients reach the API server.
+// New returns a Manager. The options must be valid.
 func New(options *Options, clients Clients) *Manager {
 	return &Manager{options: options, clients: clients}
 }
 
-// Run runs until ctx is done and returns nil after a graceful stop. The stop takes at
-// most drainTimeout, abortTimeout and releaseTimeout together. Run returns an error
-// early if the lease is lost or something else fails.
+// Run runs the controllers until ctx is done, and returns nil after a graceful stop. The stop
+// takes at most the sum of drainTimeout, abortTimeout and releaseTimeout. If the lease is lost
+// or the controllers cannot run, Run returns an error earlier.
 func (m *Manager) Run(ctx context.Context) error {
 	working, stopWorking := context.WithCancelCause(ctx)
 	defer stopWorking(nil)
@@ -89,6 +89,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
+// runElected runs the controllers while this replica is the leader. Without leader election it
+// runs them immediately.
 func (m *Manager) runElected(ctx context.Context, watchdog *leaderelection.HealthzAdaptor) error {
 	if !m.options.LeaderElection.Enabled {
 		return m.runControllers(context.WithoutCancel(ctx), ctx.Done())
@@ -100,12 +102,13 @@ func (m *Manager) runElected(ctx context.Context, watchdog *leaderelection.Healt
 	return runWhenElected(ctx, client, m.options.LeaderElection, m.events.recorder(Name), watchdog, m.runControllers)
 }
 
+// handler returns the HTTP handler for the health checks and metrics of this process.
 func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler {
 	alive := healthCheck{watchdog.Name(), watchdog.Check}
 	synced := healthCheck{"informers", func(*http.Request) error {
 		running := m.running.Load()
 		if running == nil {
-			return nil // a standby replica is ready
+			return nil // a replica without the lease is ready
 		}
 		for _, c := range *running {
 			if !c.HasSynced() {
@@ -117,8 +120,8 @@ func (m *Manager) handler(watchdog *leaderelection.HealthzAdaptor) http.Handler 
 	return newHandler([]healthCheck{alive}, []healthCheck{alive, synced}, m.options.Serving.AllowedPaths)
 }
 
-// runControllers runs the controllers until drain is closed and their workers have
-// stopped, for at most drainTimeout. Canceling ctx aborts the syncs.
+// runControllers runs the controllers until drain is closed. It then waits for their workers,
+// for at most drainTimeout. If ctx is canceled, or after drainTimeout, it aborts the syncs.
 func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) error {
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -129,7 +132,7 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 	m.running.Store(&set.controllers)
 	defer m.running.Store(nil)
 	set.factory.StartWithContext(ctx)
-	// The informers stop after the workers and before runControllers returns.
+	// Stop the informers after the workers, but before runControllers returns.
 	defer set.factory.Shutdown()
 	defer abort()
 
@@ -161,15 +164,14 @@ func (m *Manager) runControllers(ctx context.Context, drain <-chan struct{}) err
 	}
 }
 
-// controllerSet holds the controllers that run while this replica is the leader, and
-// their informers.
+// controllerSet contains the controllers that this leader runs, and their informers.
 type controllerSet struct {
 	factory     informers.SharedInformerFactory
 	descriptors []controllerDescriptor
 	controllers []controller
 }
 
-// newControllerSet creates the controllers that the options enable.
+// newControllerSet builds the controllers that the options enable.
 func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) {
 	enabled, err := m.options.enabled()
 	if err != nil {
@@ -179,7 +181,8 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 	if err != nil {
 		return nil, err
 	}
-	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64())) // random, so that replicas do not resync at the same time
+	// The period is random, so that replicas do not resync at the same time.
+	resync := time.Duration(float64(m.options.MinResyncPeriod) * (1 + rand.Float64()))
 	s := &controllerSet{factory: informers.NewSharedInformerFactoryWithOptions(reader, resync, informers.WithTransform(trim))}
 	for _, e := range enabled {
 		writer, err := m.clients(e.name)
@@ -195,12 +198,12 @@ func (m *Manager) newControllerSet(ctx context.Context) (*controllerSet, error) 
 	return s, nil
 }
 
-// run runs all controllers until all have stopped.
+// run runs all controllers and returns when all of them have stopped.
 func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options *Options) {
 	controllermetrics.Register()
 	running := controllermetrics.NewControllerManagerMetrics(Name)
 	var all sync.WaitGroup
-	all.Go(func() { // keeps run waiting even if no controller is enabled
+	all.Go(func() { // makes run wait even if no controller is enabled
 		select {
 		case <-ctx.Done():
 		case <-drain:
@@ -216,9 +219,9 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	all.Wait()
 }
 
-// trim drops the fields that the controllers do not read, to keep the caches small. Of
-// pods it keeps only the fields in podutil.Trim, of other objects everything except
-// managedFields.
+// trim removes the fields that the controllers do not read from an object, to keep the caches
+// small. It keeps only the fields of a pod that podutil.Trim keeps. From other objects it
+// removes only managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		return podutil.Trim(pod), nil

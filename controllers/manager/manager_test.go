@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// testOptions returns options without serving and with a lease that is renewed often.
+// testOptions returns options without an HTTPS server, and with a lease that is renewed often.
 func testOptions() *Options {
 	options := NewOptions()
 	options.Serving.BindAddress, options.Serving.SecurePort = "127.0.0.1", 0
@@ -44,7 +44,7 @@ func testOptions() *Options {
 	return options
 }
 
-// newClient returns a fake API server with one ReplicaSet of two replicas.
+// newClient returns a fake API server with a ReplicaSet that has 2 replicas.
 func newClient() *fake.Clientset {
 	replicas := int32(2)
 	client := fake.NewClientset(&appsv1.ReplicaSet{
@@ -61,7 +61,7 @@ func newClient() *fake.Clientset {
 		v := version.Add(1)
 		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, v)
 		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(100+v)
-		return false, nil, nil // let the object tracker store it
+		return false, nil, nil // let the object tracker of the fake client store the object
 	})
 	return client
 }
@@ -70,7 +70,7 @@ func sharedClients(client kubernetes.Interface) Clients {
 	return func(string) (kubernetes.Interface, error) { return client, nil }
 }
 
-// eventually waits until condition is true, and fails the test after a timeout.
+// eventually waits until condition returns true. The test fails after a timeout.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -188,7 +188,7 @@ func TestRunWithoutElection(t *testing.T) {
 	}
 }
 
-// TestEventsNameController checks the source component of the controllers' events.
+// TestEventsNameController checks the source component of the events of each controller.
 func TestEventsNameController(t *testing.T) {
 	client := newClient()
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
@@ -231,7 +231,7 @@ func TestEventsNameController(t *testing.T) {
 	}
 }
 
-// TestEventsNameLeader checks that an event about the lease names the leader.
+// TestEventsNameLeader checks that an event about the lease contains the name of the leader.
 func TestEventsNameLeader(t *testing.T) {
 	client := newClient()
 	options := testOptions()
@@ -257,8 +257,8 @@ func TestEventsNameLeader(t *testing.T) {
 	}
 }
 
-// TestRunWithoutControllers checks that disabled controllers do nothing, and that the
-// manager runs without any controller.
+// TestRunWithoutControllers checks that disabled controllers do nothing, and that the manager
+// runs without any controller.
 func TestRunWithoutControllers(t *testing.T) {
 	client := newClient()
 	options := testOptions()
@@ -354,8 +354,8 @@ func TestHealthFails(t *testing.T) {
 	}
 }
 
-// TestAllowedPaths checks that only the allowed paths are served and all others are
-// forbidden.
+// TestAllowedPaths checks that the server answers all paths that are not allowed with status
+// 403.
 func TestAllowedPaths(t *testing.T) {
 	handler := newHandler(nil, nil, []string{"/livez", "/debug/*"})
 	for path, want := range map[string]int{
@@ -394,8 +394,7 @@ func TestCertificateDirectory(t *testing.T) {
 	}
 }
 
-// TestTimeouts checks that a request without a response times out, and that a watch
-// does not.
+// TestTimeouts checks that a request without a response times out, and that a watch does not.
 func TestTimeouts(t *testing.T) {
 	silent := roundTripper(func(request *http.Request) (*http.Response, error) {
 		if _, limited := request.Context().Deadline(); !limited {

@@ -15,42 +15,44 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Options are the settings of the binary. Names, meaning and defaults are those of
-// kube-controller-manager, except for the name of the lease.
+// Options are the settings of workload-controller-manager. Their flags, meanings and defaults
+// are those of kube-controller-manager, except for the name of the lease.
 type Options struct {
-	// Kubeconfig is the path of a kubeconfig file. If empty, the in-cluster
+	// Kubeconfig is the path of a kubeconfig file. If it is empty, the in-cluster
 	// configuration is used.
 	Kubeconfig string
-	// Controllers lists the controllers to run: "*" for all, "name" to enable one,
-	// "-name" to disable one.
+	// Controllers selects the controllers to run. "*" enables all controllers, "name" enables
+	// a controller, and "-name" disables it.
 	Controllers []string
 
+	// ConcurrentRCSyncs and the three fields below are the numbers of worker goroutines, one
+	// number for each controller.
 	ConcurrentRCSyncs         int
 	ConcurrentReplicaSetSyncs int
 	ConcurrentDeploymentSyncs int
 	ConcurrentEndpointSyncs   int
 
-	// EndpointUpdatesBatchPeriod is how long Endpoints updates wait after a pod
-	// change.
+	// EndpointUpdatesBatchPeriod is the time from a pod change to the update of the Endpoints.
+	// Pod changes within this time are written together.
 	EndpointUpdatesBatchPeriod time.Duration
-	// MinResyncPeriod is the minimum resync period of informers; the actual period is
-	// up to twice as long.
+	// MinResyncPeriod is the minimum resync period of the informers. The actual period is a
+	// random value up to twice as long.
 	MinResyncPeriod time.Duration
 
-	// KubeAPIQPS limits the requests per second of each client; a negative value means
-	// no limit.
+	// KubeAPIQPS is the maximum number of requests per second of each client. A negative value
+	// means no limit.
 	KubeAPIQPS float32
-	// KubeAPIBurst is the number of requests that a client may send at once before
-	// KubeAPIQPS limits it.
+	// KubeAPIBurst is the number of requests that a client may send at once, before KubeAPIQPS
+	// limits it.
 	KubeAPIBurst int
-	// KubeAPIContentType is the content type of requests.
+	// KubeAPIContentType is the media type of requests, such as application/json.
 	KubeAPIContentType string
 
 	LeaderElection LeaderElectionOptions
 	Serving        ServingOptions
 }
 
-// LeaderElectionOptions configure leader election.
+// LeaderElectionOptions are the settings of leader election.
 type LeaderElectionOptions struct {
 	Enabled           bool
 	LeaseDuration     time.Duration
@@ -61,23 +63,23 @@ type LeaderElectionOptions struct {
 	ResourceNamespace string
 }
 
-// ServingOptions configure the HTTPS endpoint for health checks and metrics.
+// ServingOptions are the settings of the HTTPS server for health checks and metrics.
 type ServingOptions struct {
 	BindAddress string
-	// SecurePort is the TCP port; 0 disables the endpoint.
+	// SecurePort is the TCP port; 0 disables the server.
 	SecurePort int
-	// CertFile and KeyFile are PEM files. If they are empty, a self-signed certificate
-	// is read from CertDir or created there. If CertDir is empty too, the certificate
-	// is kept in memory.
+	// CertFile and KeyFile are the paths of PEM files. If they are empty, the server uses a
+	// self-signed certificate in CertDir, and creates it if necessary. If CertDir is also
+	// empty, the self-signed certificate is kept in memory only.
 	CertFile string
 	KeyFile  string
 	CertDir  string
-	// AllowedPaths are the paths that are served, without authorization. A path may
-	// end in "*".
+	// AllowedPaths are the only paths that the server serves. Requests need no authorization.
+	// A path may end in "*", which matches every path with this prefix.
 	AllowedPaths []string
 }
 
-// NewOptions returns the default options.
+// NewOptions returns options with the default values.
 func NewOptions() *Options {
 	return &Options{
 		Controllers:               []string{"*"},
@@ -105,7 +107,8 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds a flag for every option.
+// AddFlags adds a flag for every option. The default values are the current values of the
+// options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path to a kubeconfig file. If empty, the in-cluster configuration is used.")
 	flags.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
@@ -143,17 +146,17 @@ func (o *ServingOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.CertDir, "cert-dir", o.CertDir, "Directory of the self-signed certificate that is used without --tls-cert-file. If empty, the certificate is kept in memory.")
 }
 
-// optionErrors collects validation errors.
+// optionErrors are the errors that a validation has found so far.
 type optionErrors []error
 
-// require adds an error unless ok is true.
+// require adds an error if ok is false.
 func (p *optionErrors) require(ok bool, format string, args ...any) {
 	if !ok {
 		*p = append(*p, fmt.Errorf(format, args...))
 	}
 }
 
-// Validate returns all validation errors, each with the name of its flag.
+// Validate returns all errors of the options. Each error contains the name of its flag.
 func (o *Options) Validate() error {
 	var errs optionErrors
 	_, err := o.enabled()
@@ -178,7 +181,7 @@ func (o *Options) Validate() error {
 	return errors.Join(append(errs, o.LeaderElection.validate(), o.Serving.validate())...)
 }
 
-// mediaTypes returns the media types that the client can send.
+// mediaTypes returns the media types that the client can encode.
 func mediaTypes() []string {
 	var types []string
 	for _, serializer := range scheme.Codecs.SupportedMediaTypes() {
@@ -213,8 +216,8 @@ func (o *ServingOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// enabled returns the controllers to run, in the order of catalog. A name takes
-// precedence over "*".
+// enabled returns the descriptors of the controllers to run, in the order of catalog. The name
+// of a controller takes precedence over "*".
 func (o *Options) enabled() ([]controllerDescriptor, error) {
 	for i, given := range o.Controllers {
 		name := strings.TrimPrefix(given, "-")

@@ -23,24 +23,25 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers the metrics of work queues, requests and leader election
+	// This import registers the metrics of work queues, requests and leader election.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 )
 
-// healthCheck is one health check. run returns an error if it fails.
+// healthCheck is a named health check. The function run returns an error if the check fails.
 type healthCheck struct {
 	name string
 	run  func(*http.Request) error
 }
 
-// newHandler serves health checks and metrics:
+// newHandler returns the HTTP handler for health checks and metrics:
 //
 //	/livez, /healthz        the process is live
-//	/readyz                 the caches of a leader are synced; a standby is ready
+//	/readyz                 the caches of the leader are synced; a replica without the lease is ready
 //	/metrics                metrics in the Prometheus text format
 //	/debug/pprof/goroutine  the stacks of all goroutines
 //
-// The handler does not authenticate clients: it serves no secrets and changes nothing.
-// It serves only the given paths and refuses all others.
+// The handler serves only the given paths, and answers all other requests with status 403. It
+// does not authenticate clients, because it serves no secrets and changes nothing.
 func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", healthHandler(live))
@@ -57,7 +58,8 @@ func newHandler(live, ready []healthCheck, paths []string) http.Handler {
 	})
 }
 
-// allowed reports whether path matches one of paths, which may end in "*".
+// allowed reports whether a path is one of the given paths. A given path that ends in "*"
+// matches every path with this prefix.
 func allowed(paths []string, path string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool {
 		prefix, open := strings.CutSuffix(p, "*")
@@ -65,18 +67,20 @@ func allowed(paths []string, path string) bool {
 	})
 }
 
-// goroutineHandler writes the stacks of all goroutines. Like net/http/pprof, it uses
-// the query parameter debug as the format.
+// goroutineHandler writes the stacks of all goroutines. The query parameter debug selects the
+// format, as in net/http/pprof.
 func goroutineHandler(w http.ResponseWriter, request *http.Request) {
-	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // 0 if absent
+	debug, _ := strconv.Atoi(request.URL.Query().Get("debug")) // 0 if the parameter is missing
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if debug == 0 {
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
-	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // an error means that the client has disconnected
+	_ = pprof.Lookup("goroutine").WriteTo(w, debug) // ignore the error: the client has disconnected
 }
 
+// healthHandler returns a handler that runs the checks. It answers with status 500 if a check
+// fails.
 func healthHandler(checks []healthCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		var report strings.Builder
@@ -100,8 +104,8 @@ func healthHandler(checks []healthCheck) http.Handler {
 	})
 }
 
-// serve listens on the address in options and serves handler until stop is called. If
-// serving ends earlier, serve calls failed with the error.
+// serve starts to serve HTTPS requests on the address in options. If the server ends before
+// stop is called, serve calls failed with the error.
 func serve(options ServingOptions, handler http.Handler, failed func(error)) (stop func(), err error) {
 	certificate, err := options.certificate()
 	if err != nil {
@@ -125,12 +129,12 @@ func serve(options ServingOptions, handler http.Handler, failed func(error)) (st
 		}
 	}()
 	return func() {
-		_ = server.Close() // closes open connections as well
+		_ = server.Close() // also closes open connections
 		<-ended
 	}, nil
 }
 
-// certificate returns the serving certificate that the options specify.
+// certificate returns the serving certificate that the options select.
 func (o ServingOptions) certificate() (tls.Certificate, error) {
 	certFile, keyFile := o.CertFile, o.KeyFile
 	if certFile == "" && o.CertDir == "" {
@@ -153,7 +157,7 @@ func (o ServingOptions) certificate() (tls.Certificate, error) {
 	return certificate, nil
 }
 
-// ensureSelfSigned creates a certificate and its key unless both files exist.
+// ensureSelfSigned creates a self-signed certificate and its key, unless both files exist.
 func ensureSelfSigned(address, certFile, keyFile string) error {
 	_, certErr := os.Stat(certFile)
 	_, keyErr := os.Stat(keyFile)
@@ -176,8 +180,9 @@ func ensureSelfSigned(address, certFile, keyFile string) error {
 	return os.WriteFile(certFile, certPEM, 0o644)
 }
 
-// selfSigned creates a certificate for address and for the local host, valid for one
-// year. It returns the certificate and its key in PEM.
+// selfSigned creates a certificate for the given IP address, localhost and the loopback
+// addresses. It returns the certificate and its key in PEM. The certificate is valid for one
+// year.
 func selfSigned(address string) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// blockedRun is a run whose only worker is in the middle of a sync. Pod creates block
-// until release is called.
+// blockedRun is a running manager whose only worker is in the middle of a sync. Creates of
+// pods block until the method release is called.
 type blockedRun struct {
 	leases  *fake.Clientset
 	stop    func()
@@ -25,15 +25,14 @@ type blockedRun struct {
 	created atomic.Int32
 }
 
-// startBlockedRun starts a run in a synctest bubble and returns when its worker is
+// startBlockedRun starts a manager in a synctest bubble. It returns when the worker is
 // blocked.
 func startBlockedRun(t *testing.T) *blockedRun {
 	t.Helper()
 	h := &blockedRun{leases: fake.NewClientset()}
 	gate := make(chan struct{})
 	h.release = func() { close(gate) }
-	// A fake client serves one call at a time, so a blocking call needs a client of
-	// its own.
+	// A fake client serves one call at a time, so the blocking calls need a separate client.
 	writer, rest := newClient(), newClient()
 	writer.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		<-gate
@@ -52,7 +51,7 @@ func startBlockedRun(t *testing.T) *blockedRun {
 			return rest, nil
 		}
 	}
-	options := NewOptions() // long timeouts cost no real time in a synctest bubble
+	options := NewOptions() // long timeouts take no real time in a synctest bubble
 	options.Serving.SecurePort = 0
 	h.stop, h.ended = startWith(t, options, clients)
 	time.Sleep(time.Second)
@@ -63,9 +62,9 @@ func startBlockedRun(t *testing.T) *blockedRun {
 	return h
 }
 
-// TestStopLetsWorkersFinish checks that a stop lets a worker finish its sync, which
-// creates two pods. The lease is released only afterwards, so that no other replica
-// starts before.
+// TestStopLetsWorkersFinish checks that a worker can finish its sync, which creates two pods,
+// before the manager stops. The lease must be released only afterwards, so that no other
+// replica begins earlier.
 func TestStopLetsWorkersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startBlockedRun(t)
@@ -89,12 +88,12 @@ func TestStopLetsWorkersFinish(t *testing.T) {
 		if held := leaseHolder(t, h.leases); held != "" {
 			t.Errorf("the lease is still held by %q", held)
 		}
-		time.Sleep(time.Minute) // lets the queues' goroutines end on their next tick
+		time.Sleep(time.Minute) // wait until the goroutines of the queues end, at their next tick
 	})
 }
 
-// TestStopIsBounded checks that a blocked worker delays the stop only for a limited
-// time. The lease is not released, because the worker may still be running.
+// TestStopIsBounded checks that a blocked worker does not delay the stop for longer than the
+// limits. The lease must not be released, because the worker may still be running.
 func TestStopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startBlockedRun(t)

@@ -1,5 +1,6 @@
-// Package rbac embeds the RBAC objects that workload-controller-manager needs. It
-// returns them as a manifest, and as roles to bind to another subject.
+// Package rbac embeds the RBAC objects that workload-controller-manager needs. It provides
+// them as a manifest. It also provides the roles alone, which callers can bind to another user
+// or service account.
 package rbac
 
 import (
@@ -11,13 +12,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Manifest is rbac.yaml: the roles, their bindings and the service account.
+// Manifest is the content of rbac.yaml: roles, role bindings and the service account.
 //
 //go:embed rbac.yaml
 var Manifest []byte
 
-// Roles returns the ClusterRole of the controllers and the Role for leader election,
-// without their bindings. The Role applies to the given namespace and Lease name.
+// Roles returns the ClusterRole of the controllers and the Role for leader election, without
+// bindings. The Role has the given namespace and permits only the Lease with the given name.
 func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role, error) {
 	var controllers rbacv1.ClusterRole
 	var lease rbacv1.Role
@@ -35,7 +36,7 @@ func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role,
 	return &controllers, &lease, nil
 }
 
-// decode decodes the document of the manifest that has the given kind.
+// decode decodes the first document of Manifest with the given kind into the variable into.
 func decode(kind string, into any) error {
 	for document := range bytes.SplitSeq(Manifest, []byte("\n---\n")) {
 		var header struct {
@@ -51,5 +52,5 @@ func decode(kind string, into any) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("rbac.yaml has no %s", kind)
+	return fmt.Errorf("found no %s in rbac.yaml; expected one", kind)
 }

@@ -1,14 +1,14 @@
-// Package replicaset implements the ReplicaSet controller. Its sync loop works for any
-// kind that wants n pods of one template; package replication uses it for
+// Package replicaset implements the ReplicaSet controller. Its sync loop works for every kind
+// that maintains a number of pods of one template. Package replication uses it for
 // ReplicationControllers.
 //
-// The controller defers a sync until its caches contain its own writes. It uses
-// expectations, adopts and releases pods, and creates pods with slow start, at most 500
-// per sync. plan.go and rank.go make decisions and call no API; sync.go carries the
-// decisions out.
+// A sync waits until the caches contain the controller's own writes. The controller uses
+// expectations, adopts and releases pods, and creates pods with slow start, at most 500 in one
+// sync. The files plan.go and rank.go decide what to do and make no API calls. The file
+// sync.go makes the API calls.
 //
-// The controller does not schedule, run or garbage-collect pods. It never deletes
-// failed pods, nor pods that another controller controls.
+// The controller does not schedule, run or garbage-collect pods. It never deletes failed pods,
+// nor pods that another object controls.
 package replicaset
 
 import (
@@ -29,23 +29,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// podsResource is the resource name of pods, as package ownwrites uses it.
+// podsResource is the resource name of pods, for package ownwrites.
 const podsResource = "pods"
 
-// Config holds what a Controller needs. Every field is required.
+// Config contains the dependencies of a Controller. Every field is required.
 type Config struct {
-	// Kind is the kind of the owners to sync.
+	// Kind describes the kind of the owners: ReplicaSet or ReplicationController.
 	Kind Kind
 	// Client creates, patches and deletes pods.
 	Client kubernetes.Interface
-	// Pods is the shared informer of all pods.
+	// Pods is the shared informer of pods.
 	Pods cache.SharedIndexInformer
 	// Events records events about owners.
 	Events record.EventRecorder
-	// Clock provides the current time.
+	// Clock returns the current time.
 	Clock clock.PassiveClock
-	// Burst is the largest number of pods that one sync creates or deletes, normally
-	// the constant Burst.
+	// Burst is the maximum number of pods that one sync creates or deletes. Its value is the
+	// constant Burst, except in tests.
 	Burst int
 }
 
@@ -54,7 +54,7 @@ type Controller struct {
 	kind         Kind
 	traits       Traits
 	owners       cache.Indexer
-	ownerLookup  ownership.OwnerLookup // finds owners for pods
+	ownerLookup  ownership.OwnerLookup // finds the owners of a pod
 	pods         cache.Indexer
 	synced       []cache.InformerSynced
 	control      *podcontrol.Control
@@ -63,10 +63,10 @@ type Controller struct {
 	loop         *workloop.Loop
 	clock        clock.PassiveClock
 	burst        int
-	logger       klog.Logger // for event handlers, which have no context
+	logger       klog.Logger // for event handlers, which get no context
 }
 
-// New returns a Controller and adds its event handlers to the informers, which must
+// New returns a Controller. It adds event handlers and indexes to the informers, which must
 // not be started yet.
 func New(ctx context.Context, config Config) (*Controller, error) {
 	if err := childindex.Add(config.Pods); err != nil {
@@ -97,20 +97,20 @@ func New(ctx context.Context, config Config) (*Controller, error) {
 	})
 	c.writes = ownwrites.New(map[string]ownwrites.Cache{podsResource: c.pods, traits.Resource: c.owners})
 	c.loop = workloop.New(traits.Queue, c.sync)
-	// Add the event handlers last: they may be called from here on.
+	// Add the event handlers last: the informers may call them from here on.
 	var err error
 	c.synced, err = workloop.AddEventHandlers(c.eventHandlers(owners, pods)...)
 	return c, err
 }
 
-// HasSynced reports whether every event handler has received its initial list.
+// HasSynced reports whether all event handlers have received their initial lists.
 func (c *Controller) HasSynced() bool {
 	return workloop.HasSynced(c.synced)
 }
 
-// Run syncs owners with the given number of workers until all workers have stopped.
-// The workers start once HasSynced is true. Closing drain lets workers finish their
-// current syncs; canceling ctx aborts the syncs.
+// Run syncs owners with the given number of workers. The workers start when HasSynced is true.
+// After drain is closed, the workers finish their current syncs, and Run returns. If ctx is
+// canceled, Run aborts the syncs.
 func (c *Controller) Run(ctx context.Context, drain <-chan struct{}, workers int) {
 	c.loop.Run(ctx, drain, c.synced, workers)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// eventHandlers returns the handlers of owner and pod events, which enqueue owners.
+// eventHandlers returns the event handlers for owners and pods. They add the keys of owners to
+// the queue.
 func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []workloop.EventHandler {
 	return []workloop.EventHandler{
 		{Resource: c.traits.Resource, Informer: owners, Handler: cache.ResourceEventHandlerFuncs{
@@ -27,12 +28,13 @@ func (c *Controller) eventHandlers(owners, pods cache.SharedIndexInformer) []wor
 	}
 }
 
+// ownerChanged enqueues an added owner.
 func (c *Controller) ownerChanged(object any) {
 	c.loop.Add(ownership.IDOf(object.(metav1.Object)).Key)
 }
 
-// ownerUpdated handles updates of an owner. If an owner was deleted and recreated
-// while the watch was down, the informer reports both as one update.
+// ownerUpdated handles the update of an owner. If an owner was deleted and recreated while the
+// watch was interrupted, the informer reports this as one update.
 func (c *Controller) ownerUpdated(old, object any) {
 	before, after := ownership.IDOf(old.(metav1.Object)), ownership.IDOf(object.(metav1.Object))
 	if before.UID != after.UID {
@@ -41,6 +43,8 @@ func (c *Controller) ownerUpdated(old, object any) {
 	c.loop.Add(after.Key)
 }
 
+// ownerDeleted drops the state of a deleted owner and enqueues its key. A sync that is still
+// running may record new state, which the next sync drops.
 func (c *Controller) ownerDeleted(object any) {
 	owner, ok := tombstone.LastKnown[metav1.Object](c.logger, object)
 	if !ok {
@@ -51,13 +55,14 @@ func (c *Controller) ownerDeleted(object any) {
 	c.loop.Add(id.Key)
 }
 
+// forget drops the expectations and the recorded writes of an owner.
 func (c *Controller) forget(owner ownership.ID) {
 	c.expectations.Forget(owner)
 	c.writes.Forget(owner)
 }
 
-// podAdded also counts pods that are already terminating when first observed: their
-// creates have been observed.
+// podAdded records that the create of a pod was observed, and enqueues the owner. The pod may
+// already be terminating when it is first observed.
 func (c *Controller) podAdded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
@@ -75,12 +80,15 @@ func (c *Controller) podAdded(pod *corev1.Pod) {
 	c.loop.Add(owner.Key)
 }
 
+// podUpdated records the observations that the update of a pod implies, and enqueues the
+// owner. If the controllerRef has changed, it also enqueues the former owner. For an orphan
+// whose controllerRef or labels have changed, it enqueues the owners that could adopt it.
 func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if pod.ResourceVersion == old.ResourceVersion {
-		return // resync
+		return // a periodic resync, not a change
 	}
 	if pod.UID != old.UID {
-		// The pod was deleted and recreated while the watch was down.
+		// The pod was deleted and recreated while the watch was interrupted.
 		c.podDeleted(old)
 		c.podAdded(pod)
 		return
@@ -90,8 +98,8 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	if controllerRefChanged && oldRef != nil {
 		if owner, ok := c.ownerLookup.ResolveControllerRef(old.Namespace, oldRef); ok {
 			if ref == nil || ref.UID != oldRef.UID {
-				// Later events of the pod no longer name this owner, so this is its
-				// last observation.
+				// Later events of the pod do not name this owner any more, so no event will
+				// report the deletion to it.
 				c.expectations.DeletionObserved(owner, pod.UID)
 			}
 			c.loop.Add(owner.Key)
@@ -105,13 +113,15 @@ func (c *Controller) podUpdated(old, pod *corev1.Pod) {
 	}
 	if owner, ok := c.ownerLookup.ResolveControllerRef(pod.Namespace, ref); ok {
 		if pod.DeletionTimestamp != nil {
-			// Replace the pod now, without waiting for the end of its grace period.
+			// A terminating pod must be replaced now, without waiting until it is gone.
 			c.expectations.DeletionObserved(owner, pod.UID)
 		}
 		c.loop.Add(owner.Key)
 	}
 }
 
+// podDeleted records that the deletion of a pod was observed, and enqueues the owner of the
+// pod.
 func (c *Controller) podDeleted(object any) {
 	pod, ok := tombstone.LastKnown[*corev1.Pod](c.logger, object)
 	if !ok {

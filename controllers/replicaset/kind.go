@@ -15,65 +15,66 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podcontrol"
 )
 
-// Kind adapts one kind of owner, ReplicaSet or ReplicationController, to the
-// Controller.
+// Kind is what the Controller needs to know about the kind of its owners: ReplicaSet or
+// ReplicationController.
 type Kind interface {
 	// Traits returns the fixed properties of the kind.
 	Traits() Traits
-	// Informer returns the shared informer of the kind, which is indexed by namespace.
+	// Informer returns the shared informer of the owners, which must have the namespace index.
 	Informer() cache.SharedIndexInformer
-	// Owner converts an object of the kind. It returns an error if the spec is
-	// invalid, for example if the selector cannot be parsed. Retrying does not help.
+	// Owner converts an API object to an Owner. It returns an error if the spec is invalid,
+	// for example if the selector cannot be parsed. A retry is useless until the object
+	// changes.
 	Owner(object any) (Owner, error)
-	// Live reads an owner from the API server, bypassing the cache.
+	// Live reads an owner from the API server, not from the cache.
 	Live(ctx context.Context, namespace, name string) (Owner, error)
-	// UpdateStatus writes status to owner and returns the new resourceVersion. The
-	// write has owner's resourceVersion as its precondition.
+	// UpdateStatus writes the status of an owner, and returns the new resourceVersion. The
+	// write fails with a conflict if the owner has changed since it was read.
 	UpdateStatus(ctx context.Context, owner Owner, status Status) (resourceVersion string, err error)
-	// Siblings returns the UIDs of the cached owners that have the same controller as
-	// owner, including owner. Scale-down prefers nodes with many pods of these owners.
-	// It returns nothing if owner has no controller.
+	// Siblings returns the UIDs of the cached owners that the controller of owner controls,
+	// including owner. Scale-down first deletes pods on nodes with many pods of these owners.
+	// If no object controls owner, Siblings returns nothing.
 	Siblings(owner Owner) ([]types.UID, error)
 }
 
-// Traits are the fixed properties in which the kinds differ.
+// Traits are the properties in which ReplicaSets and ReplicationControllers differ.
 type Traits struct {
-	// GVK is the group, version and kind used in the controllerRefs of pods.
+	// GVK is the group, version and kind of the owners, for the controllerRefs of pods.
 	GVK schema.GroupVersionKind
-	// Resource is the plural resource name, as package ownwrites uses it.
+	// Resource is the plural name of the resource, such as "replicasets".
 	Resource string
-	// Queue is the name of the work queue in metrics.
+	// Queue is the name of the work queue in metrics and logs.
 	Queue string
-	// EventSource is the source component of events.
+	// EventSource is the source component of the controller's events.
 	EventSource string
-	// ReadsOwnWrites is true if a sync is deferred until the caches contain this
-	// controller's last writes for the owner.
+	// ReadsOwnWrites is true if a sync waits until the caches contain the controller's last
+	// writes for the owner.
 	ReadsOwnWrites bool
-	// CountsTerminating is true if the status has terminatingReplicas.
+	// CountsTerminating is true if the status has the field terminatingReplicas.
 	CountsTerminating bool
 }
 
-// Owner is a ReplicaSet or a ReplicationController. Its fields are shared with the
-// informer cache: do not modify them.
+// Owner is a ReplicaSet or a ReplicationController. It shares its fields with the informer
+// cache, so callers must not modify them.
 type Owner struct {
-	// Object is the API object.
+	// Object is the ReplicaSet or ReplicationController.
 	Object podcontrol.Owner
-	// Replicas is the desired number of pods.
+	// Replicas is spec.replicas, or 1 if it is not set.
 	Replicas int
-	// MinReady is how long a pod must be ready to count as available.
+	// MinReady is the time for which a pod must be ready before it counts as available.
 	MinReady time.Duration
-	// Selector matches the owner's pods. An empty selector matches nothing.
+	// Selector matches the pods of the owner. An empty selector matches nothing.
 	Selector labels.Selector
-	// Template is the pod template.
+	// Template is the template of the pods.
 	Template *corev1.PodTemplateSpec
-	// Status is the current status of the object.
+	// Status is the status of the object.
 	Status Status
 }
 
-// ID identifies the owner for its lifetime.
+// ID returns the ID of the owner.
 func (o Owner) ID() ownership.ID { return ownership.IDOf(o.Object) }
 
-// Terminating reports whether the owner has a deletionTimestamp.
+// Terminating reports whether the owner has a deletion timestamp.
 func (o Owner) Terminating() bool { return o.Object.GetDeletionTimestamp() != nil }
 
 // Status is the status of a ReplicaSet or a ReplicationController.
@@ -82,12 +83,12 @@ type Status struct {
 	FullyLabeled       int32
 	Ready              int32
 	Available          int32
-	Terminating        *int32 // nil if the kind does not report it
+	Terminating        *int32 // nil if the kind does not report terminating pods
 	ObservedGeneration int64
 	Conditions         []Condition
 }
 
-// Condition is one condition of a Status.
+// Condition is a condition in the status of a ReplicaSet or a ReplicationController.
 type Condition struct {
 	Type               string
 	Status             corev1.ConditionStatus

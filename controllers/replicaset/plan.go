@@ -8,17 +8,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// Burst is the largest number of pods that one sync creates or deletes for an owner.
+// Burst is the maximum number of pods that one sync creates or deletes for an owner.
 const Burst = 500
 
-// step is the number of pods that one sync creates or deletes. At most one of the two
-// is positive.
+// step is the number of pods that one sync creates or deletes. At least one of the two numbers
+// is 0.
 type step struct {
 	creates int
 	deletes int
 }
 
-// plan returns how many pods to create or delete, at most burst.
+// plan returns how many pods to create or delete, at most burst, so that wanted pods are
+// active.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}
@@ -26,8 +27,8 @@ func plan(wanted, active, burst int) step {
 	return step{deletes: min(active-wanted, burst)}
 }
 
-// nextAvailable returns the time until the next ready pod becomes available. ok is
-// false if no pod is waiting to become available.
+// nextAvailable returns the time until the next of the pods becomes available. The result ok
+// is false if no pod is waiting for that.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
 		at, known := podutil.AvailableAt(pod, minReady)

@@ -12,23 +12,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// rank is the position of a pod in the deletion order. compare compares the fields in
-// turn; the pod with the lower rank is deleted first. Each pod gets its rank once,
-// before the sort, so that the order is total. Upstream compares pods pairwise, and
-// then the order can contain cycles.
+// rank determines the position of a pod in the deletion order. The method compare compares the
+// fields from top to bottom; the pod with the lower rank is deleted first. The rank of a pod
+// is computed once, before sorting, so the order has no cycles. Upstream compares each pair of
+// pods anew, and its order can have cycles.
 type rank struct {
-	assigned    int   // 0 if not assigned to a node
+	assigned    int   // 0 if the pod is not assigned to a node
 	phase       int   // 0 Pending, 1 Unknown, 2 Running
-	ready       int   // 0 if not ready
-	cost        int32 // annotation pod-deletion-cost
-	relatedPods int   // negated: pods on nodes with more related pods go first
-	readyAge    int   // logAge since the pod became ready; 0 if it is not ready
-	restarts    int32 // negated: pods with more restarts go first
-	sidecars    int32 // negated restarts of sidecars
-	age         int   // logAge since the pod's creation
+	ready       int   // 0 if the pod is not ready
+	cost        int32 // value of the annotation pod-deletion-cost
+	relatedPods int   // negated number of related pods on the node: pods on crowded nodes go first
+	readyAge    int   // logAge since the pod became ready, or 0 if it is not ready
+	restarts    int32 // negated restart count: pods with more restarts go first
+	sidecars    int32 // negated restart count of sidecars
+	age         int   // logAge since the creation of the pod
 	uid         string
 }
 
+// compare returns a negative number if the pod with rank r is deleted before the other pod.
 func (r rank) compare(other rank) int {
 	return cmp.Or(
 		cmp.Compare(r.assigned, other.assigned),
@@ -44,8 +45,8 @@ func (r rank) compare(other rank) int {
 	)
 }
 
-// rankOf ranks a pod whose node runs relatedPods active pods of the same owner or its
-// siblings.
+// rankOf returns the rank of a pod. The argument relatedPods is the number of active pods on
+// its node that belong to the same owner or to its siblings.
 func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	r := rank{
 		phase:       phaseOrder[pod.Status.Phase],
@@ -66,17 +67,17 @@ func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	return r
 }
 
+// phaseOrder maps the phase of an active pod to its position in the deletion order.
 var phaseOrder = map[corev1.PodPhase]int{
 	corev1.PodPending: 0,
 	corev1.PodUnknown: 1,
 	corev1.PodRunning: 2,
 }
 
-// logAge returns the base-2 logarithm of an age in nanoseconds, rounded down. Pods of
-// about the same age compare as equal. With exact ages, the youngest pod would always
-// be deleted first, and that pod tends to be on the node that was added last. An
-// unknown time counts as the most recent, a time that is not in the past as the second
-// most recent.
+// logAge returns the logarithm to base 2 of the age in nanoseconds, rounded down. Pods of
+// similar age are therefore equal. With exact ages, scale-down would always delete the
+// youngest pod, which is often on the newest node. An unknown time counts as the most recent
+// time. A time that is not in the past counts as the second most recent.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
@@ -88,9 +89,9 @@ func logAge(since, now time.Time) int {
 	}
 }
 
-// deletionCost returns the value of the annotation
-// controller.kubernetes.io/pod-deletion-cost. It returns 0 if the annotation is absent
-// or malformed; a plus sign or a leading zero is malformed.
+// deletionCost returns the value of the annotation controller.kubernetes.io/pod-deletion-cost.
+// It returns 0 if the annotation is missing or malformed. A number with a plus sign or a
+// leading zero is malformed.
 func deletionCost(pod *corev1.Pod) int32 {
 	text := pod.Annotations[corev1.PodDeletionCost]
 	cost, err := strconv.ParseInt(text, 10, 32)
@@ -100,9 +101,9 @@ func deletionCost(pod *corev1.Pod) int32 {
 	return int32(cost)
 }
 
-// podsToDelete returns the n pods to delete first. It leaves the order of the slice
-// pods unchanged. relatedPods counts the related active pods on each node; it is empty
-// if the owner has no controller.
+// podsToDelete returns the n pods that scale-down deletes first. It does not change the order
+// of pods. The argument relatedPods maps a node to the number of active pods on it that belong
+// to the owner or to its siblings. It is empty if no object controls the owner.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

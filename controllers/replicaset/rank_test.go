@@ -17,7 +17,7 @@ import (
 
 var now = time.Unix(1_000_000, 0)
 
-// oldPod returns a running, ready pod on a node; change modifies it.
+// oldPod returns a ready pod on a node, created long ago, and applies the changes to it.
 func oldPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(now.Add(-100 * time.Hour))},
@@ -57,9 +57,9 @@ func age(age time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now.Add(-age)) }
 }
 
-// TestDeletionOrder checks that each rule takes precedence over all later rules. The
-// pod to delete first is preferred by one rule only; all later rules prefer the other
-// pod.
+// TestDeletionOrder checks that each rule takes precedence over all later rules. Of two pods,
+// one rule prefers the first, and all later rules prefer the second. The first one must be
+// deleted.
 func TestDeletionOrder(t *testing.T) {
 	relatedPods := map[string]int{"n1": 2, "crowded": 5}
 	tests := []struct {
@@ -140,7 +140,7 @@ func TestLogAge(t *testing.T) {
 	}
 }
 
-// drawPods draws pods that differ in every field of rank, with many ties.
+// drawPods draws pods with different values in all fields of rank, many of them equal.
 func drawPods(t *rapid.T) []*corev1.Pod {
 	ages := rapid.SampledFrom([]time.Duration{-time.Second, 0, 1, 3, time.Second, 1500 * time.Millisecond, time.Hour, 90 * time.Minute})
 	n := rapid.IntRange(0, 12).Draw(t, "n")
@@ -186,8 +186,8 @@ func TestRankIsTotalOrder(t *testing.T) {
 	})
 }
 
-// TestPodsToDeleteIgnoresListOrder checks that the choice does not depend on the order
-// of the cached pods. No pod that is kept may rank before one that is deleted.
+// TestPodsToDeleteIgnoresListOrder checks that the choice of pods does not depend on the order
+// of the list. No pod that is kept may have a lower rank than one that is deleted.
 func TestPodsToDeleteIgnoresListOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods := drawPods(t)

@@ -17,14 +17,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// replicaSets implements Kind for ReplicaSets.
+// replicaSets implements [Kind] for ReplicaSets.
 type replicaSets struct {
 	client   kubernetes.Interface
 	informer cache.SharedIndexInformer
 }
 
-// ReplicaSets returns the Kind for ReplicaSets. It reads them from informer, which
-// must not be started yet, and writes them through client.
+// ReplicaSets returns the implementation of [Kind] for ReplicaSets. It reads them from the
+// informer, which must not be started yet, and writes them through the client.
 func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetInformer) (Kind, error) {
 	if err := childindex.Add(informer.Informer()); err != nil {
 		return nil, err
@@ -32,6 +32,7 @@ func ReplicaSets(client kubernetes.Interface, informer appsinformers.ReplicaSetI
 	return &replicaSets{client: client, informer: informer.Informer()}, nil
 }
 
+// Traits implements [Kind].
 func (*replicaSets) Traits() Traits {
 	return Traits{
 		GVK:               appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
@@ -43,8 +44,10 @@ func (*replicaSets) Traits() Traits {
 	}
 }
 
+// Informer implements [Kind].
 func (k *replicaSets) Informer() cache.SharedIndexInformer { return k.informer }
 
+// Owner implements [Kind].
 func (*replicaSets) Owner(object any) (Owner, error) {
 	set, ok := object.(*appsv1.ReplicaSet)
 	if !ok {
@@ -72,6 +75,7 @@ func (*replicaSets) Owner(object any) (Owner, error) {
 	}, nil
 }
 
+// conditionsFrom converts the conditions of a ReplicaSet.
 func conditionsFrom(api []appsv1.ReplicaSetCondition) []Condition {
 	conditions := make([]Condition, len(api))
 	for i, c := range api {
@@ -80,6 +84,7 @@ func conditionsFrom(api []appsv1.ReplicaSetCondition) []Condition {
 	return conditions
 }
 
+// Live implements [Kind].
 func (k *replicaSets) Live(ctx context.Context, namespace, name string) (Owner, error) {
 	set, err := k.client.AppsV1().ReplicaSets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -88,6 +93,7 @@ func (k *replicaSets) Live(ctx context.Context, namespace, name string) (Owner, 
 	return k.Owner(set)
 }
 
+// UpdateStatus implements [Kind].
 func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Status) (string, error) {
 	set := *owner.Object.(*appsv1.ReplicaSet)
 	set.Status = appsv1.ReplicaSetStatus{
@@ -111,6 +117,8 @@ func (k *replicaSets) UpdateStatus(ctx context.Context, owner Owner, status Stat
 	return written.ResourceVersion, nil
 }
 
+// Siblings implements [Kind]. The siblings of a ReplicaSet are the ReplicaSets of its
+// Deployment.
 func (k *replicaSets) Siblings(owner Owner) ([]types.UID, error) {
 	ref := metav1.GetControllerOfNoCopy(owner.Object)
 	if ref == nil {

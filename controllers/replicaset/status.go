@@ -18,22 +18,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/podutil"
 )
 
-// replicaFailure is the type of the condition that reports failed creates and deletes.
-// ReplicaSets and ReplicationControllers use the same type.
+// replicaFailure is the type of the condition that reports a failed create or delete of a pod.
+// It is the same for ReplicaSets and ReplicationControllers.
 const replicaFailure = "ReplicaFailure"
 
-// syncResult is the outcome of one sync, from which the status is computed.
+// syncResult is the result of one sync, from which the new status is computed.
 type syncResult struct {
 	owner       Owner
 	active      []*corev1.Pod
 	terminating int
-	// failure is the error from creating or deleting pods in this sync.
+	// failure is the error of this sync's creates or deletes of pods.
 	failure error
 	now     time.Time
 }
 
-// status returns the new status. It keeps the conditions in base that have other types
-// than ReplicaFailure and replaces everything else.
+// status returns the new status. From base it keeps only the conditions of other types than
+// ReplicaFailure.
 func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{
 		Replicas:           int32(len(result.active)),
@@ -58,8 +58,8 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 	return status
 }
 
-// conditions adds or removes the condition ReplicaFailure. An existing ReplicaFailure
-// keeps its reason, message and lastTransitionTime until it is removed.
+// conditions returns base with the condition ReplicaFailure added or removed. An existing
+// condition ReplicaFailure keeps its reason, message and lastTransitionTime.
 func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
@@ -82,8 +82,8 @@ func (result syncResult) conditions(base []Condition) []Condition {
 	}
 }
 
-// updateStatus writes the status that result implies, if it has changed. After a
-// conflict it reads the owner from the API server and retries once.
+// updateStatus writes the new status, if it has changed. After a conflict it reads the owner
+// from the API server and tries once more.
 func (c *Controller) updateStatus(ctx context.Context, result syncResult) error {
 	err := c.writeStatus(ctx, result.owner, result)
 	if !apierrors.IsConflict(err) {
@@ -104,8 +104,8 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus writes the status that result implies to base. After a conflict, base is
-// newer than the owner that the sync read.
+// writeStatus writes the new status to base, if the status of base is different. After a
+// conflict, base is a newer version of the owner than the one that the sync read.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

@@ -23,7 +23,7 @@ func TestReplicaFailure(t *testing.T) {
 		return text
 	}
 	r.callErrors[create] = []error{errTooManyRequests}
-	_ = r.sync(t.Context(), key) // returns an error, which TestSync checks
+	_ = r.sync(t.Context(), key) // ignore the error, which TestSync checks
 	if got, want := condition(), "ReplicaFailure=True FailedCreate;"; got != want {
 		t.Errorf("after a failed create: %q, want %q", got, want)
 	}

@@ -21,20 +21,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// sync reconciles the owner under key.
+// sync reconciles the owner with the given key.
 //
 //  1. If the caches do not contain this controller's last writes for the owner, the
-//     sync is deferred. For kinds without ReadsOwnWrites, this applies only once
-//     unmet expectations have expired: the pods exist, and only their events are
-//     late.
-//  2. Expectations are checked before pods are listed. If an event arrived in
-//     between, the old list would look like the result of the new requests.
-//  3. Pods are adopted and released. An error ends the sync: nothing may be created,
-//     deleted or reported from an incomplete list of pods.
-//  4. Pods are created or deleted, unless the owner is terminating or its
-//     expectations are unmet.
-//  5. The owner is enqueued for the time when the next pod becomes available or its
-//     expectations expire, because no event announces either.
+//     sync is retried later. For a kind without ReadsOwnWrites, this is so only after
+//     unmet expectations have expired. The pods then exist, but their events are late.
+//  2. Expectations are checked before the pods are listed. In the opposite order, an event
+//     between the two could satisfy the expectations although its pod is not in the list.
+//  3. Pods are adopted and released. After an error the sync ends, because the list of
+//     pods is incomplete.
+//  4. Pods are created or deleted, unless the owner is terminating or its expectations
+//     are unmet.
+//  5. The key is enqueued for the time at which the next pod becomes available, and for
+//     the time at which the expectations expire. No event occurs at these times.
 //  6. The status is written, even if step 4 failed or was skipped.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	stale := c.writes.StaleReason(key)
@@ -69,8 +68,9 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return errors.Join(result.failure, c.updateStatus(ctx, result))
 }
 
-// cachedOwner returns the owner under key. found is false if the owner was deleted or
-// is invalid. The expectations and recorded writes of a deleted owner are dropped.
+// cachedOwner returns the owner with the given key. It returns false if the owner does not
+// exist or is invalid. If the owner does not exist, cachedOwner drops its expectations and
+// recorded writes.
 func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, found bool, err error) {
 	object, exists, err := c.owners.GetByKey(key)
 	if err != nil {
@@ -89,13 +89,14 @@ func (c *Controller) cachedOwner(ctx context.Context, key string) (owner Owner, 
 	return owner, true, nil
 }
 
-// ownedPods holds the active pods of one owner and the number of its terminating pods.
+// ownedPods are the pods of one owner.
 type ownedPods struct {
 	active      []*corev1.Pod
 	terminating int
 }
 
-// claim adopts and releases active pods and returns the pods of owner.
+// claim adopts and releases active pods. It returns the active pods of the owner and the
+// number of its terminating pods.
 func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) {
 	pods, err := childindex.Candidates[*corev1.Pod](c.pods, owner.Object)
 	if err != nil {
@@ -115,6 +116,7 @@ func (c *Controller) claim(ctx context.Context, owner Owner) (ownedPods, error) 
 	return set, err
 }
 
+// claimer returns the Claimer for one sync of the owner.
 func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
 	return ownership.Claimer[*corev1.Pod]{
 		Owner:    owner.Object,
@@ -138,7 +140,7 @@ func (c *Controller) claimer(owner Owner) ownership.Claimer[*corev1.Pod] {
 	}
 }
 
-// scale creates or deletes pods to get closer to the desired number of replicas.
+// scale creates or deletes pods, so that the owner has the desired number of active pods.
 func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Pod) error {
 	step := plan(owner.Replicas, len(active), c.burst)
 	switch {
@@ -157,9 +159,9 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 	}
 }
 
-// create creates n pods with slow start. If the namespace is terminating, the
-// expectations stay unmet, so that the controller does not retry until the owner is
-// gone as well.
+// create creates n pods with slow start. If the namespace is terminating, the expectations of
+// the rejected creates stay unmet. Therefore, the controller does not try again before the
+// owner is deleted too.
 func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	id := owner.ID()
 	c.expectations.ExpectCreations(id, n)
@@ -181,8 +183,8 @@ func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	return err
 }
 
-// delete deletes pods concurrently and returns the first error. A pod that is already
-// gone is not an error.
+// delete deletes pods concurrently, and returns the first error. A pod that no longer exists
+// is not an error.
 func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod) error {
 	id := owner.ID()
 	uids := make([]types.UID, len(pods))
@@ -210,9 +212,8 @@ func (c *Controller) delete(ctx context.Context, owner Owner, pods []*corev1.Pod
 	return first
 }
 
-// relatedPodsByNode counts, for each node, the active pods of owner and its siblings.
-// It returns nil if every pod is to be deleted, because then the order does not
-// matter.
+// relatedPodsByNode returns the number of active pods of the owner and its siblings on each
+// node. It returns nil if all pods will be deleted, because the order is then irrelevant.
 func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, deletes int) (map[string]int, error) {
 	if deletes >= len(active) {
 		return nil, nil
@@ -236,6 +237,7 @@ func (c *Controller) relatedPodsByNode(owner Owner, active []*corev1.Pod, delete
 	return relatedPods, nil
 }
 
+// describe returns the kind and the key of an owner, for messages.
 func (c *Controller) describe(owner Owner) string {
 	return c.traits.GVK.Kind + " " + owner.ID().Key
 }

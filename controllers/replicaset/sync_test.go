@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// sortDeletes sorts delete calls, which are concurrent.
+// sortDeletes sorts the delete calls, because the controller sends them concurrently.
 var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	sorted := slices.Clone(calls)
 	slices.SortStableFunc(sorted, func(a, b string) int {
@@ -28,8 +28,8 @@ var sortDeletes = cmp.Transformer("sortDeletes", func(calls []string) []string {
 	return sorted
 })
 
-// TestSync checks which calls a sync makes, in what order, and whether the next sync
-// may create or delete.
+// TestSync checks which calls a sync makes, in which order, and whether the next sync may
+// create or delete pods.
 func TestSync(t *testing.T) {
 	tests := []struct {
 		name        string
@@ -234,8 +234,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestRecordsItsWrites checks that a sync is deferred until the caches contain the
-// writes of the last sync.
+// TestRecordsItsWrites checks that a sync waits until the caches contain the writes of the
+// last sync.
 func TestRecordsItsWrites(t *testing.T) {
 	tests := []struct {
 		name string
@@ -262,7 +262,7 @@ func TestRecordsItsWrites(t *testing.T) {
 	}
 }
 
-// runFixture runs the controller for d of simulated time.
+// runFixture runs the controller for the simulated time d.
 func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	r.synced = nil // the informers of the fixture never start
@@ -274,7 +274,7 @@ func runFixture(t *testing.T, r *fixture, d time.Duration) {
 	time.Sleep(d)
 	close(drain)
 	<-done
-	time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
+	time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 }
 
 func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
@@ -297,14 +297,14 @@ func TestRequeuesWhenPodBecomesAvailable(t *testing.T) {
 	}
 }
 
-// TestStalePodCache checks a kind that does not wait for its own writes. While the pod
-// cache is stale, it creates no pod twice, even after its expectations have expired.
-// It continues as soon as the cache is up to date.
+// TestStalePodCache checks a kind without ReadsOwnWrites. While the pod cache is stale, the
+// controller creates no pod twice, even after its expectations have expired. It continues as
+// soon as the cache is up to date.
 func TestStalePodCache(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		shown time.Duration // when the cache contains the created pods; 0 means never
-		want  int           // number of creates
+		shown time.Duration // time at which the cache contains the created pods; 0 means never
+		want  int           // expected number of creates
 	}{
 		{"never in the cache", 0, 2},
 		{"in the cache and deleted since", 6 * time.Minute, 4},

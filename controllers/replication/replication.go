@@ -1,10 +1,10 @@
-// Package replication implements the ReplicationController controller. The sync loop
-// is that of package replicaset; this package reads ReplicationControllers and writes
-// their status.
+// Package replication implements the ReplicationController controller. It uses the sync loop
+// of package replicaset. This package only reads ReplicationControllers and writes their
+// status.
 //
-// ReplicationControllers differ from ReplicaSets: their selectors compare by equality
-// only, and their status has no terminatingReplicas. A sync of a ReplicationController
-// does not wait until the caches contain the controller's own writes, except after
+// A ReplicationController differs from a ReplicaSet. Its selector compares labels by equality
+// only, and its status has no terminatingReplicas. A sync of a ReplicationController does not
+// wait until the caches contain the controller's own writes. It waits for them only after
 // unmet expectations have expired.
 package replication
 
@@ -25,18 +25,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/replicaset"
 )
 
-// replicationControllers implements replicaset.Kind for ReplicationControllers.
+// replicationControllers implements [replicaset.Kind] for ReplicationControllers.
 type replicationControllers struct {
 	client   kubernetes.Interface
 	informer cache.SharedIndexInformer
 }
 
-// Controllers returns the Kind for ReplicationControllers. It reads them from informer
-// and writes them through client.
+// Controllers returns the implementation of [replicaset.Kind] for ReplicationControllers. It
+// reads them from the informer and writes them through the client.
 func Controllers(client kubernetes.Interface, informer coreinformers.ReplicationControllerInformer) replicaset.Kind {
 	return &replicationControllers{client: client, informer: informer.Informer()}
 }
 
+// Traits implements [replicaset.Kind].
 func (*replicationControllers) Traits() replicaset.Traits {
 	return replicaset.Traits{
 		GVK:         corev1.SchemeGroupVersion.WithKind("ReplicationController"),
@@ -46,8 +47,10 @@ func (*replicationControllers) Traits() replicaset.Traits {
 	}
 }
 
+// Informer implements [replicaset.Kind].
 func (k *replicationControllers) Informer() cache.SharedIndexInformer { return k.informer }
 
+// Owner implements [replicaset.Kind].
 func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	rc, ok := object.(*corev1.ReplicationController)
 	if !ok {
@@ -83,6 +86,7 @@ func (*replicationControllers) Owner(object any) (replicaset.Owner, error) {
 	return owner, nil
 }
 
+// Live implements [replicaset.Kind].
 func (k *replicationControllers) Live(ctx context.Context, namespace, name string) (replicaset.Owner, error) {
 	rc, err := k.client.CoreV1().ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -91,6 +95,7 @@ func (k *replicationControllers) Live(ctx context.Context, namespace, name strin
 	return k.Owner(rc)
 }
 
+// UpdateStatus implements [replicaset.Kind].
 func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replicaset.Owner, status replicaset.Status) (string, error) {
 	rc := *owner.Object.(*corev1.ReplicationController)
 	rc.Status = corev1.ReplicationControllerStatus{
@@ -113,5 +118,6 @@ func (k *replicationControllers) UpdateStatus(ctx context.Context, owner replica
 	return written.ResourceVersion, nil
 }
 
-// Siblings returns nothing, because ReplicationControllers have no controller.
+// Siblings implements [replicaset.Kind]. It returns nothing, because no object controls a
+// ReplicationController.
 func (*replicationControllers) Siblings(replicaset.Owner) ([]types.UID, error) { return nil, nil }

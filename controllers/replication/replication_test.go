@@ -33,7 +33,8 @@ func newRC(replicas int32) *corev1.ReplicationController {
 	}
 }
 
-// identify gives created pods a name, UID and resourceVersion, as an API server does.
+// identify makes a fake client set the name, UID and resourceVersion of created pods, as the
+// API server does.
 func identify(client *fake.Clientset) {
 	var version atomic.Int64
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -41,12 +42,12 @@ func identify(client *fake.Clientset) {
 		v := version.Add(1)
 		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, v)
 		pod.UID, pod.ResourceVersion = types.UID(pod.Name), fmt.Sprint(100+v)
-		return false, nil, nil // let the object tracker store it
+		return false, nil, nil // let the object tracker of the fake client store the object
 	})
 }
 
-// TestEngine checks that the controller creates the pods of a ReplicationController
-// and reports its status.
+// TestEngine checks that the controller creates the pods of a ReplicationController and writes
+// its status.
 func TestEngine(t *testing.T) {
 	client := fake.NewClientset(newRC(3))
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestEngine(t *testing.T) {
 		<-done
 		close(stopInformers)
 		factory.Shutdown()
-		time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
+		time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 	})
 }
 
@@ -131,8 +132,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestUpdateStatus checks that a status does not change when it is written and read
-// again.
+// TestUpdateStatus checks that a status stays the same when it is written and read again.
 func TestUpdateStatus(t *testing.T) {
 	client := fake.NewClientset(newRC(1))
 	kind := &replicationControllers{client: client}

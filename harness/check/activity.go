@@ -6,20 +6,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Activity counts what happened in a run, independent of the verdicts.
+// Activity counts what happened in a run. It does not depend on the verdicts.
 type Activity struct {
-	// Incomplete is the reason why the history does not show the whole run, or "" if it shows
-	// the whole run.
+	// Incomplete says why the history does not show the whole run. It is empty if the history
+	// shows the whole run.
 	Incomplete string
-	// Writes counts the writes that the subject sent, without writes of leases and events.
+	// Writes is the number of write requests that the subject sent. Writes of leases, events
+	// and access reviews are not counted.
 	Writes int
-	// Injected counts the injected faults. Fired counts their effects on requests, objects
-	// and processes; a fault may have many effects or none.
+	// Injected is the number of faults that were injected. Fired is the number of times that
+	// a fault changed something, such as a request or a process. One fault may fire many
+	// times or never.
 	Injected, Fired int
-	// Failures lists the faults and workload steps that failed.
+	// Failures has one line for each fault that could not do what the scenario specifies, and
+	// one for each workload step that failed.
 	Failures []string
 }
 
+// observe adds a record to the counts.
 func (a *Activity) observe(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():
@@ -35,10 +39,13 @@ func (a *Activity) observe(r *history.Record) {
 	}
 }
 
-// Overall returns the verdict on a run and its reason.
+// Overall returns the verdict on a run, and its reason.
 //
-// It is the worst verdict of the checks. A run in which no fault fired, the subject wrote
-// nothing or no check was exercised is unknown.
+// The verdict is fail if a check failed. It is known-upstream if that is the worst verdict of
+// the checks and the history is complete. Otherwise, the run passes only if a fault fired,
+// the subject wrote something, no fault or step failed, and the history is complete. It also
+// needs at least one check that passed, and no check that is unknown. In all other cases the
+// verdict is unknown.
 func Overall(results []Result, activity Activity) (Verdict, string) {
 	worst, of := NotExercised, map[Verdict][]Result{}
 	for _, r := range results {

@@ -1,16 +1,16 @@
 package check
 
-// AllowedBehavior is a behavior of a correct controller that looks like a violation. A
-// check that reports this behavior has raised a false alarm.
+// AllowedBehavior is a correct behavior of a controller that looks like a violation. A check
+// must not report it.
 type AllowedBehavior struct {
 	// Slug identifies the behavior, for example in Check.AllowedBehaviors and in comments.
 	Slug string
-	// Topic groups the behaviors in docs/allowed-behaviors.md.
+	// Topic is the heading under which docs/allowed-behaviors.md lists the behavior.
 	Topic string
 	// Behavior says what a correct controller may do.
 	Behavior string
-	// Handling describes how checks account for the behavior. Each entry begins with the IDs
-	// of these checks.
+	// Handling says how checks avoid reporting the behavior. Each entry begins with the IDs
+	// of the checks that it describes.
 	Handling []string
 }
 
@@ -22,7 +22,7 @@ const (
 	topicTime      = "Time"
 )
 
-// AllowedBehaviors are all allowed behaviors, grouped by topic.
+// AllowedBehaviors are all allowed behaviors, grouped by topic. The page
 // docs/allowed-behaviors.md is generated from this table.
 var AllowedBehaviors = []AllowedBehavior{
 	{

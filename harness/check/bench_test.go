@@ -15,16 +15,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// BenchmarkHistory checks histories of 10^4, 10^5 and 10^6 records from files, as
-// `gauntlet check` does.
+// BenchmarkHistory checks histories of 10^4, 10^5 and 10^6 records from files, as the command
+// gauntlet check does.
 //
-// The cluster has the same size from beginning to end, so that only state about the past
-// may grow. For the longest history, it reports the time and CPU time for a million
-// records, and the heap in use. cost-ratio compares its CPU time per record with that of
-// the shortest history. memory-ratio compares its heap with that of the previous history,
-// because the heap grows until the bounds are reached.
+// The cluster keeps its size from beginning to end. Time and memory per record should
+// therefore not grow with the length of the history.
+//
+// For the longest history, the benchmark reports seconds and CPU seconds per million records,
+// and the heap in use. cost-ratio is the CPU time per record of the longest history, divided
+// by that of the shortest. memory-ratio is the heap of the longest history, divided by that
+// of the second longest. The shortest history is not used there, because the state of the
+// model has not reached its full size.
 func BenchmarkHistory(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the command does
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the command gauntlet check sets the same value
 	sizes := []int{1e4, 1e5, 1e6}
 	var paths []string
 	for _, records := range sizes {
@@ -61,7 +64,7 @@ func cpuSeconds(b *testing.B) float64 {
 	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
-// heldBytes returns the maximum heap in use while a history is checked.
+// heldBytes returns by how many bytes the heap grows while a history is checked.
 func heldBytes(b *testing.B, path string, records int) float64 {
 	b.Helper()
 	runtime.GC()
@@ -86,8 +89,9 @@ func heldBytes(b *testing.B, path string, records int) float64 {
 	return float64(maximum - min(maximum, before.HeapAlloc))
 }
 
-// longHistory writes a history of about the given number of records to a file. It has two
-// owners, whose pods are replaced as users scale them and nodes fail.
+// longHistory writes a history of at least the given number of records to a file. The cluster
+// has two ReplicaSets. Users scale them and nodes delete pods, so that the controller
+// replaces pods all the time.
 func longHistory(b *testing.B, records int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "history.jsonl")
@@ -123,8 +127,7 @@ func longHistory(b *testing.B, records int) string {
 	return path
 }
 
-// churn lets a user scale an owner, and deletes two pods. Failed pods are deleted too, so
-// that the cluster keeps its size.
+// churn deletes two random pods and, in one of four calls, scales a random owner.
 func (s *cluster) churn() {
 	owners, pods := s.live(s.resource), s.live(objects.PodResource)
 	if s.random.IntN(4) == 0 {

@@ -13,62 +13,68 @@ import (
 type Check struct {
 	// ID identifies the check in scenarios, in reports and on the command line.
 	ID string
-	// Guarantee is the promise, in one or two sentences.
+	// Guarantee is what the subject promises, in one or two sentences.
 	Guarantee string
 	// Contract names the sections and statements of controllers/CONTRACT.md that contain the
-	// promise.
+	// guarantee, such as "Deployment 9".
 	Contract string
+	// Property is Safety or Liveness.
 	Property Property
 	// Scope says to which controllers the check applies.
 	Scope Scope
-	// AllowedBehaviors are the slugs of the allowed behaviors that this check must not report.
-	// The variable AllowedBehaviors lists all of them.
+	// AllowedBehaviors are the slugs of correct behaviors that look like a violation, and
+	// that this check must not report. The variable AllowedBehaviors has a row for each slug.
 	AllowedBehaviors []string
-	// New returns a checker for one history.
+	// New returns a new checker. A checker reads exactly one history.
 	New func(Settings) Checker
 }
 
-// Property is the class of a guarantee.
+// Property says whether a guarantee is a safety or a liveness property.
 type Property string
 
-// The classes of guarantees.
+// The values of Property.
 const (
-	// Safety means that a certain error never happens. Checks of this class apply throughout
-	// the run.
+	// Safety means that the subject never does a certain wrong thing. Checks of this property
+	// look at every record of the run.
 	Safety Property = "safety"
-	// Liveness means that a certain state is reached eventually. Checks of this class apply
-	// after all faults are healed.
+	// Liveness means that the cluster eventually reaches a certain state. Checks of this
+	// property look at the time after all faults are healed.
 	Liveness Property = "liveness"
 )
 
-// Checker decides whether one history violates a guarantee. The runner calls Observe for
-// each record in order, after the model has processed the record, and Result once at the
-// end.
+// Checker decides whether one history violates a guarantee.
 type Checker interface {
+	// Observe reads the next record. The runner calls it for each record in order, after the
+	// model has processed the record. Observe must not change m or r.
 	Observe(m *Model, r *history.Record)
+	// Result returns the verdict and its evidence. The runner calls it once, after the last
+	// record.
 	Result() Result
 }
 
 // Settings are the values of a scenario that checkers need.
 type Settings struct {
-	// Within is the time in which the cluster must converge after all faults are healed.
+	// Within is the time, after all faults are healed, in which the cluster must converge.
 	Within time.Duration
 	// Quiet is the time after convergence during which the subject must write nothing.
 	Quiet time.Duration
 	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
 	// 0 means no limit.
 	QPS float64
-	// Upstream is true if the subject is the set of controllers of Kubernetes itself. The
-	// verdict on a known upstream issue is then known-upstream; for other subjects it is fail.
+	// Upstream is true if the subject is the unmodified kube-controller-manager. A violation
+	// that matches a known upstream issue then has the verdict known-upstream. For other
+	// subjects its verdict is fail.
 	Upstream bool
-	// Exercises lists the IDs of the checks that the scenario must exercise.
+	// Exercises lists the IDs of the checks that the scenario must exercise. A listed check
+	// that the run does not exercise has the verdict unknown instead of not-exercised.
 	Exercises []string
-	// Controllers are the controllers under test. The default is kube.ControllersNamed().
+	// Controllers are the controllers under test. If the list is empty, these are the
+	// controllers with a contract, as kube.ControllersNamed() returns them.
 	Controllers []kube.Controller
 }
 
-// idleAfter returns the time after which a process that sends nothing counts as idle. This
-// time covers the lag and the delay by the client-side rate limit.
+// idleAfter returns how long a process must send nothing before it counts as idle. The time
+// is lag plus the time in which the client-side rate limit admits two requests.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -76,8 +82,8 @@ func (s Settings) idleAfter() time.Duration {
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
-// batchTime returns the time that a full batch of requests may take, including the lag
-// and the client-side rate limit.
+// batchTime returns how long the requests of one sync may take to be sent. The time is lag
+// plus the time in which the client-side rate limit admits burstLimit requests.
 func (s Settings) batchTime() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -85,7 +91,7 @@ func (s Settings) batchTime() time.Duration {
 	return lag + time.Duration(burstLimit/s.QPS*float64(time.Second))
 }
 
-// All lists the checks in the order of reports.
+// All lists the checks in the order in which reports show them.
 var All = []Check{
 	ownershipCheck,
 	adoptAndReleaseCheck,
@@ -119,7 +125,7 @@ var All = []Check{
 	processAliveCheck,
 }
 
-// Find returns the check with the given ID.
+// Find returns the check with the given ID. It returns false if there is no such check.
 func Find(id string) (Check, bool) {
 	for _, c := range All {
 		if c.ID == id {
@@ -130,13 +136,14 @@ func Find(id string) (Check, bool) {
 }
 
 // Run runs all checks on a history. It returns one result for each check, in the order of
-// All, and the activity in the history. It iterates over the records only once.
+// All, and counts of what happened in the history. It reads the records once.
 //
 // A check that applies to none of the controllers under test does not run. Its verdict is
 // not-exercised.
 //
-// If the history is truncated, a result that would be pass is unknown. Run returns any
-// other read error without results.
+// A history is incomplete if it is truncated, has a gap, or ends before the phase end. The
+// verdict of a check on an incomplete history is unknown, except for a safety violation that
+// the history shows. Run returns any other read error without results.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

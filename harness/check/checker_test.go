@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// testSettings are the settings of the test cases.
+// testSettings are the settings with which tests check a history.
 var testSettings = Settings{Within: 10 * time.Second, Quiet: 2 * time.Second, QPS: 500}
 
-// verdictsWith runs all checks on a history.
+// verdictsWith runs all checks on a history, and returns their results by check ID.
 func verdictsWith(t *testing.T, settings Settings, h *historyBuilder) map[string]Result {
 	t.Helper()
 	results, _, err := Run(settings, h.all())
@@ -23,21 +23,20 @@ func verdictsWith(t *testing.T, settings Settings, h *historyBuilder) map[string
 	return byID
 }
 
-// notFailed stands for Pass or NotExercised: the check finds no violation.
+// notFailed is the expected verdict of a test case that accepts Pass and NotExercised.
 const notFailed Verdict = "not failed"
 
-// testCase is one history and the expected verdict of one check.
+// testCase is a history, and the verdict that one check must reach on it.
 type testCase struct {
 	name  string
 	build func(*historyBuilder)
 	want  Verdict
-	// evidence is a part of the summary of the first evidence.
+	// evidence is a part of the summary that the first evidence must contain.
 	evidence string
 }
 
-// runTestCases runs test cases for one check.
-//
-// In a test case without a failure, no other safety check may fail either.
+// runTestCases runs test cases for the check with the given ID. If a test case does not
+// expect a failure, no safety check may fail.
 func runTestCases(t *testing.T, id string, tests []testCase) {
 	t.Helper()
 	for _, test := range tests {
@@ -49,7 +48,8 @@ func runTestCases(t *testing.T, id string, tests []testCase) {
 	}
 }
 
-// verify ends the history and compares the verdict of the check with the expected one.
+// verify ends the history, runs all checks, and compares the verdict of one check with the
+// expected one.
 func (test testCase) verify(t *testing.T, h *historyBuilder, settings Settings, id string) {
 	t.Helper()
 	results := verdictsWith(t, settings, h.end())
@@ -69,6 +69,8 @@ func (test testCase) verify(t *testing.T, h *historyBuilder, settings Settings, 
 	}
 }
 
+// checkEvidence requires that a failed check has evidence with the expected summary, and with
+// numbers of existing records.
 func checkEvidence(t *testing.T, h *historyBuilder, got Result, want string) {
 	t.Helper()
 	if len(got.Evidence) == 0 || got.Violations == 0 {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestFilesOfChecks requires that each check has a file check_<id>.go. The file begins
-// with the check's row in All. No other file has such a name.
+// TestFilesOfChecks requires that each check has a file check_<id>.go, which begins with the
+// check's row in All. No other file may have a name that begins with check_.
 func TestFilesOfChecks(t *testing.T) {
 	src := parsePackage(t)
 	expected := map[string]bool{}
@@ -38,8 +38,8 @@ func TestFilesOfChecks(t *testing.T) {
 	}
 }
 
-// TestFilesOfKnownIssues requires that each file known_<slug>.go belongs to a known
-// issue.
+// TestFilesOfKnownIssues requires that the name of each file known_<slug>.go contains the
+// slug of a known issue.
 func TestFilesOfKnownIssues(t *testing.T) {
 	expected := map[string]bool{}
 	for _, issue := range KnownIssues {
@@ -52,8 +52,8 @@ func TestFilesOfKnownIssues(t *testing.T) {
 	}
 }
 
-// TestDependenciesOfFiles checks the layers of files. The model uses no check and no
-// known issue, a known issue uses no check, and a check uses no other check.
+// TestDependenciesOfFiles checks which files of the package use identifiers of which other
+// files. See forbidden for the rules.
 func TestDependenciesOfFiles(t *testing.T) {
 	src := parsePackage(t)
 	uses := src.resolve()
@@ -87,12 +87,13 @@ func TestForbiddenDependencies(t *testing.T) {
 	}
 }
 
-// sources is the package without its tests.
+// sources contains the syntax of the package's files, without tests.
 type sources struct {
 	fset  *token.FileSet
 	files map[string]*ast.File
 }
 
+// parsePackage parses the files of the package, except tests.
 func parsePackage(t *testing.T) sources {
 	t.Helper()
 	src := sources{fset: token.NewFileSet(), files: map[string]*ast.File{}}
@@ -113,11 +114,12 @@ func parsePackage(t *testing.T) sources {
 	return src
 }
 
-// use is an identifier in one file that is declared in another file of the package.
+// use says that a file uses an identifier that the file declaredIn declares.
 type use struct{ file, name, declaredIn string }
 
-// resolve returns the uses of the package's identifiers across its files. It treats
-// imported packages as empty, which hides none of the package's own identifiers.
+// resolve returns each use of an identifier that the package declares. It type-checks the
+// package with empty packages as imports, because identifiers of other packages do not
+// matter.
 func (s sources) resolve() []use {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
@@ -140,7 +142,8 @@ func (emptyPackages) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// forbidden returns the uses that the convention forbids, each as a sentence.
+// forbidden returns a sentence for each use that breaks a rule. The model must not use checks
+// or known issues. Known issues must not use checks. A check must not use another check.
 func forbidden(uses []use) map[string]bool {
 	problems := map[string]bool{}
 	for _, u := range uses {
@@ -155,7 +158,8 @@ func forbidden(uses []use) map[string]bool {
 	return problems
 }
 
-// layer is the kind of a file: check, known, model, or "" for any other file.
+// layer returns the kind of a file by its name: "check", "known", "model", or "" for any
+// other file.
 func layer(file string) string {
 	for _, kind := range []string{"model", "known"} {
 		if file == kind+".go" || strings.HasPrefix(file, kind+"_") {
@@ -168,8 +172,8 @@ func layer(file string) string {
 	return ""
 }
 
-// firstRow returns the variable and the ID of the Check that the first declaration after
-// the imports declares. It returns "" if that declaration is not a Check.
+// firstRow returns the name of the variable that the first declaration after the imports
+// declares, and its first field. Both are empty if the declaration is not a row of All.
 func firstRow(file *ast.File) (variable, id string) {
 	for _, declaration := range file.Decls {
 		group, ok := declaration.(*ast.GenDecl)
@@ -200,7 +204,7 @@ func firstRow(file *ast.File) (variable, id string) {
 	return "", ""
 }
 
-// lowerCamel turns a-check-id into aCheckId.
+// lowerCamel converts a check ID to the name of a variable: a-check-id becomes aCheckId.
 func lowerCamel(id string) string {
 	words := strings.Split(id, "-")
 	for i, word := range words[1:] {

@@ -11,29 +11,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergenceChecker checks that objects of one kind converge after the faults are healed,
-// and stay converged.
+// convergenceChecker checks that the objects of one kind converge in time after the faults
+// are healed. It also checks that they stay converged.
 //
 // An object has converged when the subject has nothing left to do for it. The checker
-// counts pending items only at two times: when the run reports convergence, and at the end.
-// If nothing is pending for an object at such a time, the object converged at its last
-// change or earlier.
+// compares all objects only twice: when the run reports convergence (phase quiet), and when
+// the run ends. If the subject has nothing left to do at such a time, the objects converged
+// at the last change of any object of the kind, or earlier.
 type convergenceChecker struct {
-	// convergingKind describes the kind of object that this checker covers.
+	// convergingKind describes the kind of object that this checker checks.
 	convergingKind
-	within   time.Duration
-	upstream bool // the subject is upstream's own controllers
+	within   time.Duration // the bound on convergence, from the beginning of the phase settle
+	upstream bool          // true if the subject is the unmodified kube-controller-manager
 
-	settling      bool
-	settlingSince time.Duration // start of the settle phase
-	// lastChange is the time of the last change of any object of the kind.
+	settling      bool          // true after the phase settle has begun
+	settlingSince time.Duration // when the phase settle began
+	// lastChange is the last record that changed an object of the kind. Until there is one, it
+	// is the record that begins the phase settle.
 	lastChange recordTime
-	// convergedAt is the last change before the run reported convergence. foundConverged is
-	// true if nothing was pending when the run reported it.
-	convergedAt    recordTime
+	// foundConverged is true if all objects had converged when the run reported convergence.
+	// convergedAt is the value of lastChange at that time.
 	foundConverged bool
+	convergedAt    recordTime
 
-	result Result
+	result Result // unknown until the phase end begins
 }
 
 // recordTime is the time and the sequence number of a record.
@@ -42,28 +43,32 @@ type recordTime struct {
 	seq int64
 }
 
-// convergingKind describes one kind of object to a convergenceChecker.
+// convergingKind contains what a convergenceChecker must know about one kind of object.
 type convergingKind struct {
-	// noneReason is the reason for the verdict not-exercised if no object of the kind exists.
+	// noneReason is the reason of the verdict not-exercised, for a run without objects of the
+	// kind.
 	noneReason string
 	// changed reports whether the current record may have changed an object of the kind.
 	changed func(committed *objectSet) bool
-	// all returns the UIDs of the objects in a namespace, ordered by name.
+	// all returns the UIDs of the objects of the kind in a namespace, sorted by name.
 	all func(m *Model, namespace string) []types.UID
-	// pending returns the reference of an object and the items that are pending for it.
+	// pending returns the reference of an object, and how the object differs from its
+	// converged state.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe updates the state that knownIssue needs. The checker calls observe for each
-	// record. observe may be nil.
+	// observe updates what knownIssue needs. The checker calls it for each record. It may be
+	// nil.
 	observe func(m *Model, r *history.Record)
-	// knownIssue returns the known upstream issue that explains all pending items of an
-	// object, or nil if there is none. The field itself may be nil.
+	// knownIssue returns the known upstream issue that explains why an object has not
+	// converged, or nil if no issue explains it. The function itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
 }
 
-// tolerance is the maximum difference between the clock of the run and the timestamps of
-// the history.
+// tolerance is the maximum difference between the clock of the run and the times of the
+// records. The run waits for settle.within by its own clock. The records may therefore show a
+// time that is longer or shorter by this much.
 const tolerance = 500 * time.Millisecond
 
+// newConvergenceChecker returns a checker for objects of the given kind.
 func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker {
 	return &convergenceChecker{
 		convergingKind: kind,
@@ -73,6 +78,8 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 	}
 }
 
+// Observe notes when phases begin and when an object of the kind changes. It compares the
+// objects at the beginning of the phases quiet and end.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	if checker.observe != nil {
 		checker.observe(m, r)
@@ -90,9 +97,11 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// countPending counts the pending items of all objects. If each pending object has a known
-// upstream issue, it returns the issue of the first one. Otherwise it returns nil as the
-// issue.
+// countPending counts the differences of all objects from their converged state, except those
+// that the subject cannot resolve itself.
+//
+// The result known is the known upstream issue of the first object that has not converged. It
+// is nil if no known issue explains one of these objects.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {
@@ -123,6 +132,8 @@ func (checker *convergenceChecker) countPending(m *Model) (result Result, known 
 	return result, known
 }
 
+// explain returns the known upstream issue that explains why an object has not converged, or
+// nil.
 func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue {
 	if checker.knownIssue == nil {
 		return nil
@@ -130,6 +141,7 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 	return checker.knownIssue(m, uid)
 }
 
+// conclude returns the verdict when the run ends.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange
@@ -166,4 +178,5 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
+// Result returns the verdict. It is unknown if the history ends before the phase end.
 func (checker *convergenceChecker) Result() Result { return checker.result }

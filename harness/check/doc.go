@@ -5,21 +5,26 @@
 // check is a pure function of a history, so a verdict can be recomputed from a saved run.
 //
 // A general check applies to every controller. A check of a contract applies to the
-// controllers with certain traits in package kube. A generic controller is one whose kind
-// the model does not know in detail; only the general checks apply to it.
+// controllers that have certain traits in package kube. The model knows the fields of
+// ReplicaSets, ReplicationControllers, Deployments and Services. The controllers of all
+// other kinds are called generic controllers, and only the general checks apply to them.
 //
 // # What a check may conclude
 //
-// A controller acts on its caches, which receive events late and in separate streams. A
-// write may therefore be correct although it contradicts the state in etcd at that time. A
-// check fails a write only if no cached version that the controller may have acted on
-// justifies it.
+// A controller acts on its informer caches. The caches receive events late, and each watch
+// is late by a different amount. A write may therefore be correct although it contradicts
+// the state in etcd at that time. A check fails only if none of the cached versions on
+// which the controller may have acted justifies the write.
 //
-// The model (model.go) holds for each process of the subject:
-//   - the objects in its caches, from delivered lists and events (model_view.go)
-//   - for each owner, the calls whose effect it has not observed (model_owner_state.go)
-//   - for each Deployment, the versions that a decision may date from (model_rollout.go)
-//   - for each Service, its recent versions and those of its Endpoints (model_publication.go)
+// The model (model.go) stores for each process of the subject:
+//   - the objects in its informer caches, as lists and watch events delivered them
+//     (model_view.go)
+//   - for each ReplicaSet and ReplicationController, the creates and deletes whose effect
+//     the process has not observed yet (model_owner_state.go)
+//   - for each Deployment, the versions of it and of its ReplicaSets on which the process
+//     may have acted (model_rollout.go)
+//   - for each Service, the recent versions of it and of its Endpoints
+//     (model_publication.go)
 //   - the metadata of all cached objects, if a generic controller is under test
 //     (model_metadata.go)
 //
@@ -27,9 +32,10 @@
 // favors the subject. A missed bug costs one finding. A false alarm makes users distrust
 // all findings.
 //
-// Two rules limit how old a version may be that justifies a write. The subject acts on a
-// delivered event within the constant lag. A process that has sent nothing for a while, and
-// has no call in flight, has no sync in progress (model_process.go).
+// The model makes two assumptions, so that very old versions justify no write. First, the
+// subject acts on a delivered event within one second (the constant lag). Second, a process
+// has no sync in progress if it has no request in flight and has sent nothing for a while.
+// The model calls such a process idle (model_process.go).
 //
 // A check that cannot decide returns unknown, never pass. This happens after a gap in the
 // records, if the end of the history is missing, and if the checker panicked.
@@ -37,16 +43,16 @@
 // # Files
 //
 //   - check_<id>.go: one check, beginning with its row in All.
-//   - model.go: the types of the state that checkers read; model_*.go: how that
-//     state follows from the records. Package objects decodes the objects.
-//   - known.go: the known upstream issues; known_<slug>.go: how one of them is
-//     recognized.
-//   - runner.go: the loop that runs the checkers; check.go: the table of all.
+//   - model.go: the types of the state that checkers read; model_*.go: how records
+//     change this state. Package objects decodes the API objects in the records.
+//   - known.go: the table of known upstream issues; known_<slug>.go: how checks
+//     recognize one of them.
+//   - runner.go: the loop that runs the checkers; check.go: the table of all checks.
 //
 // The test convention_test.go checks the dependencies between these files. The model uses
 // no check and no known issue, and no check uses another check.
 //
-// The package knows the kinds and guarantees of the controllers with a contract. It takes
-// everything about other controllers from their rows in package kube. It does not depend on
-// clusters, clients or processes, and has no clock.
+// The package knows the kinds and guarantees of the controllers that have a contract
+// (controllers/CONTRACT.md). It reads everything about other controllers from their rows in
+// package kube. It contacts no cluster, starts no process, and never reads the system clock.
 package check

@@ -11,25 +11,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// findings collects the violations that one checker reports. Most checkers embed this type.
+// findings collects the violations that one checker found, and derives its verdict from them.
+// Most checkers embed this type.
 type findings struct {
-	exercised  int
-	violations int
-	evidence   []Evidence
-	// knownViolations counts the violations that match a known upstream issue. knownIssue is
-	// the first such issue. upstream is true if the subject is the set of controllers of
-	// Kubernetes itself.
+	exercised  int        // number of events that could have violated the guarantee
+	violations int        // number of violations, with and without a known upstream issue
+	evidence   []Evidence // the first violations, at most evidenceMax
+	// knownViolations is the number of violations that a known upstream issue explains.
+	// knownIssue is the issue that explains the first of them.
 	knownViolations int
 	knownIssue      *KnownIssue
-	upstream        bool
+	// upstream is true if the subject is the unmodified kube-controller-manager.
+	upstream bool
 }
 
-// evidenceMax is the maximum number of violations for which a result contains evidence. All
-// violations are counted.
+// evidenceMax is the maximum number of violations that a result describes. Result.Violations
+// counts all of them.
 const evidenceMax = 5
 
-// addViolation counts a violation. It calls the function describe only for the first
-// evidenceMax violations, because a description is expensive.
+// addViolation counts a violation. It calls describe only for the first evidenceMax
+// violations, because formatting the evidence is slow.
 func (f *findings) addViolation(describe func() Evidence) {
 	f.violations++
 	if len(f.evidence) < evidenceMax {
@@ -40,7 +41,7 @@ func (f *findings) addViolation(describe func() Evidence) {
 	}
 }
 
-// addKnownViolation counts a violation that matches a known upstream issue.
+// addKnownViolation counts a violation that the given known upstream issue explains.
 func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence) {
 	f.knownViolations++
 	f.knownIssue = cmp.Or(f.knownIssue, issue)
@@ -51,7 +52,7 @@ func (f *findings) addKnownViolation(issue *KnownIssue, describe func() Evidence
 	})
 }
 
-// Result returns the verdict that follows from the findings.
+// Result returns the verdict on the violations that were added.
 func (f *findings) Result() Result {
 	result := Result{Exercised: f.exercised, Violations: f.violations, Evidence: f.evidence}
 	switch {
@@ -72,7 +73,7 @@ func (f *findings) Result() Result {
 	return result
 }
 
-// times formats a count for the reason of a verdict: "once", or for example "3 times".
+// times formats a count as "once", or for example as "3 times".
 func times(n int) string {
 	if n == 1 {
 		return "once"
@@ -80,7 +81,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// reason returns one line with the observed and the expected behavior, for Result.Reason.
+// reason returns one line with what the check found and what it expected. Result.Reason
+// contains this line.
 func (e Evidence) reason() string {
 	if e.Expected == "" {
 		return e.Summary
@@ -91,7 +93,8 @@ func (e Evidence) reason() string {
 // podName formats a pod as "pod namespace/name".
 func podName(p *objects.Pod) string { return "pod " + p.Namespace + "/" + p.Name }
 
-// rangeText formats the lowest and the highest allowed value of a number.
+// rangeText formats a range of allowed values, such as "2 to 4". If the bounds are equal, it
+// returns the value.
 func rangeText(low, high int) string {
 	if low == high {
 		return fmt.Sprint(low)
@@ -99,7 +102,7 @@ func rangeText(low, high int) string {
 	return fmt.Sprintf("%d to %d", low, high)
 }
 
-// callName formats a call as verb, resource, subresource and object name.
+// callName formats a call for evidence: verb, resource, subresource, and namespace/name.
 func callName(c *call) string {
 	key := c.key
 	if c.verb == callCreatePod { // the key of a create ends with the UID of the owner
@@ -108,20 +111,21 @@ func callName(c *call) string {
 	return strings.Join(strings.Fields(key), " ")
 }
 
-// evidenceOf returns evidence that refers to the current record and an object.
+// evidenceOf returns evidence about an object, with the time and the number of the current
+// record.
 func (m *Model) evidenceOf(ref *history.Ref, found, expected string) Evidence {
 	return Evidence{Summary: found, Expected: expected, Object: ref, At: m.now, Records: []int64{m.seq}}
 }
 
-// requestRef returns the reference of the object that a request is for.
+// requestRef returns the resource, namespace and name of the object that a request names.
 func requestRef(r *history.Request) *history.Ref {
 	return &history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.ObjectName()}
 }
 
-// seconds formats a duration for evidence.
+// seconds formats a duration for evidence, rounded to a tenth of a second.
 func seconds(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
 
-// podRef returns the reference of a pod for evidence, or nil if the pod is nil.
+// podRef returns the reference of a pod. It returns nil if p is nil.
 func podRef(p *objects.Pod) *history.Ref {
 	if p == nil {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// Resources of the objects in tests of generic controllers.
 const (
 	statefulSets = "statefulsets.apps"
 	revisions    = "controllerrevisions.apps"
@@ -24,8 +25,8 @@ const (
 	configMaps   = "configmaps"
 )
 
-// statefulSetController is a generic controller of a kind with a row. widgetController is
-// one of a custom resource, which has no row.
+// Two generic controllers. Package kube has a row for the kind of the first one, but not for
+// Widget, which is a custom resource.
 var (
 	statefulSetController = kube.Controller{
 		Name: "statefulset-controller", Kind: "StatefulSet",
@@ -37,19 +38,20 @@ var (
 	}
 )
 
-// genericSettings returns settings with these controllers under test.
+// genericSettings returns settings with the given controllers under test.
 func genericSettings(controllers ...kube.Controller) Settings {
 	s := testSettings
 	s.Controllers = controllers
 	return s
 }
 
-// controlled sets the controllerRef of an object.
+// controlled returns an object with a controllerRef to the given controller.
 func controlled(o history.Object, kind string, controller *history.Object) history.Object {
 	o.Owners = []history.Owner{{Kind: kind, Name: controller.Name, UID: controller.UID, Controller: true}}
 	return o
 }
 
+// objectOf returns an object with the given name, spec and status.
 func objectOf(resource, name, body string) history.Object {
 	return history.Object{
 		Ref:        history.Ref{Resource: resource, Namespace: namespace, Name: name, UID: types.UID(resource + "-" + name)},
@@ -57,14 +59,14 @@ func objectOf(resource, name, body string) history.Object {
 	}
 }
 
-// add commits an object and delivers it.
+// add commits an object and delivers its watch event.
 func (h *historyBuilder) add(o history.Object) *history.Object {
 	added := h.commit(history.Added, o)
 	h.deliver(added)
 	return added
 }
 
-// send sends a write of an object.
+// send records that the process sends a write of an object.
 func (h *historyBuilder) send(verb, subresource string, o *history.Object) *requestStep {
 	r := history.Request{Verb: verb, Resource: o.Resource, Subresource: subresource, Namespace: o.Namespace, Name: o.Name, Object: o}
 	switch verb {
@@ -76,7 +78,7 @@ func (h *historyBuilder) send(verb, subresource string, o *history.Object) *requ
 	return h.request(r)
 }
 
-// apply sends a create or an update, which succeeds, and delivers the new version.
+// apply records a successful create or update of the process, and delivers the watch event.
 func (h *historyBuilder) apply(verb, subresource string, o history.Object) *history.Object {
 	sent := o
 	if verb == "create" {
@@ -89,24 +91,26 @@ func (h *historyBuilder) apply(verb, subresource string, o history.Object) *hist
 	return step.made
 }
 
-// statefulSet creates a StatefulSet with its status.
+// statefulSet commits and delivers a StatefulSet with the given spec.replicas.
 func (h *historyBuilder) statefulSet(replicas int) *history.Object {
 	return h.add(objectOf(statefulSets, "web", fmt.Sprintf(`{"spec":{"replicas":%d},"status":{"replicas":0,"availableReplicas":0}}`, replicas)))
 }
 
-// statefulPod returns a pod of a StatefulSet.
+// statefulPod returns the pod of a StatefulSet with the given ordinal.
 func statefulPod(set *history.Object, ordinal int) history.Object {
 	o := objectOf(objects.PodResource, fmt.Sprintf("web-%d", ordinal), string(podBody("Running", true)))
 	o.Labels = map[string]string{"app": "web"}
 	return controlled(o, "StatefulSet", set)
 }
 
-// replicaSetPod returns a pod of a ReplicaSet that no controller under test watches.
+// replicaSetPod returns a pod whose controllerRef names a ReplicaSet. No controller under
+// test watches ReplicaSets.
 func replicaSetPod(name string) history.Object {
 	return controlled(objectOf(objects.PodResource, name, string(podBody("Running", true))), "ReplicaSet", &history.Object{Ref: history.Ref{Name: "other", UID: "other-uid"}})
 }
 
-// widget creates a Widget with a ConfigMap.
+// widget commits and delivers a Widget. It also records that the process creates a ConfigMap
+// that the Widget controls.
 func widget(h *historyBuilder) (o, config *history.Object) {
 	o = h.add(objectOf(widgets, "w", `{"spec":{}}`))
 	created := controlled(objectOf(configMaps, "w-config", `{"data":{}}`), "Widget", o)
@@ -292,14 +296,14 @@ func TestGenericControllers(t *testing.T) {
 	}
 }
 
-// TestNotApplicable requires that a check of a contract does not run if no controller under
-// test has its traits.
+// TestNotApplicable requires that a check does not run if no controller under test has one of
+// its traits.
 func TestNotApplicable(t *testing.T) {
 	h := newHistoryBuilderOf(statefulSets, objects.PodResource, revisions)
 	h.apply("create", "", statefulPod(h.statefulSet(1), 0))
 	settings := genericSettings(statefulSetController)
 	settings.Exercises = []string{"max-surge"}
-	results, _, err := Run(settings, h.all()) // without an end
+	results, _, err := Run(settings, h.all()) // the history is incomplete
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,8 +322,8 @@ func TestNotApplicable(t *testing.T) {
 	}
 }
 
-// TestScopes requires that each default controller has checks of its contract, and lists
-// the general checks.
+// TestScopes requires that at least one check applies to each controller with a contract. It
+// also requires that the general checks are the expected ones.
 func TestScopes(t *testing.T) {
 	var found []string
 	for _, c := range All {
@@ -350,7 +354,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestOneControllerUnderTest requires that the checks ignore owners whose controller is not
+// TestOneControllerUnderTest requires that checks ignore objects whose controller is not
 // under test.
 func TestOneControllerUnderTest(t *testing.T) {
 	rows, err := kube.ControllersNamed("replicaset-controller")
@@ -358,16 +362,16 @@ func TestOneControllerUnderTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := newHistoryBuilderOf(replicaSets, objects.PodResource)
-	h.owner(controllers, "db", "db", 3) // does not converge
+	h.owner(controllers, "db", "db", 3) // its pods are missing, but its controller is not under test
 	convergedReplicaSet(h)
 	h.phase(history.PhaseQuiet)
 	h.wait(testSettings.Quiet)
 	testCase{want: Pass}.verify(t, h, genericSettings(rows...), "converged")
 }
 
-// TestStatefulSetRun requires that no check reports a correct controller of StatefulSets. The
-// run has conflicts, a lost response, a failover, a rolling update, a scale-down and objects
-// of other controllers.
+// TestStatefulSetRun requires that no check fails on a correct controller of StatefulSets.
+// The history contains conflicts, a lost response, a failover, a rolling update, a scale-down
+// and objects of other controllers.
 func TestStatefulSetRun(t *testing.T) {
 	h := newHistoryBuilderOf(statefulSets, objects.PodResource, revisions, claims)
 	h.holdLease()
@@ -469,7 +473,7 @@ func TestSettledGeneric(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", when, diff)
 		}
 	}
-	h.commit(history.Added, objectOf(widgets, "w", `{"status":{"observedGeneration":0}}`)) // its controller is not under test
+	h.commit(history.Added, objectOf(widgets, "w", `{"status":{"observedGeneration":0}}`)) // no controller under test reconciles Widgets
 	set := h.commit(history.Added, objectOf(statefulSets, "web", `{"spec":{"replicas":2},"status":{"replicas":0}}`))
 	expect("created", "StatefulSet ns/web: status.replicas is 0, expected 2", "StatefulSet ns/web: status.readyReplicas is 0, expected 2")
 	h.revise("web", "status", fields{"observedGeneration": 0, "replicas": 2, "readyReplicas": 2, "availableReplicas": 1})
@@ -478,11 +482,11 @@ func TestSettledGeneric(t *testing.T) {
 	pod := h.commit(history.Added, statefulPod(set, 0))
 	expect("converged")
 	h.terminate(pod)
-	expect("a pod terminates", "Pod ns/web-0: terminating")
+	expect("a pod terminates", "Pod ns/web-0: terminating, expected its deletion")
 	h.commit(history.Deleted, *pod)
 	expect("the pod is deleted")
 	h.terminate(set)
-	expect("the StatefulSet terminates", "StatefulSet ns/web: terminating")
+	expect("the StatefulSet terminates", "StatefulSet ns/web: terminating, expected its deletion")
 	h.commit(history.Deleted, *set)
 	expect("the StatefulSet is deleted")
 	h.commit(history.Added, objectOf(statefulSets, "odd", `{"spec":{"replicas":"many"},"status":{"replicas":0}}`))

@@ -12,21 +12,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// publish sends a create of Endpoints.
+// publish records that the process sends a create of Endpoints with the given subsets.
 func (h *historyBuilder) publish(name string, subsets ...any) *requestStep {
 	o := endpointsOf(name, subsets...)
 	return h.request(history.Request{Verb: "create", Resource: objects.EndpointsResource, Namespace: namespace, Object: &o})
 }
 
+// fields are JSON fields of an object.
 type fields = map[string]any
 
-// rollingUpdate returns a spec.strategy.
+// rollingUpdate returns a spec.strategy of type RollingUpdate.
 func rollingUpdate(maxSurge, maxUnavailable any) fields {
 	return fields{"type": "RollingUpdate", "rollingUpdate": fields{"maxSurge": maxSurge, "maxUnavailable": maxUnavailable}}
 }
 
-// podTemplate returns a version of a template. hash is the hash label of a ReplicaSet, or
-// "".
+// podTemplate returns a pod template whose content differs for each version. The parameter
+// hash is the pod-template-hash label; the template has no such label if hash is "".
 func podTemplate(app, version, hash string) fields {
 	labels := fields{"app": app}
 	if hash != "" {
@@ -35,6 +36,7 @@ func podTemplate(app, version, hash string) fields {
 	return fields{"metadata": fields{"labels": labels}, "spec": fields{"image": version}}
 }
 
+// encoded returns a value as JSON.
 func encoded(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -43,8 +45,8 @@ func encoded(v any) json.RawMessage {
 	return raw
 }
 
-// deployment commits and delivers a Deployment with template version v1. Its selector is
-// app=NAME.
+// deployment commits and delivers a Deployment with the selector app=NAME. Its pod template
+// has version v1.
 func (h *historyBuilder) deployment(name string, replicas int, strategy fields) *history.Object {
 	o := h.commit(history.Added, history.Object{
 		Ref:        history.Ref{Resource: objects.DeploymentResource, Namespace: namespace, Name: name, UID: types.UID(name + "-uid")},
@@ -58,7 +60,8 @@ func (h *historyBuilder) deployment(name string, replicas int, strategy fields) 
 	return o
 }
 
-// newReplicaSetOf returns a ReplicaSet of a Deployment for a version of its template.
+// newReplicaSetOf returns a ReplicaSet of a Deployment, with the pod template of the given
+// version. The parameter desired is its desired-replicas annotation.
 func newReplicaSetOf(deployment, version string, replicas, desired int) history.Object {
 	name := deployment + "-" + version
 	return history.Object{
@@ -74,13 +77,13 @@ func newReplicaSetOf(deployment, version string, replicas, desired int) history.
 	}
 }
 
-// replicaSetOf commits and delivers such a ReplicaSet with the given number of available
-// pods.
+// replicaSetOf does what replicaSetOfSize does, with 10 as the desired-replicas annotation.
 func (h *historyBuilder) replicaSetOf(deployment, version string, replicas, available int) *history.Object {
 	return h.replicaSetOfSize(deployment, version, replicas, available, 10)
 }
 
-// replicaSetOfSize does the same with the given value of the annotation desired-replicas.
+// replicaSetOfSize commits and delivers a ReplicaSet of a Deployment. Its status reports the
+// given number of available pods.
 func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, available, desired int) *history.Object {
 	o := h.commit(history.Added, newReplicaSetOf(deployment, version, replicas, desired))
 	h.deliver(o)
@@ -90,20 +93,22 @@ func (h *historyBuilder) replicaSetOfSize(deployment, version string, replicas, 
 	return o
 }
 
-// rollTo commits a new template of a Deployment and delivers it.
+// rollTo commits and delivers a Deployment with a new version of its pod template. It then
+// waits three seconds.
 func (h *historyBuilder) rollTo(deployment, version string) {
 	h.deliver(h.revise(deployment, "spec", fields{"template": podTemplate(deployment, version, "")}))
 	h.wait(3 * time.Second)
 }
 
-// createReplicaSet sends a create of a ReplicaSet.
+// createReplicaSet records that the process sends a create of a ReplicaSet.
 func (h *historyBuilder) createReplicaSet(deployment, version string, replicas int) *requestStep {
 	o := newReplicaSetOf(deployment, version, replicas, 10)
 	o.Ref = history.Ref{Namespace: namespace, Name: o.Name}
 	return h.request(history.Request{Verb: "create", Resource: objects.ReplicaSetResource, Namespace: namespace, Object: &o})
 }
 
-// resize sends an update of a ReplicaSet's spec.replicas, based on the given version.
+// resize records that the process sends an update of a ReplicaSet's spec.replicas. The update
+// is based on the given version.
 func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep {
 	o := *set
 	var body map[string]fields
@@ -115,7 +120,8 @@ func (h *historyBuilder) resize(set *history.Object, replicas int) *requestStep 
 	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// renumber sends an update of a ReplicaSet's revision, based on the given version.
+// renumber records that the process sends an update of a ReplicaSet's revision annotation.
+// The update is based on the given version.
 func (h *historyBuilder) renumber(set *history.Object, revision string) *requestStep {
 	o := *set
 	o.Annotations = maps.Clone(o.Annotations)
@@ -123,8 +129,8 @@ func (h *historyBuilder) renumber(set *history.Object, revision string) *request
 	return h.request(history.Request{Verb: "update", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// writeDeploymentStatus sends an update of a Deployment's status, based on the given
-// version.
+// writeDeploymentStatus records that the process sends an update of a Deployment's status.
+// The update is based on the given version.
 func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields) *requestStep {
 	o := edited(*d, "status", status)
 	return h.request(history.Request{
@@ -132,21 +138,21 @@ func (h *historyBuilder) writeDeploymentStatus(d *history.Object, status fields)
 	})
 }
 
-// rollBack sends an update of a Deployment's template without the rollback annotation,
-// based on the given version.
+// rollBack records that the process sends an update of a Deployment that executes a rollback.
+// The update sets another pod template and removes the rollback annotation.
 func (h *historyBuilder) rollBack(d *history.Object, version string) *requestStep {
 	o := edited(*d, "spec", fields{"template": podTemplate(d.Name, version, "")})
 	o.Annotations = nil
 	return h.request(history.Request{Verb: "update", Resource: objects.DeploymentResource, Namespace: namespace, Name: o.Name, Object: &o})
 }
 
-// deleteReplicaSet sends a delete of a ReplicaSet.
+// deleteReplicaSet records that the process sends a delete of a ReplicaSet.
 func (h *historyBuilder) deleteReplicaSet(name string) *requestStep {
 	return h.request(history.Request{Verb: "delete", Resource: objects.ReplicaSetResource, Namespace: namespace, Name: name})
 }
 
-// applyAndAnswer commits a write of a ReplicaSet and records its response. It delivers no
-// event.
+// applyAndAnswer commits the ReplicaSet that a request writes, and records the response. It
+// delivers no watch event.
 func (step *requestStep) applyAndAnswer() *history.Object {
 	written := step.apply()
 	if step.request.Verb == "create" {
@@ -157,7 +163,7 @@ func (step *requestStep) applyAndAnswer() *history.Object {
 	return written
 }
 
-// apply commits a write of a ReplicaSet. The response is still to come.
+// apply commits the ReplicaSet that a request writes. It records no response.
 func (step *requestStep) apply() *history.Object {
 	o := *step.request.Object
 	o.Resource, o.UID = objects.ReplicaSetResource, types.UID(o.Name+"-uid")
@@ -169,7 +175,7 @@ func (step *requestStep) apply() *history.Object {
 	return step.made
 }
 
-// podOf commits and delivers a pod of a ReplicaSet in a phase.
+// podOf commits and delivers a pod of a ReplicaSet in the given phase.
 func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Object {
 	o := *h.pod(nil, set.Name)
 	o.Owners = []history.Owner{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: true}}
@@ -180,8 +186,8 @@ func (h *historyBuilder) podOf(set *history.Object, phase string) *history.Objec
 	return p
 }
 
-// service commits and delivers a Service. By default, it selects app=NAME and has port
-// 80.
+// service commits and delivers a Service with the selector app=NAME and port 80. The
+// parameter spec replaces fields of its spec.
 func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	all := fields{
 		"clusterIP": "10.0.0.1", "selector": fields{"app": name},
@@ -196,7 +202,7 @@ func (h *historyBuilder) service(name string, spec fields) *history.Object {
 	return o
 }
 
-// endpoints commits and delivers Endpoints with the controller's label.
+// endpoints commits and delivers Endpoints with the managed-by label of the controller.
 func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object {
 	o := h.commit(history.Added, history.Object{
 		Ref:    history.Ref{Resource: objects.EndpointsResource, Namespace: namespace, Name: name, UID: types.UID(fmt.Sprint(name, "-endpoints-", h.version))},
@@ -207,7 +213,7 @@ func (h *historyBuilder) endpoints(name string, subsets ...any) *history.Object 
 	return o
 }
 
-// leaderElectionEndpoints commits Endpoints that are a leader-election record.
+// leaderElectionEndpoints commits Endpoints that have the leader annotation.
 func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	return h.commit(history.Added, history.Object{
 		Ref:         history.Ref{Resource: objects.EndpointsResource, Namespace: namespace, Name: name, UID: types.UID(name + "-lock-uid")},
@@ -215,7 +221,7 @@ func (h *historyBuilder) leaderElectionEndpoints(name string) *history.Object {
 	})
 }
 
-// writeEndpoints sends a write of Endpoints.
+// writeEndpoints records that the process sends a write of Endpoints, without their content.
 func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	r := history.Request{Verb: verb, Resource: objects.EndpointsResource, Namespace: namespace, Name: name}
 	if verb == "create" {
@@ -224,10 +230,11 @@ func (h *historyBuilder) writeEndpoints(verb, name string) *requestStep {
 	return h.request(r)
 }
 
-// remove deletes an object and delivers the event.
+// remove commits the deletion of an object and delivers its watch event.
 func (h *historyBuilder) remove(o *history.Object) { h.deliverGone(h.commit(history.Deleted, *o)) }
 
-// podWithAddress commits and delivers a pod with an address and containers.
+// podWithAddress commits and delivers a new version of a pod, which has an IP address and
+// containers.
 func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool, spec fields) *history.Object {
 	all := fields{"nodeName": "node-0", "containers": []any{fields{"name": "c", "ports": []any{
 		fields{"name": "http", "containerPort": 8080, "protocol": "TCP"},
@@ -244,14 +251,14 @@ func (h *historyBuilder) podWithAddress(p *history.Object, ip string, ready bool
 	return pod
 }
 
-// at returns the address of a pod as an entry of Endpoints.
+// at returns the entry for a pod in the addresses of Endpoints.
 func at(p *history.Object, ip string) fields {
 	return fields{"ip": ip, "nodeName": "node-0", "targetRef": fields{
 		"kind": "Pod", "namespace": namespace, "name": p.Name, "uid": p.UID,
 	}}
 }
 
-// subset returns a subset with addresses at port 8080.
+// subset returns a subset of Endpoints with the given addresses and port 8080.
 func subset(ready, notReady []any) fields {
 	return fields{"addresses": ready, "notReadyAddresses": notReady, "ports": []any{fields{"port": 8080, "protocol": "TCP"}}}
 }

@@ -22,33 +22,36 @@ func convergedReplicaSet(h *historyBuilder) *history.Object {
 	return h.status("web", 2)
 }
 
+// Resources and the namespace of the objects in test histories.
 const (
 	replicaSets = "replicasets.apps"
 	controllers = "replicationcontrollers"
 	namespace   = "ns"
 )
 
-// historyBuilder builds a history record by record. Each record is one millisecond after
-// the previous one.
+// historyBuilder builds a history record by record. Each record is one millisecond later than
+// the previous one. The method wait adds more time.
 type historyBuilder struct {
 	records   []*history.Record
-	at        time.Duration
-	version   history.Version
-	ids       uint64
-	pods      int
-	committed map[string]*history.Object // by resource and name
-	subject   string
-	watches   map[string]uint64 // watch IDs of the current subject, by resource
-	resources []string          // resources that each subject lists and watches
+	at        time.Duration              // the time of the last record
+	version   history.Version            // the resourceVersion of the last commit
+	ids       uint64                     // the ID of the last request
+	pods      int                        // the number of pods that were added
+	committed map[string]*history.Object // the committed state, by resource and name
+	subject   string                     // the process that sends the requests
+	watches   map[string]uint64          // the request IDs of the process's watches, by resource
+	resources []string                   // the resources that each process lists and watches
 }
 
-// modelResources are the resources that the default controllers watch.
+// modelResources are the resources that the controllers with a contract watch.
 var modelResources = []string{replicaSets, controllers, objects.PodResource, objects.DeploymentResource, objects.ServiceResource, objects.EndpointsResource}
 
-// newHistoryBuilder starts a history with a subject whose lists and watches are empty.
+// newHistoryBuilder begins a history in the chaos phase. A process has started, and its lists
+// of all modelResources are empty.
 func newHistoryBuilder() *historyBuilder { return newHistoryBuilderOf(modelResources...) }
 
-// newHistoryBuilderOf starts a history with a subject that watches the given resources.
+// newHistoryBuilderOf begins a history in the chaos phase. A process has started, and its
+// lists of the given resources are empty.
 func newHistoryBuilderOf(resources ...string) *historyBuilder {
 	h := &historyBuilder{committed: map[string]*history.Object{}, version: 100, resources: resources}
 	h.append(history.Record{Start: &history.Start{Format: history.Format, Namespace: namespace, Time: time.Unix(1e9, 0)}})
@@ -57,6 +60,7 @@ func newHistoryBuilderOf(resources ...string) *historyBuilder {
 	return h
 }
 
+// append adds a record to the history, with the next sequence number.
 func (h *historyBuilder) append(r history.Record) {
 	h.at += time.Millisecond
 	r.Seq, r.At = int64(len(h.records)+1), h.at
@@ -65,7 +69,7 @@ func (h *historyBuilder) append(r history.Record) {
 
 func (h *historyBuilder) wait(d time.Duration) { h.at += d }
 
-// stall lets time pass in which no process on the machine got CPU time.
+// stall adds time during which no process on the machine got CPU time.
 func (h *historyBuilder) stall(d time.Duration) {
 	h.wait(d)
 	h.append(history.Record{Stall: &history.Stall{Duration: d}})
@@ -75,7 +79,8 @@ func (h *historyBuilder) phase(name history.PhaseName) {
 	h.append(history.Record{Phase: &history.Phase{Name: name}})
 }
 
-// restart starts a subject, which lists and watches all resources.
+// restart starts a process, which lists and watches all resources. It ends a former process
+// with the same name.
 func (h *historyBuilder) restart(name string) {
 	h.begin(name)
 	for _, resource := range h.resources {
@@ -84,17 +89,19 @@ func (h *historyBuilder) restart(name string) {
 	}
 }
 
-// processEvent records an event of the subject's process.
+// processEvent records that the process was paused, resumed or stopped, or that it died.
 func (h *historyBuilder) processEvent(event history.ProcessEvent) {
 	h.append(history.Record{Process: &history.Process{Name: h.subject, Event: event}})
 }
 
-// begin starts a subject that has not sent any request yet.
+// begin starts a process that has not sent a request yet.
 func (h *historyBuilder) begin(name string) {
 	h.subject, h.watches = name, map[string]uint64{}
 	h.append(history.Record{Process: &history.Process{Name: name, Event: history.ProcessStarted}})
 }
 
+// request records a request of the process. Its response follows with a method of the
+// returned requestStep.
 func (h *historyBuilder) request(r history.Request) *requestStep {
 	h.ids++
 	r.ID, r.Subject = h.ids, h.subject
@@ -102,6 +109,7 @@ func (h *historyBuilder) request(r history.Request) *requestStep {
 	return &requestStep{builder: h, request: r}
 }
 
+// listed returns the committed objects of a resource, sorted by name.
 func (h *historyBuilder) listed(resource string) []history.Object {
 	var items []history.Object
 	for _, key := range slices.Sorted(maps.Keys(h.committed)) {
@@ -112,8 +120,10 @@ func (h *historyBuilder) listed(resource string) []history.Object {
 	return items
 }
 
+// list records a list request that returns all committed objects of a resource.
 func (h *historyBuilder) list(resource string) { h.listPart(resource, "", h.listed(resource)) }
 
+// listPart records a list request with a query that returns the given objects.
 func (h *historyBuilder) listPart(resource, query string, items []history.Object) {
 	step := h.request(history.Request{Verb: "list", Resource: resource, Query: query})
 	step.answered(200)
@@ -122,23 +132,27 @@ func (h *historyBuilder) listPart(resource, query string, items []history.Object
 	}})
 }
 
+// watch records that the process opened a watch.
 func (h *historyBuilder) watch(resource, query string) {
 	step := h.request(history.Request{Verb: "watch", Resource: resource, Query: query})
 	step.answered(200)
 	h.watches[resource] = step.request.ID
 }
 
+// event records the delivery of a watch event to the process.
 func (h *historyBuilder) event(resource string, event history.EventType, o history.Object, initialEnd bool) {
 	h.append(history.Record{Delivery: &history.Delivery{
 		ID: h.watches[resource], Subject: h.subject, Resource: resource, Type: event, Object: o, InitialEventsEnd: initialEnd,
 	}})
 }
 
+// bookmark records the delivery of a bookmark with the latest resourceVersion. If initialEnd
+// is true, it ends the initial events of a streaming list.
 func (h *historyBuilder) bookmark(resource string, initialEnd bool) {
 	h.event(resource, history.Bookmark, history.Object{Ref: history.Ref{Resource: resource, Version: h.version}}, initialEnd)
 }
 
-// commit commits a version of an object.
+// commit records that etcd committed a version of an object, with the next resourceVersion.
 func (h *historyBuilder) commit(event history.EventType, o history.Object) *history.Object {
 	h.version++
 	o.Version = h.version
@@ -152,22 +166,24 @@ func (h *historyBuilder) commit(event history.EventType, o history.Object) *hist
 	return &o
 }
 
-// deliver delivers versions to the subject, in the given order.
+// deliver records watch events with the given versions of objects, in this order.
 func (h *historyBuilder) deliver(objects ...*history.Object) {
 	for _, o := range objects {
 		h.event(o.Resource, history.Modified, *o, false)
 	}
 }
 
+// deliverGone records the watch event of the deletion of an object.
 func (h *historyBuilder) deliverGone(o *history.Object) {
 	h.event(o.Resource, history.Deleted, *o, false)
 }
 
-// replicaSet commits a ReplicaSet whose selector is app=NAME.
+// replicaSet commits a ReplicaSet with the selector app=NAME.
 func (h *historyBuilder) replicaSet(name string, replicas int) *history.Object {
 	return h.owner(replicaSets, name, name, replicas)
 }
 
+// owner commits a ReplicaSet or ReplicationController with the selector app=APP.
 func (h *historyBuilder) owner(resource, name, app string, replicas int) *history.Object {
 	selector := fmt.Sprintf(`{"matchLabels":{"app":%q}}`, app)
 	if resource == controllers {
@@ -182,7 +198,8 @@ func (h *historyBuilder) owner(resource, name, app string, replicas int) *histor
 	return h.commit(history.Added, o)
 }
 
-// revise commits a version of an object with some fields of its spec or status changed.
+// revise commits an object after changing the given fields of its spec or status. The
+// parameter part is "spec" or "status".
 func (h *historyBuilder) revise(name, part string, fields map[string]any) *history.Object {
 	o := h.find(name)
 	var body map[string]map[string]any
@@ -201,11 +218,12 @@ func (h *historyBuilder) revise(name, part string, fields map[string]any) *histo
 	return h.commit(history.Modified, changed)
 }
 
+// scale commits a ReplicaSet or ReplicationController with a new spec.replicas.
 func (h *historyBuilder) scale(name string, replicas int) *history.Object {
 	return h.revise(name, "spec", map[string]any{"replicas": replicas})
 }
 
-// status commits a status with n pods, all ready.
+// status commits the status of an owner that has n pods, all of them ready and available.
 func (h *historyBuilder) status(name string, n int) *history.Object {
 	return h.revise(name, "status", map[string]any{
 		"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n,
@@ -213,6 +231,7 @@ func (h *historyBuilder) status(name string, n int) *history.Object {
 	})
 }
 
+// find returns the committed object with the given name. It panics if there is none.
 func (h *historyBuilder) find(name string) *history.Object {
 	for _, o := range h.committed {
 		if o.Name == name {
@@ -222,6 +241,7 @@ func (h *historyBuilder) find(name string) *history.Object {
 	panic("no object has the name " + name)
 }
 
+// controlledBy returns ownerReferences with a controllerRef to the object.
 func controlledBy(o *history.Object) []history.Owner {
 	kind := "ConfigMap"
 	if k := objects.OwnerKindByResource(o.Resource); k != nil {
@@ -230,12 +250,13 @@ func controlledBy(o *history.Object) []history.Owner {
 	return []history.Owner{{Kind: kind, Name: o.Name, UID: o.UID, Controller: true}}
 }
 
-// foreign returns an owner of a kind whose controller the subject does not run.
+// foreign returns a ConfigMap that controls pods. No controller under test reconciles it.
 func foreign() *history.Object {
 	return &history.Object{Ref: history.Ref{Resource: "configmaps", Namespace: namespace, Name: "foreign", UID: "foreign-uid"}}
 }
 
-// pod commits a running pod of an owner, or an orphan. Nothing says who created it.
+// pod commits a running pod of an owner, or an orphan if owner is nil. The history contains
+// no create request for it.
 func (h *historyBuilder) pod(owner *history.Object, app string) *history.Object {
 	h.pods++
 	o := history.Object{
@@ -252,6 +273,7 @@ func (h *historyBuilder) pod(owner *history.Object, app string) *history.Object 
 	return h.commit(history.Added, o)
 }
 
+// podBody returns the spec and status of a pod in the given phase.
 func podBody(phase string, ready bool) json.RawMessage {
 	status := "False"
 	if ready {
@@ -260,7 +282,7 @@ func podBody(phase string, ready bool) json.RawMessage {
 	return fmt.Appendf(nil, `{"spec":{"nodeName":"node-0"},"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q}]}}`, phase, status)
 }
 
-// running commits n pods of an owner, and delivers them to the subject.
+// running commits n pods of an owner, delivers them to the process, and waits two seconds.
 func (h *historyBuilder) running(owner *history.Object, n int) []*history.Object {
 	var pods []*history.Object
 	for range n {
@@ -271,44 +293,49 @@ func (h *historyBuilder) running(owner *history.Object, n int) []*history.Object
 	return pods
 }
 
+// failPod commits that a pod has failed.
 func (h *historyBuilder) failPod(pod *history.Object) *history.Object {
 	failed := *h.find(pod.Name)
 	failed.Body = podBody("Failed", false)
 	return h.commit(history.Modified, failed)
 }
 
+// terminate commits that an object has a deletionTimestamp.
 func (h *historyBuilder) terminate(o *history.Object) *history.Object {
 	terminating := *h.find(o.Name)
 	terminating.Deleting = time.Unix(1e9, 0)
 	return h.commit(history.Modified, terminating)
 }
 
+// removeOwner commits that a pod has no ownerReferences.
 func (h *historyBuilder) removeOwner(pod *history.Object) *history.Object {
 	orphaned := *h.find(pod.Name)
 	orphaned.Owners = nil
 	return h.commit(history.Modified, orphaned)
 }
 
+// relabel commits that a pod has the label app=APP.
 func (h *historyBuilder) relabel(pod *history.Object, app string) *history.Object {
 	relabeled := *h.find(pod.Name)
 	relabeled.Labels = map[string]string{"app": app}
 	return h.commit(history.Modified, relabeled)
 }
 
-// requestStep is a request of the subject.
+// requestStep is a request that the process has sent. Its methods record the response.
 type requestStep struct {
 	builder *historyBuilder
 	request history.Request
-	made    *history.Object // the pod or ReplicaSet that the request created
+	made    *history.Object // the pod or ReplicaSet that the request created or changed; nil if it has no effect yet
 }
 
-// create sends a create of a pod of an owner.
+// create records that the process sends a create of a pod for an owner.
 func (h *historyBuilder) create(owner *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "create", Resource: objects.PodResource, Namespace: namespace, Object: &history.Object{
 		GenerateName: owner.Name + "-", Owners: controlledBy(owner), Labels: map[string]string{"app": owner.Name},
 	}})
 }
 
+// creates records that the process sends n creates of pods for an owner.
 func (h *historyBuilder) creates(owner *history.Object, n int) []*requestStep {
 	var steps []*requestStep
 	for range n {
@@ -317,19 +344,22 @@ func (h *historyBuilder) creates(owner *history.Object, n int) []*requestStep {
 	return steps
 }
 
-// delete sends a delete of a pod.
+// delete records that the process sends a delete of a pod.
 func (h *historyBuilder) delete(pod *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "delete", Resource: objects.PodResource, Namespace: namespace, Name: pod.Name})
 }
 
+// adopt records that the process sends a patch that adopts a pod.
 func (h *historyBuilder) adopt(pod, owner *history.Object) *requestStep {
 	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"kind":"ReplicaSet","uid":%q,"controller":true}]}}`, pod.UID, owner.UID))
 }
 
+// release records that the process sends a patch that releases a pod.
 func (h *historyBuilder) release(pod, owner *history.Object) *requestStep {
 	return h.patch(pod, fmt.Sprintf(`{"metadata":{"uid":%q,"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, pod.UID, owner.UID))
 }
 
+// patch records that the process sends a strategic merge patch of a pod.
 func (h *historyBuilder) patch(pod *history.Object, patch string) *requestStep {
 	return h.request(history.Request{
 		Verb: "patch", Resource: objects.PodResource, Namespace: namespace, Name: pod.Name,
@@ -337,11 +367,14 @@ func (h *historyBuilder) patch(pod *history.Object, patch string) *requestStep {
 	})
 }
 
+// writeStatus records that the process sends an update of an owner's status, without its
+// content.
 func (h *historyBuilder) writeStatus(owner *history.Object) *requestStep {
 	return h.request(history.Request{Verb: "update", Resource: owner.Resource, Subresource: "status", Namespace: namespace, Name: owner.Name})
 }
 
-// updateStatus sends an update of an owner's status, based on the given version.
+// updateStatus records that the process sends an update of the given fields of an owner's
+// status. The update is based on the given version of the owner.
 func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *requestStep {
 	o := edited(*owner, "status", status)
 	return h.request(history.Request{
@@ -349,7 +382,8 @@ func (h *historyBuilder) updateStatus(owner *history.Object, status fields) *req
 	})
 }
 
-// readLive sends a get of an owner, and the response with its committed version.
+// readLive records that the process reads an owner from the API server and receives its
+// committed version.
 func (h *historyBuilder) readLive(owner *history.Object) {
 	step := h.request(history.Request{Verb: "get", Resource: owner.Resource, Namespace: namespace, Name: owner.Name})
 	h.append(history.Record{Response: &history.Response{
@@ -357,13 +391,13 @@ func (h *historyBuilder) readLive(owner *history.Object) {
 	}})
 }
 
-// commitPod commits the pod of a create. The response is still to come.
+// commitPod commits the pod that a create request creates. It records no response.
 func (step *requestStep) commitPod() *requestStep {
 	step.made = step.builder.pod(step.builder.find(step.request.Object.Owners[0].Name), step.request.Object.Owners[0].Name)
 	return step
 }
 
-// answered records a response with a status code.
+// answered records a response with the given status code.
 func (step *requestStep) answered(code int) *requestStep {
 	response := &history.Response{ID: step.request.ID, Code: code, ServerCode: code, Reached: true}
 	if response.OK() {
@@ -373,25 +407,26 @@ func (step *requestStep) answered(code int) *requestStep {
 	return step
 }
 
-// deferred records a response with a status code and Retry-After.
+// deferred records a response with the given status code and a Retry-After header.
 func (step *requestStep) deferred(code int) {
 	seconds := 1
 	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Code: code, RetryAfter: &seconds}})
 }
 
-// refusedAsTerminating records a refusal because the namespace is terminating.
+// refusedAsTerminating records a 403 response, because the namespace is terminating.
 func (step *requestStep) refusedAsTerminating() {
 	step.builder.append(history.Record{Response: &history.Response{
 		ID: step.request.ID, Code: 403, ServerCode: 403, Reached: true, Reason: "Forbidden", Cause: "NamespaceTerminating"}})
 }
 
-// lost records that the response was lost.
+// lost records that the API server received the request, and that the process gets no
+// response.
 func (step *requestStep) lost() *requestStep {
 	step.builder.append(history.Record{Response: &history.Response{ID: step.request.ID, Reached: true}})
 	return step
 }
 
-// succeed commits creates and records their responses. It returns the pods.
+// succeed commits the pods of create requests, records the responses, and returns the pods.
 func succeed(steps ...*requestStep) []*history.Object {
 	var pods []*history.Object
 	for _, step := range steps {
@@ -400,7 +435,8 @@ func succeed(steps ...*requestStep) []*history.Object {
 	return pods
 }
 
-// createAll creates n pods of an owner in slow-start batches, without deliveries.
+// createAll records that the process creates n pods of an owner in slow-start batches. It
+// delivers no watch events.
 func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Object {
 	var pods []*history.Object
 	for batch := 1; n > 0; batch *= 2 {
@@ -411,12 +447,13 @@ func (h *historyBuilder) createAll(owner *history.Object, n int) []*history.Obje
 	return pods
 }
 
-// end ends the history as a run does.
+// end records the phase end, with which each complete history ends.
 func (h *historyBuilder) end() *historyBuilder {
 	h.phase(history.PhaseEnd)
 	return h
 }
 
+// all returns the records of the history as Run reads them.
 func (h *historyBuilder) all() iter.Seq2[*history.Record, error] {
 	return func(yield func(*history.Record, error) bool) {
 		for _, r := range h.records {

@@ -13,27 +13,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// KnownIssue is a bug of the controllers of Kubernetes v1.36. If these controllers violate
-// a guarantee because of such a bug, the verdict is known-upstream. For any other subject,
-// the verdict is fail. docs/known-upstream-issues.md is generated from KnownIssues and
+// KnownIssue is a bug of the kube-controller-manager of Kubernetes v1.36 that makes a check
+// fail. If the subject is kube-controller-manager, the verdict is then known-upstream. For
+// any other subject, the verdict is fail.
+//
+// The page docs/known-upstream-issues.md is generated from KnownIssues and
 // UnrecognizedIssues.
 type KnownIssue struct {
-	// Slug identifies the issue. The issue's scenario in suites/regression has the same
-	// name.
+	// Slug identifies the issue. The scenario in suites/regression that reproduces the issue
+	// has the same name.
 	Slug string
-	// Description describes the wrong behavior of the controller.
+	// Description says what the controller does wrong, in one sentence.
 	Description string
-	// Reproduce describes how the scenario causes this behavior.
+	// Reproduce says how the scenario makes the controller do so.
 	Reproduce string
-	// Issue is the GitHub issue of kubernetes/kubernetes, or empty if none is known.
+	// Issue is the issue on GitHub, such as kubernetes/kubernetes#102551. It is empty if no
+	// such issue is known.
 	Issue string
-	// Check is the ID of the check that fails in the scenario.
+	// Check is the ID of the check that fails when the scenario runs on
+	// kube-controller-manager.
 	Check string
-	// Slow reports whether the scenario takes minutes.
+	// Slow is true if the scenario takes minutes.
 	Slow bool
 }
 
-// The known issues that checks recognize.
+// The known upstream issues that checks recognize. KnownIssues lists all of them.
 var (
 	stuckScaling = &KnownIssue{
 		Slug:        "stuck-scaling",
@@ -104,11 +108,12 @@ var (
 	}
 )
 
-// KnownIssues are the known issues that checks recognize.
+// KnownIssues are the known upstream issues that checks recognize, in the order of the
+// generated page.
 var KnownIssues = []*KnownIssue{stuckScaling, recreateScaling, swallowedError, unnoticedEnd, lostEndpoints, namesakeStatus, earlyLeftovers, longBackOff, latePods, droppedKey}
 
-// UnrecognizedIssues are known issues that no check recognizes. They have no scenario,
-// because no check could distinguish them from an unknown bug.
+// UnrecognizedIssues are known upstream issues that no check recognizes. They have no
+// scenario, because a check could not tell them from an unknown bug.
 var UnrecognizedIssues = []KnownIssue{
 	{
 		Slug:        "recreate-failed-pods",
@@ -139,7 +144,7 @@ var UnrecognizedIssues = []KnownIssue{
 	},
 }
 
-// String returns the description of the issue for the reason of a verdict.
+// String formats the slug, the description and the GitHub issue, for the reason of a verdict.
 func (issue *KnownIssue) String() string {
 	text := fmt.Sprintf("known upstream issue %s: %s", issue.Slug, issue.Description)
 	if issue.Issue != "" {
@@ -148,8 +153,12 @@ func (issue *KnownIssue) String() string {
 	return text
 }
 
-// knownRolloutIssue returns the known issue that explains why a Deployment has not
-// converged. It returns nil if no known issue does.
+// knownRolloutIssue returns the known upstream issue that explains why a Deployment has not
+// converged, or nil.
+//
+// The parameter abandoned is true if the last write of one of its ReplicaSets was a
+// scale-down that failed. dropped is true if the controller has dropped the key of the
+// Deployment from its work queue.
 func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, dropped bool) *KnownIssue {
 	if d.Paused || d.Terminating {
 		return nil
@@ -173,20 +182,20 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 	return nil
 }
 
-// processStarts reports whether a record is the start of a process, which enqueues every
-// object.
+// processStarts reports whether the record says that a process started. The process then
+// enqueues every object that its first lists contain.
 func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses removes each entry of a map whose work queue key belongs to an ended
-// process.
+// dropEndedProcesses removes the entries of processes that have ended.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
 
-// activeKeys yields the work queue keys of one object: one for each process that may
-// reconcile the object.
+// activeKeys yields the work queue key of one object in each process that may reconcile it.
+// Such a process is not paused and may hold the lease. The parameter key names the object;
+// its field process is ignored.
 func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	return func(yield func(workQueueKey) bool) {
 		for _, p := range m.processes {
@@ -198,7 +207,8 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for one of the active keys of an object.
+// hasKey reports whether a map contains true for an object's work queue key. It looks at the
+// keys of all processes that may reconcile the object.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -208,8 +218,8 @@ func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	return false
 }
 
-// eventOf returns the type and resource of the event that a record delivers. The type is
-// empty for a list. Both are empty for any other record.
+// eventOf returns the type and the resource of the watch event that a record contains. For a
+// list, the type is empty. For any other record, both results are empty.
 func eventOf(r *history.Record) (event history.EventType, of string) {
 	switch {
 	case r.Delivery != nil:
@@ -220,9 +230,11 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 	return "", ""
 }
 
-// enqueuesService reports whether a delivery enqueues a Service (contract Endpoints 1). If
-// the delivery does not enqueue the Service, the function also returns the pods that ended
-// with this delivery. A pod of a list counts only if it has changed.
+// enqueuesService reports whether a list or watch event enqueues a Service (contract
+// Endpoints 1).
+//
+// If it does not, the result ended contains the pods that failed or succeeded with this
+// event. A list enqueues the Service only if it changed one of the pods.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {
@@ -246,16 +258,16 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 	return false, ended
 }
 
-// podEnqueuesService reports whether the current delivery of a pod enqueues its Services.
-// If the delivery does not enqueue them, ends reports whether the pod ended with this
-// delivery.
+// podEnqueuesService reports whether the current list or watch event changed a pod in a way
+// that enqueues its Services. If it did not, ends says whether the pod failed or succeeded
+// with this event.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)
 	switch {
-	case n > 0 && versions[n-1].since < m.processTime: // the delivery changed nothing that Endpoints contain
+	case n > 0 && versions[n-1].since < m.processTime: // the event changed nothing that Endpoints depend on
 		return false, false
-	case n < 2: // the first delivery of the pod
+	case n < 2: // the pod is new in the cache
 		return true, false
 	}
 	before, now := versions[n-2].value, versions[n-1].value
@@ -265,9 +277,9 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether a change between two versions of a pod does not enqueue
-// its Services (contract Endpoints 1). It does not compare the hostname and the subdomain,
-// which never change.
+// sameForServices reports whether a change of a pod from before to version does not enqueue
+// its Services (contract Endpoints 1). It does not compare hostname and subdomain, which
+// never change.
 func (version podVersion) sameForServices(before podVersion) bool {
 	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false

@@ -6,36 +6,40 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// maxRetries is the number of failed syncs after which upstream drops the key of a
-// Deployment or Service. The controller then does nothing for the object until the next
-// event.
+// maxRetries is the number of consecutive failed syncs after which upstream drops a key from
+// its work queue. Upstream drops only keys of Deployments and Services. The controller then
+// does not sync the object until an event enqueues it again.
 const maxRetries = 16
 
-// droppedKeys holds the work queue keys that processes dropped after maxRetries failures.
-// After a key is dropped, its next failure is the first of a new count.
+// droppedKeys finds the work queue keys that a process has dropped. It recognizes the known
+// upstream issue dropped-key.
+//
+// A process drops a key after calls for it have failed maxRetries times in a row. The next
+// failure counts as the first again.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns droppedKeys that count only the calls for which the given function
-// returns true.
+// newDroppedKeys returns droppedKeys without failures. The parameter of reports whether
+// failures of a call are counted.
 func newDroppedKeys(of func(*call) bool) droppedKeys {
 	return droppedKeys{newFailedAttempts(maxRetries, of)}
 }
 
+// observe counts failed calls, and records which keys the current record enqueued.
 func (keys droppedKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && certainlyEnqueues(m, r, event) {
 			keys.recordEvent(m, event.workQueueKey)
 		}
 	}
-	// A status write may belong to the same sync as the failed call.
+	// The sync in which a call failed may still write the status. Any later call shows a new sync.
 	if m.sent != nil && r.Request.Subresource != "status" {
 		keys.recordWork(m, m.sent)
 	}
 	keys.failedAttempts.observe(m, r)
 }
 
-// certainlyEnqueues reports whether a delivery certainly enqueues a Service or Deployment.
-// An event of a ReplicaSet or a pod is not certain to enqueue the Deployment.
+// certainlyEnqueues reports whether a list or watch event certainly enqueues a Service or
+// Deployment. For a Deployment, only an event of the Deployment itself is certain to do so.
 func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	if event.service != (objectName{}) {
 		enqueues, _ := enqueuesService(m, r, event.workQueueKey)
@@ -45,9 +49,9 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a call for a work queue key. If the last failure
-// is longer ago than batchTime, the call belongs to a later sync. If the process had dropped
-// the key, an event must have enqueued the key since then.
+// recordWork records that a process sent a call for a work queue key. If the last failure is
+// longer than batchTime ago, the call comes from a later sync. An event must then have
+// enqueued the key, if the process had dropped it before.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -56,8 +60,9 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether a process dropped the key of an object, and no event has
-// enqueued the key since then.
+// explains reports whether an object is not synced because its key was dropped. The process
+// that dropped the key must not be paused and may hold the lease. No event has enqueued the
+// key since.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

@@ -9,22 +9,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// The back-off of one key in an upstream work queue doubles from firstRetry to lastRetry
-// (contract ReplicaSet 17).
+// The delay before the next retry of a key, in a work queue of upstream (contract
+// ReplicaSet 17).
 const (
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = 1000 * time.Second
+	firstRetry = 5 * time.Millisecond // after the first failure; each further failure doubles the delay
+	lastRetry  = 1000 * time.Second   // the maximum
 )
 
-// backingOffKeys counts the consecutive failures of each call for an owner of pods. The key
-// of such an owner waits in the work queue until its next retry, unless an event has
-// enqueued it since the last failed attempt.
+// backingOffKeys finds the owners of pods whose key waits in a work queue for its next retry.
+// It recognizes the known upstream issue long-back-off.
+//
+// It counts the failures of each call in a row. A key no longer waits if an event has
+// enqueued it since the last failed call.
 type backingOffKeys struct{ *failedAttempts }
 
+// newBackingOffKeys returns backingOffKeys without failures. It counts calls for ReplicaSets
+// and ReplicationControllers.
 func newBackingOffKeys() backingOffKeys {
 	return backingOffKeys{newFailedAttempts(0, func(c *call) bool { return c.ownerState != nil })}
 }
 
+// observe counts failed calls, and records which keys the current record enqueued.
 func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		if keys.byKey[event.workQueueKey] != nil && enqueuesOwner(m, r, event.workQueueKey) {
@@ -34,10 +39,12 @@ func (keys backingOffKeys) observe(m *Model, r *history.Record) {
 	keys.failedAttempts.observe(m, r)
 }
 
-// enqueuesOwner reports whether a delivery enqueues an owner of pods. The event of an
-// orphan enqueues an owner only if the orphan's labels or controllerRef changed, or if it
-// became active or inactive. A list does not enqueue an owner if the pods of the owner are
-// unchanged and the list removed no pod.
+// enqueuesOwner reports whether a list or watch event enqueues a ReplicaSet or
+// ReplicationController.
+//
+// The event of an orphan does so only if its labels or controllerRef changed, or if it became
+// active or inactive. A list of pods does so only if it changed one of the owner's pods or
+// removed any pod.
 func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	view := key.process.view
 	switch event, of := eventOf(r); {
@@ -56,8 +63,9 @@ func enqueuesOwner(m *Model, r *history.Record, key workQueueKey) bool {
 	return len(removed) > 0 && removed[len(removed)-1].since == m.processTime
 }
 
-// explains reports whether the key of an owner still waits for its next retry in any
-// process. It calculates the time of the retry from the back-off of upstream.
+// explains reports whether the key of an owner of pods still waits for its next retry. It
+// looks at all processes that are not paused and may hold the lease. It computes the time of
+// the retry from the number of failures.
 func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	for key := range m.activeKeys(workQueueKey{uid: owner}) {
 		for _, tried := range keys.byKey[key] {
@@ -69,7 +77,8 @@ func (keys backingOffKeys) explains(m *Model, owner types.UID) bool {
 	return false
 }
 
-// backOffAfter returns the back-off of a key after the given number of failures.
+// backOffAfter returns how long an upstream work queue delays a key after the given number of
+// failures in a row.
 func backOffAfter(failures int) time.Duration {
 	wait := firstRetry
 	for n := 1; n < failures && wait < lastRetry; n++ {

@@ -6,11 +6,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// lostEndpointsWrites contains the Services with a lost response to a write of their
-// Endpoints. The API server may have committed that write. The next successful write of the
-// Endpoints removes the Service.
+// lostEndpointsWrites contains the Services for which the response to a write of Endpoints
+// was lost. The API server may have committed that write. The map recognizes the known
+// upstream issue lost-endpoints. The next successful write of the Endpoints removes the
+// Service.
 type lostEndpointsWrites map[workQueueKey]bool
 
+// observe adds or removes a Service if the record is the response to a write of its
+// Endpoints.
 func (l lostEndpointsWrites) observe(m *Model, r *history.Record) {
 	if processStarts(r) {
 		dropEndedProcesses(l)

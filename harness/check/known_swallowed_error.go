@@ -7,10 +7,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// abandonedScaleDowns contains a Deployment if its last write to a ReplicaSet was a
-// scale-down that failed.
+// abandonedScaleDowns contains the Deployments for which the last write of a ReplicaSet was a
+// scale-down that failed. It recognizes the known upstream issue swallowed-error.
 type abandonedScaleDowns map[workQueueKey]bool
 
+// observe adds a Deployment when the scale-down of one of its ReplicaSets fails. It removes
+// the Deployment when a process sends the next write of one of its ReplicaSets.
 func (a abandonedScaleDowns) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

@@ -11,7 +11,8 @@ import (
 )
 
 // buildStuckScaling builds a rollout from v1 to v2 that does not progress. Only the old
-// ReplicaSet has pods; size is its size, and desired its desired-replicas annotation.
+// ReplicaSet has pods. Its spec.replicas is size, and its desired-replicas annotation is
+// desired.
 func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.deployment("web", replicas, rollingUpdate(0, 1))
 	h.replicaSetOfSize("web", "v1", size, size, desired)
@@ -20,9 +21,11 @@ func buildStuckScaling(h *historyBuilder, replicas, size, desired int) {
 	h.settledStatus(replicas)
 }
 
-// buildNamesakeStatus builds a status write of a deleted ReplicaSet to a new one with the
-// same name. The process read the new one live, or it was delivered. The status says pods
-// replicas.
+// buildNamesakeStatus builds a status write for a new ReplicaSet that has the name of a
+// deleted one.
+//
+// The status reports the given number of pods. If live is true, the process has read the new
+// ReplicaSet from the API server; otherwise it was delivered.
 func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	old := deliveredReplicaSet(h, 1)
 	h.running(old, 1)
@@ -42,8 +45,8 @@ func buildNamesakeStatus(h *historyBuilder, live bool, pods int) {
 	})
 }
 
-// buildEarlyLeftovers builds the start of a process that deletes Endpoints. They are in
-// its cache, and their Service, which has existed for some time, is not.
+// buildEarlyLeftovers builds the start of a process that deletes Endpoints. The cache
+// contains the Endpoints, but not their Service. The Service has existed for the given time.
 func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.list(objects.ServiceResource)
 	h.commit(history.Added, history.Object{
@@ -57,14 +60,16 @@ func buildEarlyLeftovers(h *historyBuilder, there time.Duration) {
 	h.wait(time.Minute)
 }
 
-// buildRefusedCreates builds creates of Endpoints that all fail.
+// buildRefusedCreates builds the given number of failed creates of Endpoints, with the
+// back-off of upstream.
 func buildRefusedCreates(h *historyBuilder, tries int) {
 	h.service("web", nil)
 	h.list(objects.EndpointsResource)
 	retry(h, tries, 5*time.Millisecond, 2, func() { h.writeEndpoints("create", "web").answered(500) })
 }
 
-// buildFailedWrites builds creates of pods for an owner that all fail.
+// buildFailedWrites builds the given number of failed creates of a pod for an owner, with the
+// back-off of upstream.
 func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
@@ -72,7 +77,8 @@ func buildFailedWrites(h *historyBuilder, resource string, tries int) {
 	h.create(owner).answered(500)
 }
 
-// buildFailedAdoption builds attempts to adopt an orphan that all fail.
+// buildFailedAdoption builds the given number of failed adoptions of an orphan, and returns
+// the orphan.
 func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) {
 	owner := deliveredReplicaSet(h, 1)
 	orphan = h.pod(nil, "web")
@@ -82,8 +88,8 @@ func buildFailedAdoption(h *historyBuilder, tries int) (orphan *history.Object) 
 	return orphan
 }
 
-// buildLatePods builds an owner whose two pods are created, and created again after a
-// time.
+// buildLatePods builds an owner whose two pods the process creates, and creates again after
+// the given time. No pod is delivered.
 func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	owner := h.owner(resource, "web", "web", 2)
 	h.deliver(owner)
@@ -92,14 +98,15 @@ func buildLatePods(h *historyBuilder, resource string, after time.Duration) {
 	h.createAll(owner, 2)
 }
 
-// endPod commits the failure of a pod that has an address.
+// endPod commits that a pod with an IP address has failed. The parameter ready says whether
+// the pod stays ready.
 func (h *historyBuilder) endPod(pod *history.Object, ready bool) *history.Object {
 	o := *h.find(pod.Name)
 	o.Body = []byte(strings.Replace(string(h.podBodyWithAddress(&o, ready)), `"Running"`, `"Failed"`, 1))
 	return h.commit(history.Modified, o)
 }
 
-// podBodyWithAddress returns the body of a pod with the given readiness.
+// podBodyWithAddress returns the spec and status of a pod, with the given readiness.
 func (h *historyBuilder) podBodyWithAddress(pod *history.Object, ready bool) []byte {
 	readiness := map[bool]string{true: `"status":"True"`, false: `"status":"False"`}
 	return []byte(strings.Replace(string(pod.Body), readiness[!ready], readiness[ready], 1))
@@ -113,8 +120,8 @@ func TestKnownIssues(t *testing.T) {
 			h.wait(time.Minute)
 		}
 	}
-	// unready builds Endpoints that keep listing their pod as not ready, after a write that
-	// ends in the given way.
+	// unready builds Endpoints that list a ready pod as not ready, and one write of them. The
+	// function ends records the result of that write.
 	unready := func(ends func(h *historyBuilder, step *requestStep)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -124,7 +131,8 @@ func TestKnownIssues(t *testing.T) {
 			ends(h, h.writeEndpoints("update", "web"))
 		})
 	}
-	// listed builds a Service whose Endpoints list two pods, and the changes of these pods.
+	// listed builds a Service whose Endpoints list two pods. The first pod is ready or not. The
+	// function becomes then changes the pods.
 	listed := func(ready bool, becomes func(h *historyBuilder, a, b *history.Object)) func(h *historyBuilder) {
 		return settling(func(h *historyBuilder) {
 			h.service("web", nil)
@@ -142,8 +150,8 @@ func TestKnownIssues(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		build func(h *historyBuilder)
-		want  *KnownIssue // nil if no known issue explains it
-		of    string      // the check
+		want  *KnownIssue // the expected known issue; nil if the failure must not match any
+		of    string      // the ID of the check that fails
 	}{
 		{"the only active ReplicaSet has the new size and a stale annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 5) }), stuckScaling, "rollout-complete"},
 		{"the only active ReplicaSet has the new size and a current annotation", settling(func(h *historyBuilder) { buildStuckScaling(h, 4, 4, 4) }), nil, "rollout-complete"},

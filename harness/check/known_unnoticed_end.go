@@ -10,18 +10,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// unnoticedEnds contains, for each Service, the pods that ended without enqueuing the
-// Service. The controller does not enqueue a Service for such a pod, because nothing else
-// about the pod changed (contract Endpoints 1). The value is the time when the event of the
-// pod was delivered. The next event for the Service removes its entry.
+// unnoticedEnds contains, for each Service, the pods that failed or succeeded without
+// enqueuing the Service. The value is the time when the watch event of the pod was delivered.
+// It recognizes the known upstream issue unnoticed-end.
+//
+// The controller does not enqueue the Service if only the phase of a pod changed (contract
+// Endpoints 1). The next event that enqueues the Service removes its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
+// observe adds the pods that ended with the current record. It removes pods whose end the
+// process has noticed since.
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):
 		dropEndedProcesses(ends)
 	case m.sent != nil && m.sent.serviceState != nil:
-		// The process may have decided on this call before the delivery.
+		// The process now writes the Endpoints without the pods that ended before. For pods that
+		// ended within lag, it may have decided on this call before their end was delivered.
 		maps.DeleteFunc(ends[m.sent.queueKey], func(_ types.UID, deliveredAt time.Duration) bool { return m.processTime-deliveredAt > lag })
 	}
 	for _, event := range m.events {
@@ -39,8 +44,8 @@ func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	}
 }
 
-// add records that a pod of the Service ended, and that its event did not enqueue the
-// Service.
+// add records that a pod of the Service failed or succeeded, and that this did not enqueue
+// the Service.
 func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	if ends[key] == nil {
 		ends[key] = map[types.UID]time.Duration{}
@@ -48,9 +53,8 @@ func (ends unnoticedEnds) add(m *Model, key workQueueKey, pod types.UID) {
 	ends[key][pod] = m.processTime
 }
 
-// explains reports whether only pods in unnoticedEnds prevent the convergence of a Service.
-// In this case, the Endpoints are correct for a controller that takes these pods for
-// running pods.
+// explains reports whether the Endpoints of a Service would be correct if the pods in
+// unnoticedEnds still ran. The wrong Endpoints are then due to the known upstream issue.
 func (ends unnoticedEnds) explains(m *Model, s *objects.Service) bool {
 	for key := range m.activeKeys(workQueueKey{service: nameOf(s.Ref)}) {
 		running := ends[key]

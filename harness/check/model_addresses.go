@@ -10,13 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// This file computes the addresses that the Endpoints of a Service must contain. It
-// compares single pairs of address and port, so that the order and the grouping into
-// subsets do not matter.
+// This file computes the addresses that the Endpoints of a Service must contain. It compares
+// sets of pairs of an address and a port. The order of addresses in Endpoints, and their
+// grouping into subsets, therefore do not matter.
 
 // expectedAddresses returns the pairs of address and port that the Endpoints of a Service
-// must contain. It treats the pods in the map running as running pods, although they have
-// failed or succeeded.
+// must contain.
+//
+// Pods that failed or succeeded are left out, except for the pods in the map running: they
+// are included as if they still ran. expectedAddresses returns an error if a pod cannot be
+// decoded.
 func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.UID]time.Duration) (objects.AddressSet, error) {
 	all := objects.AddressSet{}
 	for uid, p := range state.pods {
@@ -34,8 +37,8 @@ func (state *objectSet) expectedAddresses(s *objects.Service, running map[types.
 	return all, nil
 }
 
-// addAddresses adds the pairs of address and port that the Endpoints must contain for one
-// pod.
+// addAddresses adds one pod's pairs of address and port to the set that the Endpoints must
+// contain. It adds nothing if the Service does not select the pod or must not publish it.
 func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion) error {
 	publishAll := s.Spec.PublishNotReadyAddresses
 	if version.Ended || version.Terminating && !publishAll || version.Namespace != s.Namespace || !s.Selector.Matches(version.Labels) {
@@ -43,7 +46,7 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	}
 	network, err := version.Network()
 	if err != nil {
-		return fmt.Errorf("%s: %w", version.Ref, err)
+		return fmt.Errorf("decoding the addresses of %s: %w", podName(version.Pod), err)
 	}
 	target := objects.PodTarget{IP: network.IP(s), Node: network.Spec.NodeName, Pod: "Pod " + version.Namespace + "/" + version.Name, UID: version.UID}
 	if target.IP == "" {
@@ -63,9 +66,12 @@ func addAddresses(s *objects.Service, all objects.AddressSet, version podVersion
 	return nil
 }
 
-// describeDifference describes how Endpoints differ from the expected addresses, or returns
-// "" if they do not. If there are more addresses than fit, the controller may choose which
-// addresses to list.
+// describeDifference describes the first difference between the addresses of Endpoints and
+// the expected ones. It returns "" if they are equal.
+//
+// If more than AddressesMax addresses are expected, the controller may choose which of them
+// the Endpoints list. describeDifference then compares only the number of addresses and the
+// number of ready ones.
 func describeDifference(got, want objects.AddressSet) string {
 	total, ready := want.Size()
 	fits := total <= objects.AddressesMax
@@ -101,8 +107,8 @@ func describeDifference(got, want objects.AddressSet) string {
 	return ""
 }
 
-// firstAndCount returns the first name and the number of the other names, to shorten
-// evidence.
+// firstAndCount shortens a list of names for evidence: it returns the first name and the
+// number of the others.
 func firstAndCount(names []string) string {
 	slices.Sort(names)
 	if len(names) == 1 {
@@ -111,7 +117,8 @@ func firstAndCount(names []string) string {
 	return fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 }
 
-// describeAddresses describes a set of addresses for evidence.
+// describeAddresses describes a set of addresses for evidence. It names the first address,
+// says whether it is ready, and adds the number of the others.
 func describeAddresses(addresses objects.AddressSet) string {
 	if len(addresses) == 0 {
 		return "nothing"

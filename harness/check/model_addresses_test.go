@@ -10,8 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// TestDifference requires that the grouping of addresses into subsets does not matter. A
-// missing, wrong or additional address does.
+// TestDifference requires that describeDifference finds a missing, an additional, and a
+// wrongly ready address. It must find nothing in correct Endpoints, also if more addresses
+// exist than fit.
 func TestDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := objects.AddressSet{}

@@ -10,15 +10,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// ownershipChange is the change of a pod's controllerRef that a write requests.
+// ownershipChange says whether a write of a pod adopts or releases it. An adoption sets the
+// controllerRef; a release removes it.
 type ownershipChange struct {
 	adopts   bool
 	releases bool
-	owner    types.UID // the UID of the owner, if the write contains it
+	owner    types.UID // the UID of the adopting or releasing owner; empty if the write does not contain it
 }
 
-// ownershipChangeOf returns the ownership change that a patch or update of a pod
-// requests.
+// ownershipChangeOf returns whether a patch or an update of a pod adopts or releases the pod.
+// It returns an error if the patch cannot be decoded.
 func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	if r.Verb == "update" {
 		if r.Object == nil {
@@ -49,8 +50,8 @@ func ownershipChangeOf(r *history.Request) (ownershipChange, error) {
 	return ownershipChangeOfReferences(patch.Metadata.OwnerReferences)
 }
 
-// ownershipChangeOfReferences returns the ownership change that the ownerReferences of a
-// merge patch make.
+// ownershipChangeOfReferences returns whether a list of ownerReferences in a request adopts
+// or releases the pod. The list comes from a merge patch, or is the value in a JSON patch.
 func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	var references []struct {
 		UID        types.UID
@@ -72,8 +73,8 @@ func ownershipChangeOfReferences(raw json.RawMessage) (ownershipChange, error) {
 	return result, nil
 }
 
-// ownershipChangeOfOperations returns the ownership change that the operations of a JSON
-// patch make.
+// ownershipChangeOfOperations returns whether the operations of a JSON patch adopt or release
+// the pod.
 func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 	var operations []struct {
 		Op, Path string
@@ -88,7 +89,7 @@ func ownershipChangeOfOperations(raw json.RawMessage) (ownershipChange, error) {
 			continue
 		}
 		references := op.Value
-		if len(references) > 0 && references[0] == '{' { // one element of the list
+		if len(references) > 0 && references[0] == '{' { // the value is one ownerReference, not a list
 			references = append(append(json.RawMessage("["), references...), ']')
 		}
 		if op.Op == "remove" || len(references) == 0 {

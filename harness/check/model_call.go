@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// classify sets the verb of a call, and the owner, Deployment or Service for which the
-// process sent it.
+// classify finds out why the process sent a call. It sets the verb of the call, and the owner
+// of pods, Deployment or Service for which the process sent it.
 func (p *process) classify(c *call, r *history.Request) {
 	kind := objects.OwnerKindByResource(r.Resource)
 	if kind != nil && !p.tested.reconciles(kind.Name) {
@@ -41,7 +41,7 @@ func (p *process) classify(c *call, r *history.Request) {
 	case r.Resource == objects.PodResource && (r.Verb == "patch" || r.Verb == "update"):
 		c.verb = callAdoptOrRelease
 		c.pod = p.view.lookup(r.Namespace, r.Name, "")
-		// An error means that the API server refuses the patch.
+		// An error means that the API server rejects the patch, so the pod keeps its owner.
 		c.ownershipChange, _ = ownershipChangeOf(r)
 		if c.ownershipChange.owner != "" && !p.mayBeGeneric(c.ownershipChange.owner) {
 			c.ownerState = p.ownerState(c.ownershipChange.owner)
@@ -57,8 +57,11 @@ func (p *process) classify(c *call, r *history.Request) {
 	}
 }
 
-// deletingOwner returns the state of the owner for which the process deletes a pod. This
-// is the owner that controls the pod, or controlled it last, in the recent window.
+// deletingOwner returns the state of the owner for which the process deletes a pod. It
+// returns nil if no controller under test managed the pod in the recent window.
+//
+// The owner is the one that adopted the pod, if the cache does not show the adoption yet.
+// Otherwise it is the last owner that the cached pod had in the recent window.
 func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	if uid, ok := p.adopted[target.UID]; ok {
 		return p.ownerState(uid)
@@ -72,8 +75,8 @@ func (p *process) deletingOwner(target *objects.Pod) *ownerState {
 	return nil
 }
 
-// isRolloutCall reports whether the Deployment controller sent a request for ReplicaSets.
-// The ReplicaSet controller writes only the status of ReplicaSets.
+// isRolloutCall reports whether the Deployment controller sent a write of a ReplicaSet. The
+// ReplicaSet controller, in contrast, writes only the status of ReplicaSets.
 func (p *process) isRolloutCall(r *history.Request) bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete":
@@ -82,7 +85,8 @@ func (p *process) isRolloutCall(r *history.Request) bool {
 	return false
 }
 
-// deploymentOf returns the UID of the Deployment that controls the request's ReplicaSet.
+// deploymentOf returns the UID of the Deployment that controls the ReplicaSet in a request.
+// It returns "" if no Deployment controls the ReplicaSet.
 func (p *process) deploymentOf(r *history.Request) types.UID {
 	if r.Object != nil {
 		if ref := r.Object.ControllerRef(); ref != nil && ref.Kind == objects.DeploymentKind {
@@ -95,7 +99,8 @@ func (p *process) deploymentOf(r *history.Request) types.UID {
 	return ""
 }
 
-// classifyRollout classifies a call of the Deployment controller.
+// classifyRollout sets the Deployment, the work queue key and the scaling of a call of the
+// Deployment controller.
 func (p *process) classifyRollout(c *call, r *history.Request) {
 	var uid types.UID
 	if r.Resource == objects.ReplicaSetResource {
@@ -104,7 +109,7 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 		uid = p.view.uidByName[objectName{r.Resource, r.Namespace, r.Name}]
 	}
 	if uid == "" {
-		return // a list, or a Deployment that was never in the cache
+		return // the request is a list, or its Deployment is not in the cache
 	}
 	c.rollout = p.rollout(uid)
 	c.queueKey = workQueueKey{process: p, uid: uid}
@@ -118,13 +123,13 @@ func (p *process) classifyRollout(c *call, r *history.Request) {
 	}
 }
 
-// scalingOf returns the scaling that a write of a ReplicaSet requests. It returns nil if
-// the write does not set spec.replicas.
+// scalingOf describes the new spec.replicas that a write of a ReplicaSet sets. It returns nil
+// if the write does not set spec.replicas.
 func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	if r.Verb == "create" && r.Object != nil {
 		set, err := p.view.decoder.DecodeOwner(objects.OwnerKindByResource(objects.ReplicaSetResource), r.Object)
 		if err != nil {
-			return nil // the API server refuses an invalid object
+			return nil // the API server rejects an invalid object
 		}
 		return c.rollout.newScaling(r.Object.Name, set.Template, 0, set.Replicas)
 	}
@@ -141,18 +146,19 @@ func (p *process) scalingOf(c *call, r *history.Request) *scaling {
 	return c.rollout.newScaling(r.Name, cached.Template, from, to)
 }
 
-// replicasOf returns the spec.replicas that an update or a patch sets.
+// replicasOf returns the spec.replicas that an update or a patch sets. It returns false if
+// the request does not set the field.
 func replicasOf(r *history.Request) (int, bool) {
 	var body struct{ Spec struct{ Replicas *int } }
 	switch {
 	case r.Object != nil:
-		_ = objects.Unmarshal(r.Object.Body, &body) // the API server refuses an invalid object
+		_ = objects.Unmarshal(r.Object.Body, &body) // the API server rejects an invalid object
 	case strings.Contains(r.PatchType, "json-patch"):
 		var operations []struct {
 			Path  string
 			Value *int
 		}
-		_ = json.Unmarshal(r.Patch, &operations) // operations with values of other types are ignored
+		_ = json.Unmarshal(r.Patch, &operations) // a value that is not a number stays nil
 		for _, op := range operations {
 			if op.Path == "/spec/replicas" && op.Value != nil {
 				return *op.Value, true
@@ -167,7 +173,9 @@ func replicasOf(r *history.Request) (int, bool) {
 	return *body.Spec.Replicas, true
 }
 
-// recordRolloutAnswer records the response to a call of the Deployment controller.
+// recordRolloutAnswer records the response to a call of the Deployment controller. It stores
+// the ReplicaSet that the response contains, because the controller may act on it before its
+// watch event arrives.
 func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Duration) {
 	c.rollout.callAnswered(at)
 	c.rollout.recordOutcome(r, c.sentAt, at)
@@ -186,8 +194,8 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 }
 
 // recordLiveRead records a ReplicaSet that the process read from the API server. The
-// Deployment controller reads a ReplicaSet if a create returns AlreadyExists, for example
-// after the response to an earlier create was lost.
+// Deployment controller reads a ReplicaSet after its create returned AlreadyExists. The
+// response to an earlier create may have been lost.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return
@@ -198,7 +206,8 @@ func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	}
 }
 
-// classifyEndpointsWrite classifies a write of Endpoints.
+// classifyEndpointsWrite sets the Service and the work queue key of a write of Endpoints. The
+// Service has the same namespace and name as the Endpoints.
 func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	name := r.Name
 	if name == "" && r.Object != nil {
@@ -215,15 +224,15 @@ func (p *process) classifyEndpointsWrite(c *call, r *history.Request) {
 	}
 }
 
-// isRetriedByClient reports whether client-go retries a call after this response. It
-// retries 429 and 5xx responses with Retry-After.
+// isRetriedByClient reports whether client-go resends the request after this response,
+// without a new sync. It does so after status 429 or 5xx with a Retry-After header.
 func isRetriedByClient(r *history.Response) bool {
 	return r.RetryAfter != nil && (r.Code == 429 || r.Code >= 500)
 }
 
-// isFailure reports whether the controller must treat the response as an error. For a
-// delete, an adoption, a release or a write of Endpoints, a 404 response is no error. For
-// an adoption or a release, a 422 response is no error either.
+// isFailure reports whether a response is an error that makes the controller retry. For
+// deletes, adoptions, releases and writes of Endpoints, a 404 is not an error. For adoptions
+// and releases, a 422 is not an error either.
 func isFailure(answered *answeredCall) bool {
 	switch {
 	case answered.response.OK():
@@ -238,15 +247,15 @@ func isFailure(answered *answeredCall) bool {
 	return true
 }
 
-// deletesActivePod reports whether the call deletes a pod that is active in the cache.
+// deletesActivePod reports whether the pod that the call deletes is active in the cache.
 func (c *call) deletesActivePod() bool {
 	p := c.process.view.pods[c.pod.UID]
 	return p != nil && p.Active
 }
 
-// reportedOwner returns the cached version of the owner whose status the call writes. It
-// returns nil if the call writes no status. It also returns nil if the write is based on
-// another version or on a live read.
+// reportedOwner returns the cached owner of pods whose status the call writes. It returns nil
+// if the call does not write a status. It also returns nil if the write is not based on the
+// cached version, or if the process read that version from the API server.
 func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil
@@ -258,17 +267,19 @@ func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	return o
 }
 
-// objectUpdate is the content of an update.
+// objectUpdate is an update request for an object other than a pod.
 type objectUpdate struct {
 	history.Ref
-	// unchanged is true if the cached object already has this content and these labels.
+	// unchanged is true if the update would not change the addresses and labels of the cached
+	// Endpoints. It is false for all other kinds.
 	unchanged bool
-	// committedVersion is the version in the committed state when the update was sent.
+	// committedVersion is the resourceVersion that the object had in etcd when the process
+	// sent the update. It is 0 if the model does not know the object.
 	committedVersion history.Version
 }
 
-// updateOf returns the content of an update request. It returns nil for other requests, and
-// for a dry run.
+// updateOf describes an update request. It returns nil for other verbs, for updates of pods,
+// and for dry runs.
 func (p *process) updateOf(r *history.Request) *objectUpdate {
 	if r.Verb != "update" || r.Object == nil || r.Resource == objects.PodResource || strings.Contains(r.Query, "dryRun=") {
 		return nil
@@ -281,16 +292,16 @@ func (p *process) updateOf(r *history.Request) *objectUpdate {
 	return u
 }
 
-// sameContent reports whether an update is based on these Endpoints and has the same
-// addresses and labels. For truncated Endpoints it returns false, because the controller
-// may write them in each sync (allowed behavior truncated-endpoints).
+// sameContent reports whether an update is based on these cached Endpoints and has the same
+// addresses and labels. It returns false for truncated Endpoints, because a controller may
+// write them in each sync (allowed behavior truncated-endpoints).
 func sameContent(e *objects.Endpoints, o *history.Object) bool {
 	return e != nil && e.Version == o.Version && len(e.Body) > 0 && bytes.Equal(e.Body, o.Body) &&
 		maps.Equal(e.Labels, o.Labels) && e.OverCapacity == "" && o.Annotations[objects.OverCapacityAnnotation] == ""
 }
 
-// anyCachedState reports whether a state of the call's pod in the recent window meets a
-// condition.
+// anyCachedState reports whether matches returns true for any recent state of the call's pod.
+// Recent states are those that the cache contained in the recent window.
 func (c *call) anyCachedState(matches func(cachedPodState) bool) bool {
 	for _, s := range c.process.view.cachedPodStates(c.pod.UID) {
 		if matches(s) {

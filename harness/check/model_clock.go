@@ -6,17 +6,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// pausedTime is the total time for which a process was paused. The clock of a process does
-// not advance while it is paused. When the process resumes, it continues with its former
-// cache and requests.
+// pausedTime measures for how long a process was paused, for example with SIGSTOP. A paused
+// process keeps its caches and requests, and its clock stops.
 type pausedTime struct {
-	total  time.Duration // duration of all past pauses
-	since  time.Duration // start of the current pause
+	total  time.Duration // the duration of all pauses that have ended
+	since  time.Duration // when the current pause began; valid only while paused is true
 	paused bool
 }
 
-// processOf returns the name of the process that a record concerns. It returns "" if the
-// record concerns no process.
+// processOf returns the name of the process that sent or received what a record contains, or
+// that started or ended. It returns "" for records of no process, such as commits.
 func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:
@@ -33,7 +32,8 @@ func (m *Model) processOf(r *history.Record) string {
 	return ""
 }
 
-// clockOffset returns how far the clock of a process is behind because of pauses.
+// clockOffset returns how far the clock of a process is behind the time of the run. This is
+// the total duration of its pauses until now.
 func (m *Model) clockOffset(name string) time.Duration {
 	pauses := m.pauses[name]
 	switch {
@@ -45,9 +45,9 @@ func (m *Model) clockOffset(name string) time.Duration {
 	return pauses.total
 }
 
-// stall records that the fault proxy got no CPU time for a while. The subject probably got
-// none either (allowed behavior paused-process), so this time does not count as idle time
-// of its processes. Their clocks advance nevertheless.
+// stall records that gauntlet got no CPU time for the given duration. The subject probably
+// got none either (allowed behavior paused-process). The model therefore does not count this
+// duration as idle time of any process, nor towards the expiry of its lease.
 func (m *Model) stall(duration time.Duration) {
 	for name, p := range m.processes {
 		p.extendActivity(duration, m.now-m.clockOffset(name))
@@ -55,7 +55,7 @@ func (m *Model) stall(duration time.Duration) {
 	}
 }
 
-// pause stops the clock of a process.
+// pause stops the clock of a process. It does nothing if the process is already paused.
 func (m *Model) pause(name string) {
 	if m.pauses[name] == nil {
 		m.pauses[name] = new(pausedTime)
@@ -65,7 +65,8 @@ func (m *Model) pause(name string) {
 	}
 }
 
-// resume starts the clock of a paused process again.
+// resume starts the clock of a paused process again. It does nothing if the process is not
+// paused.
 func (m *Model) resume(name string) {
 	if pauses := m.pauses[name]; pauses != nil && pauses.paused {
 		pauses.total += m.now - pauses.since
@@ -73,8 +74,9 @@ func (m *Model) resume(name string) {
 	}
 }
 
-// mayWork reports whether a process is running and may still hold the lease. If the whole
-// machine was stalled, this time does not count for the expiry of the lease.
+// mayWork reports whether a process is not paused and may still hold the lease. A stall of
+// the machine does not count towards the expiry of the lease. A process that has never
+// written a lease may always work, because it may run without leader election.
 func (m *Model) mayWork(p *process) bool {
 	if pauses := m.pauses[p.name]; pauses != nil && pauses.paused {
 		return false

@@ -11,11 +11,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// newTestedControllers returns the controllers under test. No rows mean the default
-// controllers.
+// newTestedControllers returns the given controllers under test. It finds out which of them
+// are generic: the model does not know their kind in detail. If rows is empty, it uses the
+// controllers that have a contract.
 func newTestedControllers(rows []kube.Controller) *testedControllers {
 	if len(rows) == 0 {
-		rows, _ = kube.ControllersNamed() // without names, there is no error
+		rows, _ = kube.ControllersNamed() // ControllersNamed fails only for an unknown name
 	}
 	tested := &testedControllers{rows: rows}
 	for _, c := range rows {
@@ -26,39 +27,42 @@ func newTestedControllers(rows []kube.Controller) *testedControllers {
 	return tested
 }
 
-// hasModel reports whether the model has a state of its own for objects of a kind:
-// ownerState, rolloutState or serviceState.
+// hasModel reports whether the model knows objects of a kind in detail. It knows ReplicaSets
+// and ReplicationControllers (ownerState), Deployments (rolloutState) and Services
+// (serviceState).
 func hasModel(kind string) bool {
 	return objects.OwnerKindByName(kind) != nil || kind == kube.Deployment || kind == kube.Service
 }
 
-// has reports whether a controller under test has a trait.
+// has reports whether at least one controller under test has a trait.
 func (tested *testedControllers) has(trait kube.Trait) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool { return c.Has(trait) })
 }
 
-// reconcilesWith reports whether a controller under test that reconciles the kind has the
+// reconcilesWith reports whether some controller under test reconciles the kind and has the
 // trait.
 func (tested *testedControllers) reconcilesWith(kind string, trait kube.Trait) bool {
 	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool { return c.Kind == kind && c.Has(trait) })
 }
 
-// reconciles reports whether a controller under test reconciles the kind.
+// reconciles reports whether some controller under test reconciles the kind.
 func (tested *testedControllers) reconciles(kind string) bool {
 	return reconciledBy(tested.rows, kind)
 }
 
-// genericKind reports whether a generic controller under test reconciles the kind.
+// genericKind reports whether some controller under test reconciles the kind, and the model
+// does not know the kind in detail.
 func (tested *testedControllers) genericKind(kind string) bool {
 	return reconciledBy(tested.generic, kind)
 }
 
+// reconciledBy reports whether one of the given controllers reconciles the kind.
 func reconciledBy(rows []kube.Controller, kind string) bool {
 	return slices.ContainsFunc(rows, func(c kube.Controller) bool { return c.Kind == kind })
 }
 
-// genericKindOf returns the kind of a resource if a generic controller under test reconciles
-// it, else "".
+// genericKindOf returns the kind of the objects of a resource, if a generic controller under
+// test reconciles that kind. Otherwise it returns "".
 func (tested *testedControllers) genericKindOf(resource string) string {
 	for _, c := range tested.generic {
 		if isResourceOf(c.Kind, resource) {
@@ -68,8 +72,9 @@ func (tested *testedControllers) genericKindOf(resource string) string {
 	return ""
 }
 
-// isResourceOf reports whether a resource is the one of a kind. For a kind without a row, it
-// compares only the plural name, because the API group is unknown.
+// isResourceOf reports whether the objects of a resource have the given kind. If the tables
+// of package kube do not contain the kind, its API group is unknown. isResourceOf then
+// compares only the plural name.
 func isResourceOf(kind, resource string) bool {
 	if row, ok := kube.Named(kind); ok {
 		return row.Resource() == resource
@@ -79,18 +84,20 @@ func isResourceOf(kind, resource string) bool {
 	return name == plural.Resource
 }
 
-// watches reports whether a generic controller under test watches the kind.
+// watches reports whether some generic controller under test watches the kind.
 func (tested *testedControllers) watches(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Watches, kind) })
 }
 
-// genericWrites reports whether a generic controller under test writes the kind.
+// genericWrites reports whether some generic controller under test writes objects of the
+// kind.
 func (tested *testedControllers) genericWrites(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Writes, kind) })
 }
 
-// requiredFor returns the resources that every generic controller of the kind watches. The
-// resource of the kind itself comes first. Kinds without a row are not in the result.
+// requiredFor returns the resources that all generic controllers of a kind watch. The
+// resource of the kind itself comes first. Kinds without a row in the tables of package kube
+// are left out.
 func (tested *testedControllers) requiredFor(kind string) []string {
 	var required []string
 	for _, c := range tested.generic {
@@ -106,8 +113,8 @@ func (tested *testedControllers) requiredFor(kind string) []string {
 	return required
 }
 
-// resourcesOf returns the resources that a controller watches, first the one that it
-// reconciles.
+// resourcesOf returns the resources that a controller watches. The resource that it
+// reconciles comes first.
 func resourcesOf(c kube.Controller) []string {
 	var resources []string
 	for _, kind := range append([]string{c.Kind}, c.Watches...) {
@@ -118,7 +125,8 @@ func resourcesOf(c kube.Controller) []string {
 	return resources
 }
 
-// manages reports whether a controller under test manages the pods of a pod's owner.
+// manages reports whether a ReplicaSet or ReplicationController controls the pod, and its
+// controller is under test.
 func (tested *testedControllers) manages(p *objects.Pod) bool {
 	return p.HasManagedOwner() && tested.reconciles(p.Controller.Kind)
 }

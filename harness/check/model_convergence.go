@@ -7,33 +7,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pending is one difference between the actual and the converged state of an object.
+// pending is one way in which an object differs from its converged state, such as a wrong
+// status.replicas.
 type pending struct {
-	text string
-	// awaited is true if the subject can do nothing until pods or their nodes change.
+	text string // the object, what was found, and what was expected
+	// awaited is true if the subject cannot resolve the difference itself. It has to wait until
+	// pods become ready, become available or terminate.
 	awaited bool
 }
 
-// pendings collects the differences of one object.
+// pendings collects the differences of one object from its converged state.
 type pendings struct {
-	subject string // the name of the object in evidence
+	subject string // the object, as kind namespace/name; each text begins with it
 	all     []pending
 }
 
-// expect adds a difference that the subject must resolve, unless ok is true. The other
-// parameters describe the difference.
+// expect adds a difference that the subject must resolve, unless ok is true. The parameters
+// format and args describe the difference.
 func (list *pendings) expect(ok bool, format string, args ...any) {
 	list.add(ok, false, format, args...)
 }
 
+// add adds a difference, unless ok is true. See pending.awaited for the parameter awaited.
 func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 	if !ok {
 		list.all = append(list.all, pending{text: list.subject + ": " + fmt.Sprintf(format, args...), awaited: awaited})
 	}
 }
 
-// pendingOwner returns the differences of an owner and its pods. A terminating owner has no
-// differences.
+// pendingOwner returns how a ReplicaSet or ReplicationController, its pods and its status
+// differ from the converged state. The parameter now is the time at which pods must have been
+// ready for minReadySeconds. A terminating owner has no differences.
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil
@@ -58,14 +62,15 @@ func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending 
 		list.expect(field.found == field.expected, "status.%s is %d, expected %d", field.name, field.found, field.expected)
 	}
 	list.expect(!o.Failing, "condition ReplicaFailure is True, expected none")
-	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready", counts.ready, counts.replicas)
-	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds)", notYet)
-	list.add(counts.terminating == 0, true, "%d pods are terminating", counts.terminating)
+	list.add(counts.ready >= counts.replicas, true, "%d of %d pods ready, expected all", counts.ready, counts.replicas)
+	list.add(notYet == 0, true, "%d ready pods are not available yet (minReadySeconds), expected 0", notYet)
+	list.add(counts.terminating == 0, true, "%d pods are terminating, expected 0", counts.terminating)
 	return list.all
 }
 
-// describeEnded returns how many pods of an owner have failed or succeeded but still
-// exist. A controller that counts them as active does not replace them.
+// describeEnded says how many pods of an owner have failed or succeeded but still exist, as
+// an addition to evidence. If a controller counts such pods as active, the owner has too few
+// active pods.
 func (state *objectSet) describeEnded(o *objects.Owner) string {
 	n := 0
 	for _, p := range state.controlled[o.UID] {
@@ -79,8 +84,8 @@ func (state *objectSet) describeEnded(o *objects.Owner) string {
 	return fmt.Sprintf("; %d pods failed or succeeded", n)
 }
 
-// available counts the ready pods of an owner. The first result counts the pods that have
-// been ready for minReadySeconds. The second result counts the other ready pods.
+// available counts the ready pods of an owner that have been ready for minReadySeconds. The
+// result notYet counts the other ready pods.
 func (state *objectSet) available(o *objects.Owner, now time.Time) (available, notYet int) {
 	if o.MinReady == 0 {
 		return state.podCountsOf(o.UID).ready, 0

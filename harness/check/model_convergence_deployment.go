@@ -8,8 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pendingDeployment returns the differences between a Deployment and its ReplicaSets. It
-// does not compare the pods of the ReplicaSets, because pendingOwner does.
+// pendingDeployment returns how a Deployment, its status and its ReplicaSets differ from the
+// converged state. It does not look at the pods of the ReplicaSets, because pendingOwner
+// does. A terminating Deployment has no differences.
 func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) []pending {
 	if d.Terminating || d.Selector.Empty() {
 		return nil
@@ -32,6 +33,8 @@ func (state *objectSet) pendingDeployment(d *objects.Deployment, now time.Time) 
 	return list.all
 }
 
+// pendingRollout adds the differences of a Deployment that is not paused. It compares the
+// sizes, revisions and annotations of the ReplicaSets, and the number of old ReplicaSets.
 func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, sets []*objects.Owner) {
 	current, old := splitByTemplate(d, sets)
 	if len(current) != 1 {
@@ -57,8 +60,9 @@ func (state *objectSet) pendingRollout(d *objects.Deployment, list *pendings, se
 	}
 }
 
-// canScale reports whether the strategy allows the controller to scale a ReplicaSet now. If
-// it does not, the controller has to wait until pods become available or terminate.
+// canScale reports whether the update strategy allows the controller to scale a ReplicaSet
+// now. If canScale returns false, the controller must wait until pods become available or
+// terminate.
 func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	if d.Recreate {
 		return sumOf(old, specReplicas) > 0 || state.firstPod(old, func(*objects.Pod) bool { return true }) == nil
@@ -66,8 +70,9 @@ func (state *objectSet) canScale(d *objects.Deployment, sets []*objects.Owner, n
 	return canRoll(d, sets, newSet, old)
 }
 
-// pendingStatus adds the differences between the Deployment's status and its ReplicaSets to
-// a list.
+// pendingStatus adds the differences between the status of a Deployment and the status that
+// follows from its ReplicaSets. The parameter current contains the ReplicaSets with the
+// Deployment's template.
 func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objects.Owner, now time.Time) {
 	s := &d.Status
 	specs, ready := sumOf(sets, specReplicas), sumOf(sets, availableReplicas)
@@ -90,7 +95,8 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	case d.ProgressDeadline == 0:
 		list.expect(s.Condition(objects.ProgressingCondition) == objects.Condition{}, "condition Progressing is %s, expected none without progressDeadlineSeconds", describeCondition(s.Condition(objects.ProgressingCondition)))
 	case d.Paused:
-		reason := s.Condition(objects.ProgressingCondition).Reason // a missed deadline stays reported while the Deployment is paused
+		// A user may pause a Deployment that has missed its deadline. The reason then remains.
+		reason := s.Condition(objects.ProgressingCondition).Reason
 		list.expect(reason == objects.DeploymentPausedReason || reason == objects.DeadlineExceededReason,
 			"paused, and the reason of condition Progressing is %q, expected %s or %s", reason, objects.DeploymentPausedReason, objects.DeadlineExceededReason)
 	case len(current) == 1 && deploymentComplete(d, sets, current[0]):
@@ -101,13 +107,14 @@ func pendingStatus(d *objects.Deployment, list *pendings, sets, current []*objec
 	}
 }
 
-// deadlineGrace is the time after a progress deadline in which the controller must report
-// that the rollout missed it.
+// deadlineGrace is how long the controller may take, after a progress deadline, to set the
+// reason ProgressDeadlineExceeded.
 const deadlineGrace = 10 * time.Second
 
-// progressOverdue reports whether the controller has failed to report a missed progress
-// deadline within deadlineGrace. If the status has the reason ReplicaSetCreateError, the
-// controller need not report a missed deadline.
+// progressOverdue reports whether the controller has not reported a missed progress deadline
+// within deadlineGrace. It returns false if the condition Progressing is absent, or has one
+// of three reasons: ProgressDeadlineExceeded, NewReplicaSetAvailable or
+// ReplicaSetCreateError.
 func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	c := d.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
@@ -117,12 +124,15 @@ func progressOverdue(d *objects.Deployment, now time.Time) bool {
 	return c.LastUpdateTime.Add(d.ProgressDeadline + deadlineGrace).Before(now)
 }
 
+// expectCondition adds a difference if the status does not contain the condition want with
+// the same status and reason.
 func (list *pendings) expectCondition(s *objects.DeploymentStatus, want objects.Condition) {
 	got := s.Condition(want.Type)
 	list.expect(got == want, "condition %s is %s, expected %s", want.Type, describeCondition(got), describeCondition(want))
 }
 
-// describeCondition describes the status and the reason of a condition for evidence.
+// describeCondition formats a condition for evidence, such as "True
+// (NewReplicaSetAvailable)".
 func describeCondition(c objects.Condition) string {
 	if c == (objects.Condition{}) {
 		return "absent"

@@ -9,14 +9,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// pendingService returns the differences between a Service and its Endpoints. The subject
-// can resolve these differences at once.
+// pendingService returns how the Endpoints of a Service differ from the expected ones. The
+// subject can resolve each of these differences at once.
 func (state *objectSet) pendingService(s *objects.Service) []pending {
 	return state.pendingServiceWith(s, nil)
 }
 
-// pendingServiceWith returns the differences between a Service and its Endpoints. It treats
-// the pods in the map running as if they had not ended.
+// pendingServiceWith does what pendingService does, but assumes that the pods in the map
+// running still run. It ignores that these pods have failed or succeeded.
 func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types.UID]time.Duration) []pending {
 	if !s.Managed() || s.Terminating {
 		return nil
@@ -24,7 +24,7 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	list := pendings{subject: s.String()}
 	e := state.endpointsNamed(nameOf(s.Ref))
 	if e == nil {
-		list.expect(false, "no Endpoints")
+		list.expect(false, "no Endpoints, expected Endpoints %s/%s", s.Namespace, s.Name)
 		return list.all
 	}
 	if e.Terminating {
@@ -49,8 +49,8 @@ func (state *objectSet) pendingServiceWith(s *objects.Service, running map[types
 	return list.all
 }
 
-// pendingOrphan returns a difference if Endpoints still exist although their Service was
-// deleted. Endpoints that never had a Service may remain until the controller restarts
+// pendingOrphan returns a difference if Endpoints exist whose Service was deleted. Endpoints
+// that never had a Service are no difference: the controller deletes them only when it starts
 // (allowed behavior manual-endpoints-edits).
 func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	list := pendings{subject: e.String()}
@@ -60,7 +60,9 @@ func (state *objectSet) pendingOrphan(e *objects.Endpoints) []pending {
 	return list.all
 }
 
-// expectedLabels returns the labels that the Endpoints of a Service must have.
+// expectedLabels returns the labels that the Endpoints of a Service must have. These are the
+// labels of the Service, the label managed-by and, for a headless Service, the headless
+// label.
 func expectedLabels(s *objects.Service) map[string]string {
 	want := map[string]string{}
 	maps.Copy(want, s.Labels)

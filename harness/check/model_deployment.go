@@ -2,8 +2,8 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/objects"
 
-// highestRevision returns the highest revision of the ReplicaSets, or 0 if there are no
-// ReplicaSets.
+// highestRevision returns the highest revision annotation of the ReplicaSets. It returns 0 if
+// there are no ReplicaSets.
 func highestRevision(sets []*objects.Owner) (revision int64) {
 	for _, set := range sets {
 		revision = max(revision, set.Revision)
@@ -11,9 +11,12 @@ func highestRevision(sets []*objects.Owner) (revision int64) {
 	return revision
 }
 
-// scalingPending reports whether a ReplicaSet was last scaled for another spec.replicas of
-// the Deployment. The controller then scales all ReplicaSets in proportion before it
-// continues the rollout (contract Deployment 11).
+// scalingPending reports whether the controller still has to scale the ReplicaSets to the
+// Deployment's spec.replicas. This is the case if the desired-replicas annotation of an
+// active ReplicaSet differs from spec.replicas.
+//
+// The controller then scales all ReplicaSets in proportion before it continues the rollout
+// (contract Deployment 11).
 func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	for _, set := range sets {
 		if set.Replicas > 0 && set.DesiredReplicas >= 0 && set.DesiredReplicas != d.Replicas {
@@ -23,8 +26,8 @@ func scalingPending(d *objects.Deployment, sets []*objects.Owner) bool {
 	return false
 }
 
-// oldestOf returns the oldest ReplicaSet with the given template, or nil if no ReplicaSet
-// has it.
+// oldestOf returns the oldest ReplicaSet that has the given pod template. It returns nil if
+// no ReplicaSet has the template.
 func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(pods) && (oldest == nil || set.OlderThan(oldest)) {
@@ -35,7 +38,7 @@ func oldestOf(sets []*objects.Owner, pods *objects.Template) (oldest *objects.Ow
 }
 
 // availability returns the condition Available that a Deployment must have. The parameter
-// enough is true if at least replicas - maxUnavailable replicas are available.
+// enough says whether at least replicas - maxUnavailable replicas are available.
 func availability(enough bool) objects.Condition {
 	if enough {
 		return objects.Condition{Type: objects.AvailableCondition, Status: "True", Reason: objects.MinimumReplicasAvailableReason}
@@ -43,8 +46,8 @@ func availability(enough bool) objects.Condition {
 	return objects.Condition{Type: objects.AvailableCondition, Status: "False", Reason: objects.MinimumReplicasUnavailableReason}
 }
 
-// splitByTemplate separates the ReplicaSets with the Deployment's template from the
-// ReplicaSets with an old template.
+// splitByTemplate returns the ReplicaSets that have the Deployment's pod template (current),
+// and those that have another template (old).
 func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old []*objects.Owner) {
 	for _, set := range sets {
 		if set.Template.Same(d.Template) {
@@ -56,14 +59,15 @@ func splitByTemplate(d *objects.Deployment, sets []*objects.Owner) (current, old
 	return current, old
 }
 
-// deploymentComplete reports whether only the new ReplicaSet has pods, and all its pods are
-// available.
+// deploymentComplete reports whether a rollout is complete according to the status of the
+// ReplicaSets. This means that only the new ReplicaSet has pods, that it has spec.replicas
+// pods, and that all are available.
 func deploymentComplete(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return sumOf(sets, statusReplicas) == d.Replicas && newSet.Status.Replicas == d.Replicas && newSet.Status.AvailableReplicas == d.Replicas
 }
 
-// canRoll reports whether a rolling update can scale a ReplicaSet now, without waiting
-// for pods.
+// canRoll reports whether a rolling update can scale some ReplicaSet now. It returns false if
+// the controller must first wait until pods become available or terminate.
 func canRoll(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner, old []*objects.Owner) bool {
 	specs, oldSpecs := sumOf(sets, specReplicas), sumOf(old, specReplicas)
 	switch {
@@ -77,14 +81,16 @@ func canRoll(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner
 	return spare > 0 && (unhealthy > 0 || sumOf(sets, availableReplicas) > d.MinAvailable())
 }
 
-// specReplicas, statusReplicas and availableReplicas select the count that sumOf adds up.
+// specReplicas returns the spec.replicas of a ReplicaSet.
 func specReplicas(set *objects.Owner) int { return set.Replicas }
 
+// statusReplicas returns the status.replicas of a ReplicaSet.
 func statusReplicas(set *objects.Owner) int { return set.Status.Replicas }
 
+// availableReplicas returns the status.availableReplicas of a ReplicaSet.
 func availableReplicas(set *objects.Owner) int { return set.Status.AvailableReplicas }
 
-// sumOf adds up a count over ReplicaSets.
+// sumOf returns the sum of count(set) over all given ReplicaSets.
 func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 	sum := 0
 	for _, set := range sets {
@@ -93,8 +99,8 @@ func sumOf(sets []*objects.Owner, count func(*objects.Owner) int) int {
 	return sum
 }
 
-// rolloutEnded reports whether the rollout is complete according to the Deployment's status
-// or its ReplicaSets.
+// rolloutEnded reports whether a rollout is complete. It is complete if the status of the
+// Deployment says so, or if the status of the ReplicaSets does.
 func rolloutEnded(d *objects.Deployment, sets []*objects.Owner, newSet *objects.Owner) bool {
 	return d.Complete() || newSet != nil && deploymentComplete(d, sets, newSet)
 }

@@ -7,8 +7,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// classifyGeneric sets the fields of a write that may come from a generic controller. The
-// model has no other state for such a call.
+// classifyGeneric describes a write that a generic controller may have sent. A generic
+// controller is one whose kind the model does not know in detail.
+//
+// classifyGeneric sets the written object, the work queue key, and the kind that the
+// controller reconciles.
 func (p *process) classifyGeneric(c *call, r *history.Request) {
 	name := r.Name
 	if r.Verb == "create" {
@@ -30,9 +33,12 @@ func (p *process) classifyGeneric(c *call, r *history.Request) {
 	c.generic = call
 }
 
-// reconciledObject returns the kind and the UID of the object for which a generic
-// controller sent a write. This is the written object itself, or its controller.
-// Both results are empty if this is unknown. The UID alone may be unknown, too.
+// reconciledObject returns the kind and UID of the object for which a generic controller sent
+// a write. This is the written object itself, or the object that its controllerRef names.
+//
+// Both results are empty if neither of them is an object that a generic controller
+// reconciles. Only the UID is empty if the written object is not in the cache and the request
+// does not contain its UID.
 func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (kind string, uid types.UID) {
 	if own := p.tested.genericKindOf(r.Resource); own != "" && r.Verb != "create" {
 		switch {
@@ -58,8 +64,9 @@ func (p *process) reconciledObject(cached *objectMetadata, r *history.Request) (
 	return "", ""
 }
 
-// mayBeGeneric reports whether an owner of pods may be an object that a generic controller
-// under test reconciles.
+// mayBeGeneric reports whether the owner of a pod may have a kind that the model does not
+// know in detail. This is possible if a controller of such a kind writes pods, and the cache
+// contains no ReplicaSet or ReplicationController with this UID.
 func (p *process) mayBeGeneric(owner types.UID) bool {
 	return p.tested.genericWrites(kube.Pod) && p.view.owners[owner] == nil
 }

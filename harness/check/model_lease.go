@@ -9,22 +9,24 @@ import (
 
 // leaseHolder records whether one process holds the leader-election lease, and until when.
 type leaseHolder struct {
-	// identity is the holderIdentity of the process; "" before its first write of the
-	// lease.
+	// identity is the holderIdentity that the process writes to the lease. It is empty until
+	// the process first writes the lease.
 	identity string
-	// held is true if a response has confirmed that the process holds the lease, and the
-	// process has not released it. since is the time of that response or release, and seq
-	// is the sequence number of its record.
-	held  bool
+	// held is true if a successful response showed the process as the holder of the lease, and
+	// the process has not released the lease since. It stays true after the lease has expired.
+	held bool
+	// since is the time of the last such response, or of the release. seq is the sequence
+	// number of that record.
 	since time.Duration
 	seq   int64
-	// duration is the leaseDurationSeconds of the last confirmed write.
+	// duration is the leaseDurationSeconds that the last such response contained.
 	duration time.Duration
-	// stalled is how long the machine was stalled since the last confirmed write.
+	// stalled is how long the machine was stalled since the last such response.
 	stalled time.Duration
 }
 
-// expiresAt returns the time when the lease expires. Until then, the process may write.
+// expiresAt returns the time when the lease of the process expires, on the clock of the
+// process. If the process has released the lease, this is the time of the release.
 func (lease *leaseHolder) expiresAt() time.Duration {
 	if lease.held {
 		return lease.since + lease.duration
@@ -32,14 +34,14 @@ func (lease *leaseHolder) expiresAt() time.Duration {
 	return lease.since
 }
 
-// mayGiveUp reports whether the process may end because it could not renew the lease.
-// Leaders do so after the LeaderElector's RenewDeadline, by default two thirds of the
-// lease duration.
+// mayGiveUp reports whether the process may exit now because it could not renew the lease. A
+// leader exits when its LeaderElector has not renewed the lease within RenewDeadline. The
+// default is two thirds of the lease duration.
 func (lease *leaseHolder) mayGiveUp(at time.Duration) bool {
 	return lease.held && at-lease.since >= lease.duration*2/3-lag
 }
 
-// leaseSpec contains the fields of a lease that decide who holds it and until when.
+// leaseSpec contains the fields of a lease that name its holder and its duration.
 type leaseSpec struct {
 	Spec struct {
 		HolderIdentity       string
@@ -47,6 +49,7 @@ type leaseSpec struct {
 	}
 }
 
+// leaseOf decodes a lease. It returns false if o is nil or cannot be decoded.
 func leaseOf(o *history.Object) (leaseSpec, bool) {
 	var lease leaseSpec
 	if o == nil || objects.Unmarshal(o.Body, &lease) != nil {
@@ -55,20 +58,21 @@ func leaseOf(o *history.Object) (leaseSpec, bool) {
 	return lease, true
 }
 
-// recordRequest records that the process sent a write of the lease.
+// recordRequest records that the process sent a write of the lease. A write without a
+// holderIdentity releases the lease.
 func (lease *leaseHolder) recordRequest(r *history.Request, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	switch {
 	case !ok:
 	case written.Spec.HolderIdentity != "":
 		lease.identity = written.Spec.HolderIdentity
-	case lease.held: // the process releases the lease
+	case lease.held: // the write has no holderIdentity: the process releases the lease
 		lease.held, lease.since, lease.seq = false, at, seq
 	}
 }
 
-// recordAnswer records the response to a write of the lease. If the response names another
-// holder, the process may still write until its own lease expires.
+// recordAnswer records the response to a write of the lease. A response that names another
+// holder changes nothing: the process may write until its last renewal expires.
 func (lease *leaseHolder) recordAnswer(r *history.Response, seq int64, at time.Duration) {
 	written, ok := leaseOf(r.Object)
 	if ok && r.OK() && lease.identity != "" && written.Spec.HolderIdentity == lease.identity {

@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// newMetadataSet returns an empty set, or nil if no generic controller is under test. All
-// methods accept nil as an empty set.
+// newMetadataSet returns an empty set. It returns nil if the model knows the kinds of all
+// controllers under test in detail. All methods of metadataSet accept nil, and treat it as an
+// empty set.
 func newMetadataSet(tested *testedControllers) *metadataSet {
 	if len(tested.generic) == 0 {
 		return nil
@@ -28,7 +29,7 @@ func newMetadataSet(tested *testedControllers) *metadataSet {
 	}
 }
 
-// put adds a version of an object, or replaces its former version.
+// put stores the metadata of an object. It replaces the former version of the object.
 func (set *metadataSet) put(o *history.Object) {
 	if set == nil {
 		return
@@ -52,6 +53,8 @@ func (set *metadataSet) put(o *history.Object) {
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
+// keepBody stores the body of an object if a generic controller reconciles the object. It
+// also adds a terminating object to set.terminating.
 func (set *metadataSet) keepBody(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.body = o.Body
@@ -76,7 +79,8 @@ func (set *metadataSet) remove(uid types.UID) {
 	}
 }
 
-// get returns the object with a UID, or nil.
+// get returns the object with the given UID. It returns nil if the set does not contain the
+// object.
 func (set *metadataSet) get(uid types.UID) *objectMetadata {
 	if set == nil {
 		return nil
@@ -84,7 +88,8 @@ func (set *metadataSet) get(uid types.UID) *objectMetadata {
 	return set.byUID[uid]
 }
 
-// find returns the object with a name, or nil. If the UID is not empty, it must match too.
+// find returns the object with the given UID or, if uid is empty, with the given name. It
+// returns nil if the set contains no such object.
 func (set *metadataSet) find(name objectName, uid types.UID) *objectMetadata {
 	if set == nil {
 		return nil
@@ -95,16 +100,18 @@ func (set *metadataSet) find(name objectName, uid types.UID) *objectMetadata {
 	return set.byUID[uid]
 }
 
-// anyChanged reports whether an object has changed since the last call of clearChanges.
+// anyChanged reports whether an object was added, changed or removed since the last call of
+// clearChanges.
 func (set *metadataSet) anyChanged() bool { return set != nil && set.changed }
 
+// clearChanges makes anyChanged return false until an object changes again.
 func (set *metadataSet) clearChanges() {
 	if set != nil {
 		set.changed = false
 	}
 }
 
-// collectRefs adds the objects of a resource to a map.
+// collectRefs adds the references of all objects of a resource to the map into, by UID.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])
@@ -114,7 +121,8 @@ func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource str
 // ObjectRef returns the reference to this version of the object.
 func (o *objectMetadata) ObjectRef() *history.Ref { return &o.Ref }
 
-// String returns the object as evidence names it: kind namespace/name.
+// String formats the object as kind namespace/name. If the tables of package kube do not
+// contain the resource, it uses the resource instead of the kind.
 func (o *objectMetadata) String() string {
 	row, ok := kube.ByResource(o.Resource)
 	if !ok {
@@ -123,12 +131,17 @@ func (o *objectMetadata) String() string {
 	return row.Name + strings.TrimPrefix(o.Ref.String(), o.Resource)
 }
 
-// foreign reports whether the controllers under test have certainly nothing to do with an
-// object. The chain of its controllers then ends with a kind that no controller under test
-// reconciles or watches.
+// foreign reports whether it is certain that no controller under test is responsible for the
+// object. It follows the controllerRefs from the object to its controller, to the controller
+// of that controller, and so on.
 //
-// The set may lack a controller in the chain that a controller under test watches. Such an
-// object is not foreign, because it may belong to the controllers under test.
+// The object is foreign if this chain ends with a controllerRef to an object that is not in
+// the set, and whose kind no generic controller under test watches. If a controller watches
+// the kind, the missing object may only be late.
+//
+// The object is not foreign if the chain ends with an object in the set, or if a
+// controllerRef in the chain has changed. It is not foreign either if a controller under test
+// reconciles the kind of an owner in the chain.
 func (set *metadataSet) foreign(o *objectMetadata) bool {
 	for range 16 { // the API server does not prevent cycles
 		if o.ownerChanged || o.controller.UID == "" {
@@ -146,9 +159,10 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 	return false
 }
 
-// pendingGeneric returns the differences of all objects in a namespace that generic
-// controllers under test reconcile, sorted by name. It applies the conventions of the
-// Kubernetes API for status.observedGeneration and for counts of replicas.
+// pendingGeneric returns how the objects of a namespace that generic controllers reconcile
+// differ from the converged state, sorted by name. It reads only fields that have a meaning
+// in the Kubernetes API conventions: status.observedGeneration and counts of replicas. A
+// terminating object is a difference if a generic controller reconciles it or controls it.
 func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	if set == nil {
 		return nil
@@ -167,18 +181,19 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	for _, uid := range sortedByName(set.terminating, namespace) {
 		o := set.terminating[uid]
 		if set.tested.genericKindOf(o.Resource) != "" || set.tested.genericKind(o.controller.Kind) {
-			all = append(all, pending{text: o.String() + ": terminating", awaited: true})
+			all = append(all, pending{text: o.String() + ": terminating, expected its deletion", awaited: true})
 		}
 	}
 	return all
 }
 
-// pending returns the differences of one object.
+// pending returns how one object differs from the converged state. It reads only
+// observedGeneration and the counts of replicas.
 func (o *objectMetadata) pending() []pending {
 	if o.progress == nil {
 		o.progress = &progress{}
 		if err := objects.Unmarshal(o.body, o.progress); err != nil {
-			o.progress = &progress{} // the fields have another meaning in this kind
+			o.progress = &progress{} // in this kind, the fields have other types and another meaning
 		}
 	}
 	spec, status := &o.progress.Spec, &o.progress.Status
@@ -204,7 +219,8 @@ func (o *objectMetadata) pending() []pending {
 	return list.all
 }
 
-// describeController returns the controller of an object for evidence.
+// describeController formats the controllerRef of an object for evidence, such as "controller
+// Job backup".
 func (o *objectMetadata) describeController() string {
 	if o.controller.UID == "" {
 		return "no controller"

@@ -13,6 +13,7 @@ import (
 // objectName identifies an object by its resource, namespace and name.
 type objectName struct{ resource, namespace, name string }
 
+// newObjectSet returns an empty set without metadata.
 func newObjectSet() *objectSet {
 	return &objectSet{
 		pods:            map[types.UID]*objects.Pod{},
@@ -32,7 +33,7 @@ func newObjectSet() *objectSet {
 	}
 }
 
-// put adds a decoded object, or replaces its former version.
+// put adds a decoded object to the set. It replaces the former version of the object.
 func (state *objectSet) put(object any) {
 	switch o := object.(type) {
 	case *objects.Pod:
@@ -50,7 +51,8 @@ func (state *objectSet) put(object any) {
 	}
 }
 
-// remove removes the object with the given resource and UID, if the set contains it.
+// remove removes the object with the given UID from the set. It does nothing if the set does
+// not contain the object.
 func (state *objectSet) remove(resource string, uid types.UID) {
 	switch resource {
 	case objects.PodResource:
@@ -70,7 +72,7 @@ func (state *objectSet) remove(resource string, uid types.UID) {
 	}
 }
 
-// refs returns the objects of a resource, by UID.
+// refs returns the references of all objects of a resource, by UID.
 func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	all := map[types.UID]history.Ref{}
 	switch resource {
@@ -92,18 +94,18 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 	return all
 }
 
-// objectWithRef is a decoded object that has a reference. All objects in an objectSet
-// implement it.
+// objectWithRef is any decoded object. Each type of object in an objectSet implements it.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
+// collectRefs adds the references of the objects in the map from to the map into.
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
 		into[uid] = *o.ObjectRef()
 	}
 }
 
-// sortedByName returns the UIDs of the objects in a namespace, sorted by name. The
-// namespace "" selects the objects of all namespaces.
+// sortedByName returns the UIDs of the objects in a namespace, sorted by object name. The
+// namespace "" selects all objects.
 func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []types.UID {
 	var uids []types.UID
 	for uid, o := range objects {
@@ -117,17 +119,19 @@ func sortedByName[T objectWithRef](objects map[types.UID]T, namespace string) []
 	return uids
 }
 
+// nameOf returns the resource, namespace and name of a reference.
 func nameOf(r history.Ref) objectName { return objectName{r.Resource, r.Namespace, r.Name} }
 
-// removeName removes the name of an object, unless another object already has it.
+// removeName removes the name of a deleted object from uidByName. It does nothing if a new
+// object already has this name.
 func (state *objectSet) removeName(r history.Ref) {
 	if state.uidByName[nameOf(r)] == r.UID {
 		delete(state.uidByName, nameOf(r))
 	}
 }
 
-// podCountsOf returns the counts of an owner's pods. All counts are zero if the set has no
-// counts for this owner.
+// podCountsOf returns the counts of the pods of an owner. All counts are 0 if the set does
+// not contain the owner.
 func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	if counts := state.podCounts[uid]; counts != nil {
 		return *counts
@@ -135,9 +139,9 @@ func (state *objectSet) podCountsOf(uid types.UID) podCounts {
 	return podCounts{}
 }
 
-// versionOf returns the resourceVersion of an owner, a Deployment or Endpoints. If a generic
-// controller is under test, it does so for any object. It returns 0 if no such object has
-// the name.
+// versionOf returns the resourceVersion of the object with the given name. It returns 0 if
+// there is no such object. If no generic controller is under test, it finds only owners of
+// pods, Deployments and Endpoints.
 func (state *objectSet) versionOf(name objectName) history.Version {
 	uid := state.uidByName[name]
 	switch {
@@ -154,15 +158,19 @@ func (state *objectSet) versionOf(name objectName) history.Version {
 	return 0
 }
 
+// podNamed returns the pod with the given name, or nil if the set does not contain it.
 func (state *objectSet) podNamed(namespace, name string) *objects.Pod {
 	return state.pods[state.uidByName[objectName{objects.PodResource, namespace, name}]]
 }
 
+// ownerNamed returns the ReplicaSet or ReplicationController with the given name, or nil if
+// the set does not contain it.
 func (state *objectSet) ownerNamed(resource, namespace, name string) *objects.Owner {
 	return state.owners[state.uidByName[objectName{resource, namespace, name}]]
 }
 
-// setPod adds a pod, or replaces its former version.
+// setPod adds a pod to the set, or replaces its former version. It updates the pod counts of
+// the owners.
 func (state *objectSet) setPod(p *objects.Pod) {
 	old := state.pods[p.UID]
 	if old != nil {
@@ -188,6 +196,7 @@ func (state *objectSet) setPod(p *objects.Pod) {
 	}
 }
 
+// removePod removes a pod from the set, and subtracts it from the pod counts of the owners.
 func (state *objectSet) removePod(uid types.UID) {
 	p := state.pods[uid]
 	if p == nil {
@@ -204,6 +213,7 @@ func (state *objectSet) removePod(uid types.UID) {
 	state.removeName(p.Ref)
 }
 
+// removeFromIndex removes a pod from the map controlled or orphans, whichever contains it.
 func (state *objectSet) removeFromIndex(p *objects.Pod) {
 	if p.Orphan() {
 		remove(state.orphans, p.Namespace, p.UID)
@@ -212,7 +222,9 @@ func (state *objectSet) removeFromIndex(p *objects.Pod) {
 	}
 }
 
-// setOwner adds an owner, or replaces its former version.
+// setOwner adds a ReplicaSet or ReplicationController to the set, or replaces its former
+// version. If its selector or the labels of its template changed, setOwner counts its pods
+// again.
 func (state *objectSet) setOwner(o *objects.Owner) {
 	old := state.owners[o.UID]
 	state.owners[o.UID] = o
@@ -232,8 +244,8 @@ func (state *objectSet) setOwner(o *objects.Owner) {
 	state.podCounts[o.UID] = counts
 }
 
-// indexReplicaSet updates the index from a Deployment to its ReplicaSets. It also marks the
-// old and the new controller of the ReplicaSet as changed.
+// indexReplicaSet records under which Deployment the map replicaSets contains a ReplicaSet.
+// It also marks the old and the new Deployment as changed.
 func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
 	if old != nil && old.Controller.UID != "" {
 		state.markChanged(old.Controller.UID, false)
@@ -245,6 +257,8 @@ func (state *objectSet) indexReplicaSet(old, now *objects.Owner) {
 	}
 }
 
+// removeOwner removes a ReplicaSet or ReplicationController from the set. Its pods stay in
+// the set.
 func (state *objectSet) removeOwner(uid types.UID) {
 	o := state.owners[uid]
 	if o == nil {
@@ -260,7 +274,9 @@ func (state *objectSet) removeOwner(uid types.UID) {
 	}
 }
 
-// countPod adds a pod to the counts, or subtracts it, and marks its owners as changed.
+// countPod adds a pod to the counts of its owner, and marks the owner as changed. It
+// subtracts the pod if sign is -1. An orphan is counted for each owner whose selector matches
+// it.
 func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	if !p.Orphan() {
 		state.markChanged(p.Controller.UID, false)
@@ -277,8 +293,8 @@ func (state *objectSet) countPod(p *objects.Pod, sign int) {
 	}
 }
 
-// clearChanges empties changedObjects, changedServices and noLongerActive, after a caller
-// has processed the changes.
+// clearChanges forgets all changes. The caller has processed changedObjects, changedServices
+// and noLongerActive before.
 func (state *objectSet) clearChanges() {
 	clear(state.changedObjects)
 	clear(state.changedServices)
@@ -286,18 +302,21 @@ func (state *objectSet) clearChanges() {
 	state.metadata.clearChanges()
 }
 
-// anyChanged reports whether an object has changed since the last call of clearChanges. Only
-// objects count to which the controllers under test may react.
+// anyChanged reports whether an object has changed since the last call of clearChanges. It
+// ignores objects that enqueue nothing in the controllers under test.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }
 
+// markChanged adds an object to changedObjects. The parameter objectChanged is true if the
+// object itself changed, and false if only its pods or ReplicaSets did.
 func (state *objectSet) markChanged(uid types.UID, objectChanged bool) {
 	change := state.changedObjects[uid]
 	change.objectChanged = change.objectChanged || objectChanged
 	state.changedObjects[uid] = change
 }
 
+// add adds a pod of the owner o to the counts. It subtracts the pod if sign is -1.
 func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	if p.Terminating && !p.Orphan() {
 		counts.terminating += sign
@@ -331,6 +350,8 @@ func (counts *podCounts) add(o *objects.Owner, p *objects.Pod, sign int) {
 	}
 }
 
+// insert adds an object to an index. key is the first key of the index, and the UID of the
+// object is the second one.
 func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID, object T) {
 	if index[key] == nil {
 		index[key] = map[types.UID]T{}
@@ -338,6 +359,9 @@ func insert[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.U
 	index[key][uid] = object
 }
 
+// remove removes an object from an index. key is the first key of the index, and the UID of
+// the object is the second one. If no object with the first key remains, remove deletes that
+// key.
 func remove[K comparable, T any](index map[K]map[types.UID]T, key K, uid types.UID) {
 	delete(index[key], uid)
 	if len(index[key]) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// replicaSetsOf returns the ReplicaSets that a Deployment counts as its own, sorted by
-// name. The Deployment controls these ReplicaSets, its selector matches them, and they are
+// replicaSetsOf returns the ReplicaSets that a Deployment counts as its own, sorted by name.
+// Their controllerRef names the Deployment, its selector matches their labels, and they are
 // not terminating.
 func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	var sets []*objects.Owner
@@ -21,7 +21,7 @@ func (state *objectSet) replicaSetsOf(d *objects.Deployment) []*objects.Owner {
 	return sets
 }
 
-// anyReplicaSet reports whether a ReplicaSet meets a condition.
+// anyReplicaSet reports whether matches returns true for any ReplicaSet in the set.
 func (state *objectSet) anyReplicaSet(matches func(*objects.Owner) bool) bool {
 	for _, o := range state.owners {
 		if o.Resource == objects.ReplicaSetResource && matches(o) {
@@ -32,6 +32,8 @@ func (state *objectSet) anyReplicaSet(matches func(*objects.Owner) bool) bool {
 }
 
 // orphanReplicaSets returns the ReplicaSets that a Deployment must adopt, sorted by name.
+// They have no controllerRef, the Deployment's selector matches their labels, and they are
+// not terminating.
 func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owner {
 	var orphans []*objects.Owner
 	state.anyReplicaSet(func(set *objects.Owner) bool {
@@ -44,8 +46,8 @@ func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owne
 	return orphans
 }
 
-// firstPod returns the first pod of the ReplicaSets, by name. The pod must meet a
-// condition and must not have ended. firstPod returns nil if there is no such pod.
+// firstPod returns the first pod, by name, of the given ReplicaSets for which matches returns
+// true. It skips pods that failed or succeeded. It returns nil if there is no such pod.
 func (state *objectSet) firstPod(sets []*objects.Owner, matches func(*objects.Pod) bool) (first *objects.Pod) {
 	for _, set := range sets {
 		for _, p := range state.controlled[set.UID] {

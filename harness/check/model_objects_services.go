@@ -7,15 +7,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// serviceNamed returns the Service with the given name, or nil if the set does not contain
+// it.
 func (state *objectSet) serviceNamed(name objectName) *objects.Service {
 	return state.services[state.uidByName[name]]
 }
 
-// endpointsNamed returns the Endpoints of the Service with this name, or nil.
+// endpointsNamed returns the Endpoints of the Service with the given name, or nil if the set
+// does not contain them.
 func (state *objectSet) endpointsNamed(service objectName) *objects.Endpoints {
 	return state.endpoints[state.uidByName[objectName{objects.EndpointsResource, service.namespace, service.name}]]
 }
 
+// setService adds a Service to the set, or replaces its former version.
 func (state *objectSet) setService(s *objects.Service) {
 	state.services[s.UID] = s
 	state.uidByName[nameOf(s.Ref)] = s.UID
@@ -23,6 +27,8 @@ func (state *objectSet) setService(s *objects.Service) {
 	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
+// removeService removes a Service from the set. If its Endpoints still exist, it adds the
+// name to deletedServices.
 func (state *objectSet) removeService(uid types.UID) {
 	s := state.services[uid]
 	if s == nil {
@@ -36,12 +42,14 @@ func (state *objectSet) removeService(uid types.UID) {
 	state.markServiceChanged(nameOf(s.Ref), true)
 }
 
+// setEndpoints adds Endpoints to the set, or replaces their former version.
 func (state *objectSet) setEndpoints(e *objects.Endpoints) {
 	state.endpoints[e.UID] = e
 	state.uidByName[nameOf(e.Ref)] = e.UID
 	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
+// removeEndpoints removes Endpoints from the set.
 func (state *objectSet) removeEndpoints(uid types.UID) {
 	e := state.endpoints[uid]
 	if e == nil {
@@ -53,8 +61,8 @@ func (state *objectSet) removeEndpoints(uid types.UID) {
 	state.markServiceChanged(serviceName(e.Ref), false)
 }
 
-// markServicesOf marks the Services whose selector matches the old or the new version of
-// a pod as changed.
+// markServicesOf marks each Service as changed whose selector matches the labels of a pod. It
+// compares the labels of both versions of the pod. old is nil if the pod is new.
 func (state *objectSet) markServicesOf(old, now *objects.Pod) {
 	for _, s := range state.services {
 		if s.Namespace != now.Namespace {
@@ -66,13 +74,16 @@ func (state *objectSet) markServicesOf(old, now *objects.Pod) {
 	}
 }
 
+// markServiceChanged adds a Service to changedServices. The parameter objectChanged is true
+// if the Service itself changed, and false if only its pods or Endpoints did.
 func (state *objectSet) markServiceChanged(service objectName, objectChanged bool) {
 	change := state.changedServices[service]
 	change.objectChanged = change.objectChanged || objectChanged
 	state.changedServices[service] = change
 }
 
-// serviceName returns the name of the Service to which Endpoints belong.
+// serviceName returns the name of the Service of an Endpoints object. The two objects have
+// the same namespace and name.
 func serviceName(r history.Ref) objectName {
 	return objectName{objects.ServiceResource, r.Namespace, r.Name}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// TestPodCounts requires that incremental counts equal counts of all objects.
+// TestPodCounts requires that the pod counts, which the set updates for each change, equal
+// counts of all pods.
 func TestPodCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := newObjectSet()
@@ -39,6 +40,7 @@ func TestPodCounts(t *testing.T) {
 	})
 }
 
+// drawOwner draws a ReplicaSet with a random name, selector and template.
 func drawOwner(t *rapid.T, name *rapid.Generator[string]) *objects.Owner {
 	uid := name.Draw(t, "owner")
 	return &objects.Owner{
@@ -48,6 +50,7 @@ func drawOwner(t *rapid.T, name *rapid.Generator[string]) *objects.Owner {
 	}
 }
 
+// drawPod draws a pod with random labels, readiness and controllerRef.
 func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *objects.Pod {
 	p := &objects.Pod{
 		Ref:    history.Ref{Resource: objects.PodResource, Namespace: namespace, Name: string(uid), UID: uid},
@@ -60,6 +63,7 @@ func drawPod(t *rapid.T, uid types.UID, name *rapid.Generator[string]) *objects.
 	return p
 }
 
+// recount counts the pods of an owner one by one.
 func recount(state *objectSet, o *objects.Owner) (counts podCounts) {
 	for _, p := range state.pods {
 		matches := o.Selector.Matches(p.Labels)
@@ -79,6 +83,7 @@ func recount(state *objectSet, o *objects.Owner) (counts podCounts) {
 	return counts
 }
 
+// intOf returns 1 for true and 0 for false.
 func intOf(b bool) int {
 	if b {
 		return 1

@@ -6,6 +6,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// newModel returns a model that has read no record.
 func newModel(setting Settings) *Model {
 	tested := newTestedControllers(setting.Controllers)
 	committed := newObjectSet()
@@ -23,8 +24,8 @@ func newModel(setting Settings) *Model {
 	}
 }
 
-// observe updates the model with a record. It returns an error if the record contains an
-// object that no API server would return.
+// observe updates the model with the next record. It returns an error if the record contains
+// an object that cannot be decoded, which an API server would never return.
 func (m *Model) observe(r *history.Record) error {
 	m.now, m.seq = r.At, r.Seq
 	m.processTime = m.now - m.clockOffset(m.processOf(r))
@@ -56,9 +57,12 @@ func (m *Model) observe(r *history.Record) error {
 	return nil
 }
 
-// commit applies a committed version to the committed state.
+// commit updates the committed state with one committed version of an object.
 func (m *Model) commit(t *history.Commit) error { return applyCommit(m.committed, m.decoder, t) }
 
+// applyCommit updates an object set with one committed version of an object. It puts the
+// version into the set, or removes a deleted object. It returns an error if the object cannot
+// be decoded.
 func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) error {
 	if t.Type == history.Deleted {
 		committed.metadata.remove(t.Object.UID)
@@ -77,6 +81,8 @@ func applyCommit(committed *objectSet, d *objects.Decoder, t *history.Commit) er
 	return nil
 }
 
+// process returns the running process with the given name. It adds a new process with empty
+// caches if there is none.
 func (m *Model) process(name string) *process {
 	p := m.processes[name]
 	if p == nil {
@@ -86,10 +92,11 @@ func (m *Model) process(name string) *process {
 	return p
 }
 
-// request records a request. It ignores a late request of a process that has ended.
+// request records that a process sent a request. It ignores requests of a process that has
+// ended: the proxy received them late.
 func (m *Model) request(r *history.Request) {
 	if m.ended[r.Subject] {
-		return // the proxy received it after the process had ended
+		return
 	}
 	p := m.process(r.Subject)
 	if r.Verb == "watch" || r.Verb == "list" {
@@ -111,7 +118,8 @@ func (m *Model) request(r *history.Request) {
 	m.calls[r.ID], m.sent = c, c
 }
 
-// response records a response. It ignores the response if the process has ended.
+// response records the response to a request. It ignores the response if the process has
+// ended.
 func (m *Model) response(r *history.Response) {
 	if !r.OK() {
 		delete(m.streams, r.ID)
@@ -126,6 +134,7 @@ func (m *Model) response(r *history.Response) {
 	}
 }
 
+// list replaces the cached objects of a process with the objects of a list response.
 func (m *Model) list(l *history.List) error {
 	s := m.streams[l.ID]
 	delete(m.streams, l.ID)
@@ -138,6 +147,7 @@ func (m *Model) list(l *history.List) error {
 	return err
 }
 
+// deliver applies a watch event to the caches of the process that received it.
 func (m *Model) deliver(d *history.Delivery) error {
 	s := m.streams[d.ID]
 	if s == nil {
@@ -149,9 +159,12 @@ func (m *Model) deliver(d *history.Delivery) error {
 	return err
 }
 
-// applyViewChanges updates the state of a process after a change of its caches. The
-// parameter complete is true if the changed cache now contains all objects up to its
-// resourceVersion.
+// applyViewChanges updates the state of a process after a list or watch event has changed its
+// caches. It also sets Model.changedOwners and Model.events.
+//
+// The parameter complete is true after the last page of a list and after a bookmark. The
+// cache then contains every object of the resource up to the resourceVersion of the list or
+// bookmark.
 func (m *Model) applyViewChanges(p *process, complete bool) {
 	if complete {
 		for _, state := range p.ownerStates {
@@ -175,7 +188,7 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	m.applyDeploymentChanges(p)
 	for uid, change := range p.view.changedObjects {
 		if p.view.owners[uid] == nil && p.ownerStates[uid] == nil {
-			continue // pods of a controller that is not the subject
+			continue // the controller of these pods is not a known ReplicaSet or ReplicationController
 		}
 		state := p.ownerState(uid)
 		state.update(change, m.processTime)
@@ -190,8 +203,9 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	p.view.relisted = false
 }
 
-// applyDeploymentChanges updates the state of Deployments after a change of the caches. A
-// change of a ReplicaSet's pods may enqueue the Deployment that controls it.
+// applyDeploymentChanges updates the state of each Deployment that changed in the caches, or
+// one of whose ReplicaSets changed. An event of a ReplicaSet, or of one of its pods, may
+// enqueue the Deployment that controls it.
 func (m *Model) applyDeploymentChanges(p *process) {
 	for uid, change := range p.view.changedObjects {
 		if o := p.view.owners[uid]; o != nil && o.Controller.Kind == objects.DeploymentKind {
@@ -204,7 +218,8 @@ func (m *Model) applyDeploymentChanges(p *process) {
 	}
 }
 
-// processEvent records that a process was paused, resumed, started or ended.
+// processEvent applies a process record: the process was paused, resumed or started, or it
+// ended.
 func (m *Model) processEvent(r *history.Process) {
 	switch r.Event {
 	case history.ProcessPaused:
@@ -217,8 +232,9 @@ func (m *Model) processEvent(r *history.Process) {
 	}
 }
 
-// endProcess removes the process that the record names. A process with this name that
-// starts later is a new process with empty caches.
+// endProcess ends the process with the name in the record, and forgets its requests and
+// watches. A record of a start also ends a former process with this name, because the new
+// process begins with empty caches.
 func (m *Model) endProcess(r *history.Process) {
 	m.ended[r.Name] = r.Event != history.ProcessStarted
 	p := m.processes[r.Name]
@@ -232,7 +248,7 @@ func (m *Model) endProcess(r *history.Process) {
 			continue
 		}
 		delete(m.calls, id)
-		// The process may have ended because this request got no response.
+		// A leader may have exited because this request to renew its lease got no response.
 		if c.verb == callLease && m.processTime-c.sentAt > lag && p.lease.mayGiveUp(m.processTime) {
 			p.leaseFailed, p.leaseLost = true, m.processTime
 		}

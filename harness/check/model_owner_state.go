@@ -13,19 +13,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
+// Limits of the controllers of ReplicaSets and ReplicationControllers.
 const (
-	// burstLimit is the maximum number of outstanding creates, or of outstanding deletes, for
-	// one owner (contract ReplicaSet 8, 9).
+	// burstLimit is the maximum number of outstanding creates for one owner of pods. The same
+	// limit applies to outstanding deletes (contract ReplicaSet 8, 9).
 	burstLimit = 500
-	// expectationsTimeout is the time after which a controller may stop waiting for its own
-	// creates and deletes (contract ReplicaSet 2). The controller measures the time from its
-	// decision, which may be some seconds before the first call. The value is therefore below
-	// 5 minutes.
+	// expectationsTimeout is how long the model expects a controller to wait for the effect
+	// of a create or delete. A controller may stop waiting 5 minutes after its decision
+	// (contract ReplicaSet 2). The decision may precede the first call by some seconds, so
+	// the constant is 10 seconds shorter.
 	expectationsTimeout = 5*time.Minute - 10*time.Second
-	// unlimited is the deleteBound of an owner whose pods must not be deleted.
+	// unlimited is the deleteBound of an owner whose pods must not be deleted. No number of
+	// remaining pods reaches it.
 	unlimited = math.MaxInt32
 )
 
+// newOwnerState returns the state of a process for the owner of pods with the given UID. It
+// contains no calls.
 func newOwnerState(p *process, uid types.UID) *ownerState {
 	return &ownerState{
 		process:              p,
@@ -36,22 +40,25 @@ func newOwnerState(p *process, uid types.UID) *ownerState {
 	}
 }
 
+// newOutstandingCalls returns outstandingCalls without calls.
 func newOutstandingCalls() outstandingCalls {
 	return outstandingCalls{
 		inFlight: map[uint64]*call{}, unobserved: map[types.UID]*call{}, oldestUnobserved: math.MaxInt64, expired: map[types.UID]*call{},
 	}
 }
 
-// outstanding counts the calls whose effect the process cannot have observed yet.
+// outstanding returns the number of outstanding calls. These are the calls in flight, and the
+// successful calls whose effect is not in the cache.
 func (calls *outstandingCalls) outstanding() int { return len(calls.inFlight) + len(calls.unobserved) }
 
+// addUnobserved adds a call that succeeded before the cache showed its effect on the pod.
 func (calls *outstandingCalls) addUnobserved(pod types.UID, c *call) {
 	calls.unobserved[pod] = c
 	calls.oldestUnobserved = min(calls.oldestUnobserved, c.sentAt)
 }
 
-// expire moves calls that were unobserved for longer than expectationsTimeout to expired
-// (allowed behavior expired-expectations).
+// expire moves calls that were sent at least expectationsTimeout ago from unobserved to
+// expired (allowed behavior expired-expectations).
 func (calls *outstandingCalls) expire(at time.Duration) {
 	if calls.oldestUnobserved > at-expectationsTimeout {
 		return
@@ -67,12 +74,12 @@ func (calls *outstandingCalls) expire(at time.Duration) {
 	}
 }
 
-// outstandingExcept counts the outstanding calls, except for the given one.
+// outstandingExcept returns the number of outstanding calls, without the given call.
 func (calls *outstandingCalls) outstandingExcept(except *call) int {
 	return calls.inFlightExcept(except) + len(calls.unobserved)
 }
 
-// records returns the sequence numbers of the oldest outstanding calls, at most three.
+// records returns the sequence numbers of the three oldest outstanding calls, for evidence.
 func (calls *outstandingCalls) records() []int64 {
 	const recordsMax = 3
 	var seqs []int64
@@ -86,13 +93,16 @@ func (calls *outstandingCalls) records() []int64 {
 	return seqs[:min(recordsMax, len(seqs))]
 }
 
-// owner returns the cached owner, or nil.
+// owner returns the cached ReplicaSet or ReplicationController. It returns nil if the cache
+// does not contain it.
 func (state *ownerState) owner() *objects.Owner { return state.process.view.owners[state.uid] }
 
-// everCached reports whether the owner was ever in the process's cache.
+// everCached reports whether a list or watch event has delivered the owner, or one of its
+// pods, to the process. Until then, the model does not know the bounds of spec.replicas.
 func (state *ownerState) everCached() bool { return state.createBound.sinceIdle.valid }
 
-// name returns the name of the owner for evidence.
+// name formats the owner as kind namespace/name for evidence. If the cache does not contain
+// the owner, it returns the UID.
 func (state *ownerState) name() string {
 	if o := state.owner(); o != nil {
 		return o.String()
@@ -100,7 +110,8 @@ func (state *ownerState) name() string {
 	return "owner " + string(state.uid)
 }
 
-// ref returns the reference of the owner for evidence.
+// ref returns the reference of the owner for evidence. It contains only the UID if the cache
+// does not contain the owner.
 func (state *ownerState) ref() *history.Ref {
 	if o := state.owner(); o != nil {
 		return &o.Ref
@@ -108,15 +119,16 @@ func (state *ownerState) ref() *history.Ref {
 	return &history.Ref{UID: state.uid}
 }
 
-// expectationsSatisfied reports whether the process has observed all its creates and
-// deletes for the owner, except for the given call. Only then may it decide again.
+// expectationsSatisfied reports whether the process has observed the effects of all its
+// creates and deletes for the owner. Only then may it decide on new ones. The call except is
+// not counted.
 func (state *ownerState) expectationsSatisfied(except *call) bool {
 	return state.synced &&
 		state.creates.inFlightExcept(except) == 0 && state.deletes.inFlightExcept(except) == 0 &&
 		len(state.creates.unobserved) <= state.excessObserved && len(state.deletes.unobserved) == 0
 }
 
-// inFlightExcept counts the calls in flight, except for the given one.
+// inFlightExcept returns the number of calls in flight, without the given call.
 func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	n := len(calls.inFlight)
 	if except != nil && calls.inFlight[except.id] == except {
@@ -125,21 +137,27 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns the number of unobserved creates for which the process may no
-// longer wait. The process may have counted other pods as its own creates instead.
+// noLongerAwaited returns for how many unobserved creates the process may have stopped
+// waiting. A create is unobserved until the cache contains its pod.
+//
+// The process may have stopped waiting because it took other pods that were added to the
+// cache for the pods that it created.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns the number of cached pods that the process may not have counted
-// in its decision. The process may have decided before these pods arrived, because other
-// pods had satisfied its expectations.
+// possiblyUncounted returns how many cached pods of the owner the last decision of the
+// process may have missed.
+//
+// The process waits until it has observed as many added pods as it created. If pods of
+// another origin were among them, it stopped waiting too early, before some of its own pods
+// arrived.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
 
-// update recomputes the state from the caches of the process after a change of the owner or
-// of its pods.
+// update brings the state up to date after the owner or one of its pods changed in the
+// caches.
 func (state *ownerState) update(change change, at time.Duration) {
 	view, before := state.process.view, state.podCounts
 	o := view.owners[state.uid]
@@ -152,7 +170,7 @@ func (state *ownerState) update(change change, at time.Duration) {
 	}
 	state.synced = o != nil && view.reachedVersion[objects.PodResource] > 0
 	createBound, deleteBound := 0, unlimited
-	if o == nil { // the controller deletes the expectations of a deleted owner
+	if o == nil { // a controller forgets its expectations for a deleted owner
 		clear(state.creates.unobserved)
 		clear(state.creates.expired)
 		clear(state.deletes.unobserved)
@@ -169,6 +187,7 @@ func (state *ownerState) update(change change, at time.Duration) {
 	state.statusBounds.update(o, before, state.podCounts, view.relisted, at)
 }
 
+// trackSelector stores the selector of the owner, and records whether it has changed.
 func (state *ownerState) trackSelector(o *objects.Owner) {
 	if s := o.Selector.String(); s != state.selector {
 		state.selectorChanged = state.selectorChanged || state.selector != ""
@@ -176,11 +195,11 @@ func (state *ownerState) trackSelector(o *objects.Owner) {
 	}
 }
 
-// templatesMax is the maximum number of templates that the model stores for an owner. The
-// model assumes that no decision depends on an older template.
+// templatesMax is the maximum number of pod templates that the model stores for an owner. The
+// model assumes that no worker acts on an older template.
 const templatesMax = 16
 
-// trackTemplate stores the owner's template if it has changed.
+// trackTemplate stores the pod template of the owner if it differs from the last stored one.
 func (state *ownerState) trackTemplate(t *objects.Template) {
 	if n := len(state.templates); n > 0 && state.templates[n-1] == t {
 		return
@@ -189,24 +208,28 @@ func (state *ownerState) trackTemplate(t *objects.Template) {
 	state.templates = state.templates[max(0, len(state.templates)-templatesMax):]
 }
 
-// controlledOrAdoptable returns how many active pods the owner controls or may adopt.
+// controlledOrAdoptable returns the number of active pods that the owner controls or may
+// adopt.
 func (counts podCounts) controlledOrAdoptable() int { return counts.controlled + counts.orphans }
 
-// observeNewPods matches pods that are new in the cache with the process's creates. It
-// returns how many of them the process has certainly observed as its own creates.
+// observeNewPods records pods of the owner that are new in the cache. A pod that this process
+// created is now observed. Any other pod is an excess pod: no response to a create has named
+// it.
+//
+// The result is the number of pods that the process has certainly taken for its own creates.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if state.creates.unobserved[uid] != nil {
 			delete(state.creates.unobserved, uid)
 			if state.excessObserved == 0 {
 				own++
-			} else { // the process may have decided without this pod, so one more added pod is in excess
+			} else { // the process may have taken an excess pod for this create, and have decided without this pod
 				state.excessObservedAt = at
 			}
 			continue
 		}
 		if !state.synced {
-			continue // the process starts with these pods
+			continue // without the owner or pods in its cache, the process had no expectations
 		}
 		state.excessObserved++
 		state.excessObservedAt = at
@@ -217,8 +240,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 	return own
 }
 
-// observeDeletion records that the cache no longer contains an active pod that the process
-// deletes.
+// observeDeletion records that a pod which the process is deleting is no longer active in the
+// cache. The pod then does not count as lost for another reason.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {
@@ -235,16 +258,21 @@ func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	}
 }
 
-// forgetExcessObserved resets excessObserved when it can no longer affect expectations. A
-// controller sets expectations when a batch begins, possibly long before the first call.
-// The expectations remain while client-go waits to retry a call of the batch.
+// forgetExcessObserved sets the number of excess pods to 0 when they can no longer affect the
+// expectations of the process. An excess pod is one that appeared in the cache although no
+// response to a create of this process named it.
+//
+// A controller sets its expectations when a batch begins, which may be long before the first
+// call of the batch. forgetExcessObserved therefore waits for lag after the last excess pod.
+// It also waits while a create is outstanding or while client-go may retry a call.
 func (state *ownerState) forgetExcessObserved(at time.Duration) {
 	if state.creates.outstanding() == 0 && at-state.excessObservedAt > lag && !state.process.clientMayRetry(at) {
 		state.excessObserved = 0
 	}
 }
 
-// recordCall records a create or delete that was sent.
+// recordCall records that the process sent a create or delete of a pod. It ignores calls with
+// another purpose.
 func (state *ownerState) recordCall(c *call) {
 	state.creates.expire(c.sentAt)
 	state.deletes.expire(c.sentAt)
@@ -260,7 +288,8 @@ func (state *ownerState) recordCall(c *call) {
 	}
 }
 
-// recordAnswer records the response to a create or delete.
+// recordAnswer records the response to a create or delete of a pod. It ignores calls with
+// another purpose.
 func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	state.forgetExcessObserved(at)
 	switch c.verb {
@@ -282,7 +311,7 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 		switch p := state.process.view.pods[c.pod.UID]; {
 		case r.OK() && p != nil && p.Active:
 			state.deletes.addUnobserved(c.pod.UID, c)
-		case !r.OK() && c.effectObserved: // somebody else deleted the pod
+		case !r.OK() && c.effectObserved: // the delete failed, so another client deleted the pod
 			state.lost.add(at, 1)
 		case !r.OK():
 			delete(state.process.deleting, c.pod.UID)
@@ -290,7 +319,11 @@ func (state *ownerState) recordAnswer(c *call, r *history.Response, at time.Dura
 	}
 }
 
-// recordCreated records a pod that a successful create returned.
+// recordCreated records the pod that a successful create returned.
+//
+// If the pod is already in the cache, it was counted as an excess pod, and recordCreated
+// corrects the count. If the pod has not reached the cache yet, the create stays outstanding
+// until it does.
 func (state *ownerState) recordCreated(c *call, created *history.Object, at time.Duration) {
 	view := state.process.view
 	switch {
@@ -305,10 +338,11 @@ func (state *ownerState) recordCreated(c *call, created *history.Object, at time
 	}
 }
 
-// dropObservedCreates removes unobserved creates if the cache is at least as new as the
-// created pod. The process can no longer observe such a pod, because it was created and
-// deleted while the process had no watch. The function reports whether it has removed any
-// create.
+// dropObservedCreates removes creates whose pod will never appear in the cache. It reports
+// whether it removed a create.
+//
+// The cache has reached the resourceVersion of such a pod, but does not contain the pod: it
+// was created and deleted while the process had no watch.
 func (state *ownerState) dropObservedCreates() bool {
 	before := len(state.creates.unobserved)
 	maps.DeleteFunc(state.creates.unobserved, func(_ types.UID, c *call) bool {
@@ -317,7 +351,8 @@ func (state *ownerState) dropObservedCreates() bool {
 	return len(state.creates.unobserved) < before
 }
 
-// expiredCreates returns the expired creates whose pods are newer than the cache of pods.
+// expiredCreates returns the creates in creates.expired whose pod may still arrive, by the
+// UID of the pod. The cache of pods has not reached the resourceVersion of such a pod.
 func (state *ownerState) expiredCreates() map[types.UID]*call {
 	maps.DeleteFunc(state.creates.expired, func(_ types.UID, c *call) bool {
 		return c.createdVersion <= state.process.view.reachedVersion[objects.PodResource]
@@ -325,8 +360,9 @@ func (state *ownerState) expiredCreates() map[types.UID]*call {
 	return state.creates.expired
 }
 
-// becameIdle records that the process was idle until now. It drops bounds and counts from
-// before the recent window.
+// becameIdle records that the process was idle until now: it had sent nothing for a while and
+// awaited no response. becameIdle forgets bounds and counts from before the recent window,
+// because no sync can still act on them.
 func (state *ownerState) becameIdle(at time.Duration) {
 	state.createBound.becameIdle(at)
 	state.deleteBound.becameIdle(at)
@@ -335,15 +371,16 @@ func (state *ownerState) becameIdle(at time.Duration) {
 	state.closed = state.owner() == nil && state.creates.outstanding()+state.deletes.outstanding() == 0
 }
 
-// perOwnerState is the state that a checker has for each ownerState. When the number of
-// entries has doubled, it removes the entries of closed ownerStates.
+// perOwnerState stores the state of a checker for each ownerState.
 type perOwnerState[T any] struct {
-	states  map[*ownerState]*T
+	states map[*ownerState]*T
+	// sweepAt is the size of states at which the next entries are removed: those of closed
+	// ownerStates and of ended processes. It is about twice the size after the last removal.
 	sweepAt int
 }
 
-// of returns the state that the checker has for an ownerState. The initial state is the
-// zero value.
+// of returns the state of the checker for an ownerState. It adds a zero value if there is
+// none.
 func (p *perOwnerState[T]) of(state *ownerState) *T {
 	if s := p.states[state]; s != nil {
 		return s

@@ -10,25 +10,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// podVersions contains the versions of each pod in the recent window, the latest last. A
-// version without a pod means that the cache did not contain the pod at that time.
+// podVersions contains the versions of each pod in the recent window, with the fields that
+// Endpoints depend on. The latest version is last. A version without a pod says that the
+// cache did not contain the pod from that time on.
 type podVersions struct {
 	byPod   map[types.UID][]cachedVersion[podVersion]
-	removed []cachedVersion[types.UID] // pods that were removed from the cache, oldest first
+	removed []cachedVersion[types.UID] // the pods that were removed from the cache, the earliest removal first
 }
 
-// podVersion is one version of a pod, with its addresses. It has only the fields that the
-// Endpoints controller reads.
+// podVersion is one version of a pod, with its addresses. Checks read from it only fields
+// that the Endpoints controller reads.
 type podVersion struct {
 	*objects.Pod
 	*objects.PodAddress
 }
 
+// newPodVersions returns podVersions without pods.
 func newPodVersions() podVersions {
 	return podVersions{byPod: map[types.UID][]cachedVersion[podVersion]{}}
 }
 
-// add records a version of a pod that was put into the cache.
+// add records that the cache now contains the given version of a pod. It does nothing if
+// Endpoints would not change because of this version.
 func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) {
 	cached := versions.byPod[p.UID]
 	if n := len(cached); n > 0 && cached[n-1].value.sameAs(p, body) {
@@ -40,14 +43,14 @@ func (versions *podVersions) add(p *objects.Pod, body []byte, at time.Duration) 
 	versions.byPod[p.UID] = append(keepSince(cached, at-decisionWindowMax), cachedVersion[podVersion]{at, podVersion{p, &objects.PodAddress{Body: body}}})
 }
 
-// sameAs reports whether the two versions are equal in all fields that the Endpoints
-// controller reads.
+// sameAs reports whether a version of a pod equals this one in all fields that the Endpoints
+// controller reads. The parameter body contains the addresses of the other version.
 func (version podVersion) sameAs(p *objects.Pod, body []byte) bool {
 	return version.Pod != nil && version.Ready == p.Ready && version.Terminating == p.Terminating && maps.Equal(version.Labels, p.Labels) && bytes.Equal(version.Body, body)
 }
 
-// remove records that a pod was removed from the cache. It also deletes the entries of pods
-// that were removed before the recent window.
+// remove records that a pod was removed from the cache. It also forgets pods that were
+// removed before the recent window.
 func (versions *podVersions) remove(uid types.UID, at time.Duration) {
 	if versions.byPod[uid] == nil {
 		return

@@ -10,18 +10,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// liveRead is the last response to a read of an owner from the API server instead of the
-// cache.
+// liveRead is a read of a ReplicaSet or ReplicationController from the API server instead of
+// the cache.
 type liveRead struct {
-	sentSeq     int64 // the sequence number of the request's record
-	terminating bool
-	version     history.Version
+	sentSeq     int64           // the sequence number of the request's record
+	terminating bool            // whether the returned object had a deletionTimestamp
+	version     history.Version // the returned resourceVersion
 }
 
-// clientRetryMax is the assumed maximum time between a failed call and its retry by
-// client-go.
+// clientRetryMax is the maximum time after which client-go resends a failed request by
+// itself. Later requests come from a new sync.
 const clientRetryMax = time.Minute
 
+// newProcess returns the state of a process that has just started: its caches are empty.
 func newProcess(name string, d *objects.Decoder, tested *testedControllers, settings Settings) *process {
 	return &process{
 		name:        name,
@@ -42,8 +43,8 @@ func newProcess(name string, d *objects.Decoder, tested *testedControllers, sett
 	}
 }
 
-// ownerState returns the state of the process for an owner, and creates it if it does not
-// exist.
+// ownerState returns the state of the process for the owner of pods with the given UID. It
+// adds an empty state if there is none.
 func (p *process) ownerState(owner types.UID) *ownerState {
 	state := p.ownerStates[owner]
 	if state == nil {
@@ -53,7 +54,8 @@ func (p *process) ownerState(owner types.UID) *ownerState {
 	return state
 }
 
-// recordRequest records a request other than a watch, and returns its call.
+// recordRequest records that the process sent a request, and returns the call. It must not be
+// used for watches.
 func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration) *call {
 	c := &call{process: p, id: r.ID, seq: seq, sentAt: at}
 	c.key = r.Verb + " " + r.Resource + " " + r.Subresource + " " + r.Namespace + "/" + r.Name
@@ -85,8 +87,12 @@ func (p *process) recordRequest(r *history.Request, seq int64, at time.Duration)
 	return c
 }
 
-// endIdlePeriod ends an idle period, if there was one. The process has executed or dropped
-// every decision that it made before the period.
+// endIdlePeriod ends the idle period of the process, because the process sends a request now.
+// It does nothing if the process was not idle: it sent a request a short time ago, awaits a
+// response, or may resend a failed request.
+//
+// The process has sent or dropped every request that it decided on before the idle period.
+// The model can therefore forget older versions.
 func (p *process) endIdlePeriod(at time.Duration) {
 	if p.callsInFlight > 0 || at-p.lastActivity < p.idleAfter || p.clientMayRetry(at) {
 		return
@@ -106,8 +112,9 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity adds a duration to the time of the last activity of the process. As a
-// result, this duration does not count as idle time.
+// extendActivity moves the times of the last activity forward by the given duration, at most
+// to the given time. That duration then does not count as idle time. It is used for stalls of
+// the machine.
 func (p *process) extendActivity(duration, at time.Duration) {
 	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
 	postpone(&p.lastActivity)
@@ -122,7 +129,8 @@ func (p *process) extendActivity(duration, at time.Duration) {
 	}
 }
 
-// clientMayRetry reports whether client-go may be waiting to retry a call.
+// clientMayRetry reports whether client-go may still resend a failed request by itself.
+// Requests that failed longer than clientRetryMax ago are forgotten.
 func (p *process) clientMayRetry(at time.Duration) bool {
 	for key, since := range p.clientRetries {
 		if at-since > clientRetryMax {
@@ -132,7 +140,8 @@ func (p *process) clientMayRetry(at time.Duration) bool {
 	return len(p.clientRetries) > 0
 }
 
-// recordAnswer records the response to a call.
+// recordAnswer records the response to a call. It updates the state of the process, and the
+// state of the object for which the call was sent.
 func (p *process) recordAnswer(c *call, r *history.Response, at time.Duration) {
 	if c.verb == callLease {
 		if !r.OK() && r.Code != 404 && r.Code != 409 {

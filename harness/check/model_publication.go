@@ -9,29 +9,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// presence records whether the cache contains an object with a certain name, and of which
-// kind. It also records when each former state ended.
+// presence records whether the cache contains the Service or the Endpoints with a certain
+// name. It distinguishes several types of both, and records when each former state ended.
 type presence struct {
-	now   presenceKind
-	since time.Duration
-	until [presenceKinds]time.Duration
+	now   presenceKind                 // the current state
+	since time.Duration                // when the current state began
+	until [presenceKinds]time.Duration // when each state last ended; 0 if it never ended
 }
 
-// presenceKind says whether the cache contains an object with a certain name, and which
-// kind of object. It distinguishes only what matters for writes of Endpoints.
+// presenceKind says whether the cache contains an object with a certain name, and of which
+// type it is. It distinguishes only types that decide whether the controller may write the
+// Endpoints.
 type presenceKind int
 
+// The values of presenceKind.
 const (
-	neverSeen            presenceKind = iota // was never in the cache
-	absent                                   // was deleted from the cache
-	managedService                           // a Service with a selector: the controller manages its Endpoints
-	unmanagedService                         // any other Service
-	ordinaryEndpoints                        // Endpoints
-	leaderElectionRecord                     // Endpoints that are a leader-election record
-	presenceKinds
+	neverSeen            presenceKind = iota // the cache never contained the object
+	absent                                   // the cache contained the object before, but no longer does
+	managedService                           // the object is a Service whose Endpoints the controller writes
+	unmanagedService                         // the object is a Service without a selector, or of type ExternalName
+	ordinaryEndpoints                        // the object is an Endpoints object without leader annotation
+	leaderElectionRecord                     // the object is an Endpoints object with leader annotation
+	presenceKinds                            // the number of the values above
 )
 
-// record sets the current state, and records when the former state ended.
+// record sets the current state. If it differs from the former state, record stores when the
+// former state ended.
 func (s *presence) record(at time.Duration, now presenceKind) {
 	if now != s.now {
 		s.until[s.now] = at
@@ -39,7 +42,7 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at any time after the given
+// was reports whether the object was in one of the given states at any time since the given
 // time.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
@@ -50,7 +53,7 @@ func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	return false
 }
 
-// update records the current state of the Service and its Endpoints in the cache.
+// update records which versions of the Service and its Endpoints the cache contains now.
 func (state *serviceState) update(v *view, at time.Duration) {
 	s := v.serviceNamed(state.name)
 	if n := len(state.services); n == 0 || state.services[n-1].value != s {
@@ -77,14 +80,15 @@ func (state *serviceState) update(v *view, at time.Duration) {
 	}
 }
 
-// earliestDecision returns the earliest time at which the process may have decided on a
-// write of the Endpoints. The parameter from is the resourceVersion on which the write is
-// based.
+// earliestDecision returns the earliest time at which the process may have decided on a write
+// of the Endpoints. The parameter from is the resourceVersion on which the write is based.
 //
-// Only one worker at a time processes a Service, so the decision follows the response to
-// the previous write. It also follows the delivery of the version on which the write is
-// based, unless the process may have read that version from the API server. The function
-// subtracts lag from both times.
+// A work queue never gives one key to two workers, so the process decided after the response
+// to its previous write. If from is the newest version in the cache, the process also decided
+// after the delivery of that version. The delivery says nothing if the previous write failed,
+// because the process may then have read the version from the API server.
+//
+// earliestDecision subtracts lag from both times as a tolerance.
 func (state *serviceState) earliestDecision(from history.Version) time.Duration {
 	since := max(state.from, state.answered-lag)
 	if from != 0 && from == state.version.value && !state.lastWriteFailed {
@@ -93,16 +97,16 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 	return since
 }
 
-// recordWrite records that the process sent a write. It moves the start of the decision
-// window forward, because the process has executed or dropped every decision that it made
-// before it was last idle.
+// recordWrite records that the process sent a write of the Endpoints. It also moves the start
+// of the decision window forward: the process sent or dropped every earlier write before it
+// was last idle.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
 }
 
-// recordAnswer records the response to a write. If client-go retries the write by itself,
-// the process makes no new decision.
+// recordAnswer records the response to a write of the Endpoints. It ignores the result if
+// client-go retries the write by itself, because the process then makes no new decision.
 func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	state.callAnswered(at)
 	if !isRetriedByClient(r) {
@@ -110,21 +114,24 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether the Endpoints with this name may belong to another client
-// than the controller.
+// mayBeForeign reports whether the Endpoints with this name may have been written by another
+// client. This is possible for a Service that the controller does not manage. It is also
+// possible for a leader-election record, unless the cache contains a managed Service with the
+// same name.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }
 
-// canForget reports whether the Service and its Endpoints have been absent for longer
-// than the recent window.
+// canForget reports whether the state is no longer needed. This is so if no write is in
+// flight, and the cache has contained neither the Service nor the Endpoints for longer than
+// decisionWindowMax.
 func (state *serviceState) canForget(at time.Duration) bool {
 	gone := func(s *presence) bool { return s.now == neverSeen || s.now == absent && at-s.since > decisionWindowMax }
 	return state.callsInFlight == 0 && at-state.lastActivity > decisionWindowMax && gone(&state.service) && gone(&state.endpoints)
 }
 
-// serviceState returns the state of the process for a Service name, and creates it if it
-// does not exist.
+// serviceState returns the state of the process for the Service with the given name. It adds
+// an empty state if there is none.
 func (p *process) serviceState(service objectName) *serviceState {
 	state := p.serviceStates[service]
 	if state == nil {
@@ -134,8 +141,8 @@ func (p *process) serviceState(service objectName) *serviceState {
 	return state
 }
 
-// recordStartupOrphans records the Endpoints without a Service, as soon as the caches of
-// Services and Endpoints have synced.
+// recordStartupOrphans sets startupOrphans to the cached Endpoints that have no Service. It
+// does so once, when the caches of Services and Endpoints have synced.
 func (p *process) recordStartupOrphans() {
 	if p.startupOrphans != nil || p.view.reachedVersion[objects.ServiceResource] == 0 || p.view.reachedVersion[objects.EndpointsResource] == 0 {
 		return

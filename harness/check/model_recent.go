@@ -5,21 +5,24 @@ import (
 	"time"
 )
 
-// lag is the time that a controller may need to process a delivered event, and to act on
-// it. The controller may therefore have used any value that was current within lag.
+// lag is the maximum time that a controller needs to act on an event after its delivery.
+// Until lag after the event, a controller may therefore act on the version before the event.
+// A delay by the client-side rate limit comes on top of lag.
 //
 // The value is generous. A healthy controller takes milliseconds. A controller with little
-// CPU time and thousands of unread events still takes less than lag.
+// CPU time and thousands of unread events still takes less than one second.
 const lag = time.Second
 
-// valueRange is the range between the lowest and the highest of some values.
+// valueRange is the range from the lowest to the highest of some values.
 type valueRange struct {
-	low, high int
-	valid     bool // false if there were no values
+	low, high int  // inclusive
+	valid     bool // false if the range contains no value
 }
 
+// include extends the range so that it contains a value.
 func (r *valueRange) include(v int) { r.union(valueRange{low: v, high: v, valid: true}) }
 
+// union extends the range so that it contains another range.
 func (r *valueRange) union(other valueRange) {
 	switch {
 	case !other.valid:
@@ -30,24 +33,25 @@ func (r *valueRange) union(other valueRange) {
 	}
 }
 
-// recentWindow tracks the lowest and the highest value within a recent time, which is
-// between lag and twice lag. It has two buckets of length lag, so its size and cost do not
-// depend on the number of changes.
+// recentWindow stores the lowest and the highest value that a number had recently. The time
+// that it covers is at least lag and less than twice lag. It has two buckets of length lag,
+// so its size does not depend on how often the number changes.
 type recentWindow struct {
 	since    time.Duration // when the current bucket began
-	current  valueRange
-	previous valueRange
-	value    valueRange // the current value
+	current  valueRange    // the values since then
+	previous valueRange    // the values in the bucket before
+	value    valueRange    // the value that the number has now
 }
 
-// record sets the current value.
+// record sets the value that the number has from the given time on.
 func (window *recentWindow) record(at time.Duration, v int) {
 	window.advance(at)
 	window.value = valueRange{low: v, high: v, valid: true}
 	window.current.union(window.value)
 }
 
-// bounds returns the bounds of the value in the recent window.
+// bounds returns the lowest and the highest value of the recent window that ends at the given
+// time.
 func (window *recentWindow) bounds(at time.Duration) valueRange {
 	window.advance(at)
 	both := window.current
@@ -55,11 +59,11 @@ func (window *recentWindow) bounds(at time.Duration) valueRange {
 	return both
 }
 
-// clear removes all values, including the current one.
+// clear removes all values, including the value that the number has now.
 func (window *recentWindow) clear() { *window = recentWindow{since: window.since} }
 
-// advance begins a new bucket when the current one is full. The current value belongs to
-// both buckets.
+// advance begins a new bucket if the current one is at least lag long. The value at the
+// boundary is in both buckets.
 func (window *recentWindow) advance(at time.Duration) {
 	switch age := at - window.since; {
 	case age < lag:
@@ -72,45 +76,56 @@ func (window *recentWindow) advance(at time.Duration) {
 	window.current = window.value
 }
 
-// rangeSinceIdle tracks the lowest and the highest value since lag before the process was
-// last idle. Every value on which the process may still act is between these two values.
+// rangeSinceIdle stores the lowest and the highest value of a number since the process was
+// last idle. A process is idle if it has sent nothing for a while and awaits no response.
+//
+// The range also includes the values of at least lag before that. A request that the process
+// sends now was decided with a value in this range.
 type rangeSinceIdle struct {
 	recent    recentWindow
-	sinceIdle valueRange
+	sinceIdle valueRange // the range that rangeSinceIdle describes
 }
 
+// record sets the value that the number has from the given time on.
 func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.recent.record(at, v)
 	values.sinceIdle.include(v)
 }
 
-// becameIdle records that the process was idle until now.
+// becameIdle records that the process was idle until the given time. Older values than those
+// of the recent window are forgotten.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
 
-// countSinceIdle counts events over the same time as rangeSinceIdle.
+// countSinceIdle counts events, from at least lag before the process was last idle until now.
+// A process is idle if it has sent nothing for a while and awaits no response.
 type countSinceIdle struct {
-	since             time.Duration
-	current, previous int
-	sinceIdle         int
+	since             time.Duration // when the current bucket began
+	current, previous int           // events in the current bucket, and in the bucket before
+	sinceIdle         int           // events since at least lag before the process was last idle
 }
 
+// add adds n events. n is negative if an event that was counted before turns out to have
+// another cause.
 func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.advance(at)
 	c.current += n
 	c.sinceIdle += n
 }
 
-// total returns the number of events. It returns 0 instead of a negative number, because a
-// caller may subtract an event that is no longer in the window.
+// total returns the number of events, but never a negative number. A caller may subtract an
+// event that countSinceIdle has already forgotten.
 func (c *countSinceIdle) total() int { return max(0, c.sinceIdle) }
 
+// becameIdle records that the process was idle until the given time. Events before the last
+// two buckets are forgotten.
 func (c *countSinceIdle) becameIdle(at time.Duration) {
 	c.advance(at)
 	c.sinceIdle = max(0, c.current+c.previous)
 }
 
+// advance begins a new bucket if the current one is at least lag long.
 func (c *countSinceIdle) advance(at time.Duration) {
 	switch age := at - c.since; {
 	case age < lag:
@@ -123,14 +138,16 @@ func (c *countSinceIdle) advance(at time.Duration) {
 	c.current = 0
 }
 
-// cachedVersion is a value with the time since which it was cached.
+// cachedVersion is a version of an object, or of something that the model derives from
+// objects.
 type cachedVersion[T any] struct {
-	since time.Duration
+	since time.Duration // when the cache first contained the version
 	value T
 }
 
-// keepSince removes the versions that a newer version had already replaced at the given
-// time. The version that was current at that time remains.
+// keepSince removes the versions that had been replaced by a newer version at the given time.
+// It keeps the version that was current at that time. The slice is sorted by time, oldest
+// first.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {
@@ -139,21 +156,23 @@ func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersio
 	return all[old:]
 }
 
-// decisionWindow is the recent window of one object: the time from which decisions for the
-// object may date. It begins batchTime before the process last had nothing to do for the
-// object.
+// decisionWindow is the recent window of one object in one process. A request that the
+// process sends for the object now was decided within this window.
+//
+// The window begins batchTime before the first request that follows a time without requests
+// for the object. It is at most decisionWindowMax long.
 type decisionWindow struct {
-	callsInFlight int
-	lastActivity  time.Duration
-	from          time.Duration
+	callsInFlight int           // requests for the object without a response
+	lastActivity  time.Duration // when the process last sent such a request or got its response
+	from          time.Duration // when the window begins
 }
 
-// decisionWindowMax is the maximum length of a decisionWindow. It suffices because a
-// request that takes longer has timed out.
+// decisionWindowMax is the maximum length of a decisionWindow. A request that takes longer
+// than this has timed out.
 const decisionWindowMax = 90 * time.Second
 
-// callSent records that the process sent a call for the object. If the process was idle for
-// the object before, the window now begins batchTime before the call.
+// callSent records that the process sent a request for the object. It moves the start of the
+// window forward if no request for the object was in flight for at least batchTime.
 func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	if w.callsInFlight == 0 && at-w.lastActivity >= p.batchTime && !p.clientMayRetry(at) {
 		w.from = at - p.batchTime
@@ -163,10 +182,11 @@ func (w *decisionWindow) callSent(p *process, at time.Duration) {
 	w.lastActivity = at
 }
 
+// callAnswered records that a request for the object got its response.
 func (w *decisionWindow) callAnswered(at time.Duration) {
 	w.callsInFlight--
 	w.lastActivity = at
 }
 
-// never is a time before all other times. It stands for an event that has not happened.
+// never is a time before all other times. It means that an event has not happened yet.
 const never = time.Duration(math.MinInt64)

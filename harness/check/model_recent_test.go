@@ -7,14 +7,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// valueAt is a value that was recorded at a time.
+// valueAt is a value, and the time when it was recorded.
 type valueAt struct {
 	at    time.Duration
 	value int
 }
 
-// TestRecentWindowBounds requires that the bounds contain every value that was current
-// within lag. They contain no value that was replaced more than twice lag ago.
+// TestRecentWindowBounds requires that the bounds contain every value that was current within
+// the last lag. They must contain no value that was replaced more than twice lag ago.
 func TestRecentWindowBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var window recentWindow
@@ -38,8 +38,8 @@ func TestRecentWindowBounds(t *testing.T) {
 	})
 }
 
-// inForce returns the bounds of the values that were current at some time within span
-// before now.
+// inForce returns the range of the values that were current at any time within span before
+// now.
 func inForce(past []valueAt, now, span time.Duration) (r valueRange) {
 	for i, m := range past {
 		if i == len(past)-1 || past[i+1].at >= now-span {

@@ -12,28 +12,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// writeOrigin is the version on which a write was based, and the time when the response to
-// the write arrived.
+// writeOrigin says on which version a write was based, and when its response arrived.
 type writeOrigin struct {
 	from history.Version
 	at   time.Duration
 }
 
-// replicaSetsState contains the ReplicaSets of a Deployment, sorted by name. The field
-// cached contains the versions in the cache. In withOwnWrites, newer versions from
-// responses to the process's own writes replace the cached ones. The model has both fields
-// because the controller may act on either.
+// replicaSetsState contains the ReplicaSets of a Deployment at one time, sorted by name, in
+// two variants. The field cached contains the versions in the cache. In withOwnWrites,
+// versions that the API server returned to the process replace older cached ones.
+//
+// The controller may act on either variant, because it may use the result of its last write
+// before the watch event of the write arrives.
 type replicaSetsState struct{ cached, withOwnWrites []*objects.Owner }
 
+// newRolloutState returns the state of a process for a Deployment that is not in its cache.
 func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
 // ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment
-// recently. The period begins lag before the given time. A matching orphan belongs to the
-// Deployment only after its adoption, and the event of the adoption may be late. The model
-// does not count a terminating ReplicaSet as the Deployment's, but the controller may still
-// count it.
+// in a period. The period begins lag before the time since, and ends at the time at.
+//
+// The ownership is uncertain for two kinds of ReplicaSets that match the selector. An orphan
+// belongs to the Deployment only after its adoption, and the event of the adoption may be
+// late. The model does not count a terminating ReplicaSet for the Deployment, but the
+// controller may do so until the deletion is delivered.
 func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	view := r.process.view
 	if d := view.deployments[r.uid]; d != nil && view.anyReplicaSet(func(set *objects.Owner) bool {
@@ -45,7 +49,8 @@ func (r *rolloutState) ownershipClear(since, at time.Duration) bool {
 	return r.ownershipUnclearAt == never || r.ownershipUnclearAt < since-lag
 }
 
-// update records the current state of the Deployment and its ReplicaSets in the cache.
+// update records which versions of the Deployment and of its ReplicaSets the cache contains
+// now.
 func (r *rolloutState) update(at time.Duration) {
 	view := r.process.view
 	d := view.deployments[r.uid]
@@ -74,12 +79,13 @@ func (r *rolloutState) update(at time.Duration) {
 	}
 }
 
+// equal reports whether two states contain the same versions.
 func (s replicaSetsState) equal(other replicaSetsState) bool {
 	return slices.Equal(s.cached, other.cached) && slices.Equal(s.withOwnWrites, other.withOwnWrites)
 }
 
-// withOwnWrites returns the cached ReplicaSets, but with newer versions from the process's
-// own writes.
+// withOwnWrites returns the given cached ReplicaSets, sorted by name. A version that the API
+// server returned to the process replaces the cached one.
 func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owner) []*objects.Owner {
 	byName := map[string]*objects.Owner{}
 	for _, set := range sets {
@@ -98,7 +104,8 @@ func (r *rolloutState) withOwnWrites(d *objects.Deployment, sets []*objects.Owne
 	return all
 }
 
-// recordCall records a call that was sent while the process was syncing the Deployment.
+// recordCall records that the process sent a request while it was syncing the Deployment. It
+// forgets versions from before the recent window.
 func (r *rolloutState) recordCall(at time.Duration) {
 	r.decisionWindow.callSent(r.process, at)
 	r.deployments, r.replicaSets = keepSince(r.deployments, r.from), keepSince(r.replicaSets, r.from)
@@ -106,28 +113,28 @@ func (r *rolloutState) recordCall(at time.Duration) {
 	maps.DeleteFunc(r.takenNames, func(_ string, at time.Duration) bool { return at < r.from })
 }
 
-// hasSeen records that a write is based on the given version of the Deployment. Every later
-// request is based on this version or a newer one, because only one worker at a time
-// processes a Deployment.
+// hasSeen records that a write was based on the given version of the Deployment. Every later
+// request is based on this version or a newer one, because only one worker at a time syncs a
+// Deployment.
 func (r *rolloutState) hasSeen(at history.Version) {
 	for len(r.deployments) > 1 && r.deployments[1].value.Version <= at {
 		r.deployments = r.deployments[1:]
 	}
 }
 
-// recordStatusWrite records a successful status write. One sync writes the status once, or
-// twice if the Deployment was paused or resumed. Every later request therefore comes from a
-// sync that began after the status write before this one.
+// recordStatusWrite records that a write of the Deployment's status succeeded. A sync writes
+// the status once, or twice if the Deployment was paused or resumed. Later requests therefore
+// come from a sync that began after the status write before this one.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
-// conflictsMax is the number of consecutive conflicts that do not count as a delay. They
-// are no delay because the first retries of the work queue follow after milliseconds.
+// conflictsMax is the number of consecutive conflicts that do not count as a delay of the
+// rollout. The work queue repeats the first failed syncs within milliseconds.
 const conflictsMax = 4
 
-// recordOutcome records whether a call for the Deployment failed or took longer than lag.
+// recordOutcome sets delayedAt if a call for the Deployment failed or took longer than lag.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at
@@ -142,14 +149,15 @@ func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Dur
 	}
 }
 
-// recordWrite records the ReplicaSet in the response to a write.
+// recordWrite records the ReplicaSet that a successful write returned, and the version on
+// which the write was based.
 func (r *rolloutState) recordWrite(set *objects.Owner, from history.Version, at time.Duration) {
 	r.writtenFrom[objects.VersionKey{UID: set.UID, Version: set.Version}] = writeOrigin{from, at}
 	r.recordReplicaSet(set, at)
 }
 
-// recordReplicaSet records a ReplicaSet in the response to a write or a live read. It
-// ignores the response if the cache already contains that version or a newer one.
+// recordReplicaSet records a ReplicaSet that the API server returned to the process. It does
+// nothing if the cache already contains the same or a newer version.
 func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	if now := r.process.view.owners[set.UID]; now != nil && now.Version >= set.Version {
 		return
@@ -158,8 +166,8 @@ func (r *rolloutState) recordReplicaSet(set *objects.Owner, at time.Duration) {
 	r.update(at)
 }
 
-// rollout returns the state of the process for a Deployment, and creates it if it does not
-// exist.
+// rollout returns the state of the process for the Deployment with the given UID. It adds an
+// empty state if there is none.
 func (p *process) rollout(deployment types.UID) *rolloutState {
 	r := p.rollouts[deployment]
 	if r == nil {
@@ -169,6 +177,7 @@ func (p *process) rollout(deployment types.UID) *rolloutState {
 	return r
 }
 
+// findByName returns the ReplicaSet with the given name, or nil if sets does not contain it.
 func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	for _, set := range sets {
 		if set.Name == name {
@@ -178,6 +187,8 @@ func findByName(sets []*objects.Owner, name string) *objects.Owner {
 	return nil
 }
 
+// every reports whether holds returns true for each value. It returns true if there are no
+// values.
 func every[T any](values []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(values, func(value T) bool { return !holds(value) })
 }

@@ -8,41 +8,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// scaling is a call that sets a ReplicaSet's spec.replicas, with the versions on which
-// the controller may have based it.
+// scaling describes a call that sets the spec.replicas of a ReplicaSet. It contains the
+// cached versions on which the controller may have based the call.
 type scaling struct {
-	rollout *rolloutState
-	name    string
-	creates bool
-	to      int
-	// template is the pod template of the ReplicaSet. It is nil if the ReplicaSet is not in
-	// the cache.
+	rollout *rolloutState // the state of the Deployment that controls the ReplicaSet
+	name    string        // the name of the ReplicaSet
+	creates bool          // true if the call creates the ReplicaSet
+	to      int           // the new spec.replicas
+	// template is the pod template of the ReplicaSet.
 	template *objects.Template
-	// deployments and replicaSetStates are the cached versions that may justify the call.
+	// deployments are the cached versions of the Deployment on which the call may be based,
+	// oldest first. replicaSetStates are the cached states of all its ReplicaSets.
 	deployments      []*objects.Deployment
 	replicaSetStates [][]*objects.Owner
-	// stale is true if no state contains the version on which the call is based. The API
-	// server then returns a conflict, unless the request has no resourceVersion.
+	// stale is true if none of the states contains the version of the ReplicaSet on which the
+	// call is based. The API server then returns a conflict, unless the request has no
+	// resourceVersion.
 	stale bool
 }
 
-// newScaling describes a call that sets spec.replicas of a ReplicaSet. The parameter from
-// is the version on which the write is based, or 0 for a create.
+// newScaling describes a call that sets the spec.replicas of a ReplicaSet to the value to.
+// The parameter from is the version of the ReplicaSet on which the call is based, or 0 for a
+// create.
 func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
 	for _, d := range r.deployments {
 		if !s.creates || d.value.Template.Same(pods) {
 			if len(s.deployments) == 0 && s.creates {
-				// Before this version, the process did not have the template. The
-				// ReplicaSets that were delivered just before may not have been in its
-				// cache yet.
+				// The process can create a ReplicaSet for a template only after it has
+				// received the Deployment with that template. When the worker read its
+				// caches, events of ReplicaSets from up to lag before may have been missing.
 				since = max(since, d.since-lag)
 			}
 			s.deployments = append(s.deployments, d.value)
 		}
 	}
-	if len(s.deployments) == 0 { // the Deployment's template may have changed during the call
+	if len(s.deployments) == 0 { // no recent version has the template of the new ReplicaSet
 		for _, d := range r.deployments {
 			s.deployments = append(s.deployments, d.value)
 		}
@@ -59,10 +61,13 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 	return s
 }
 
-// firstStateWith returns the index of the first state that may contain the given version of
-// a ReplicaSet, or -1. The caller passes the version on which a write is based. If the
-// process wrote that version itself, the controller may have read the other ReplicaSets in
-// an earlier state (allowed behavior writes-from-one-snapshot).
+// firstStateWith returns the index of the first state on which a write of a ReplicaSet may be
+// based. It returns -1 if there is none. The parameter at is the version of the ReplicaSet
+// that the write contains.
+//
+// The controller may have got that version as the response to its own write. It may then have
+// read the other ReplicaSets before that write (allowed behavior writes-from-one-snapshot).
+// Such earlier states count, too.
 func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], name string, at history.Version) int {
 	if at == 0 {
 		return -1
@@ -77,8 +82,8 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether a version of a ReplicaSet is based on set. This is true if
-// set is that version, or if the process's own writes led from set to that version.
+// derivesFrom reports whether the ReplicaSet version at equals set, or results from writes of
+// this process to set.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {
@@ -93,20 +98,20 @@ func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool 
 	return false
 }
 
-// hasCachedState reports whether the cache contained the Deployment and its ReplicaSets. If
-// it did not, the call cannot be checked.
+// hasCachedState reports whether the cache contained the Deployment and the ReplicaSets. If
+// it did not, checkers cannot compare the call with any state.
 func (s *scaling) hasCachedState() bool {
 	return len(s.deployments) > 0 && len(s.replicaSetStates) > 0 && s.rollout.process.view.reachedVersion[objects.ReplicaSetResource] > 0
 }
 
-// scalesUp reports whether the call adds replicas, compared with every state on which it
-// may be based.
+// scalesUp reports whether the call adds replicas, for each state of the ReplicaSets on which
+// it may be based.
 func (s *scaling) scalesUp() bool {
 	return every(s.replicaSetStates, func(sets []*objects.Owner) bool { return s.to > s.replicasBefore(sets) })
 }
 
-// replicasBefore returns the spec.replicas of the ReplicaSet in a state, or 0 if the state
-// does not contain it.
+// replicasBefore returns the spec.replicas that the ReplicaSet had in the given state. It
+// returns 0 if the state does not contain the ReplicaSet.
 func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	if set := findByName(sets, s.name); set != nil {
 		return set.Replicas
@@ -114,17 +119,20 @@ func (s *scaling) replicasBefore(sets []*objects.Owner) int {
 	return 0
 }
 
-// mayBePending reports whether a scaling event was pending in any cached state that may
-// justify the call. A scaling event is pending if the Deployment is paused, or if an active
-// ReplicaSet was last scaled for another spec.replicas.
+// mayBePending reports whether the controller may have been in a scaling event when it sent
+// the call.
+//
+// Upstream calls it a scaling event if the desired-replicas annotation of an active
+// ReplicaSet differs from the Deployment's spec.replicas. The function also returns true if
+// the Deployment may have been paused, because the controller then only scales.
 func (s *scaling) mayBePending() bool {
 	return !every(s.deployments, func(d *objects.Deployment) bool {
 		return !d.Paused && every(s.replicaSetStates, func(sets []*objects.Owner) bool { return !scalingPending(d, sets) })
 	})
 }
 
-// evidence returns the evidence of a violation by this call. The parameter action describes
-// the call of the process in words.
+// evidence returns evidence of a violation by this call. The parameter action says what the
+// process did, such as "scaled ReplicaSet web-1 to 5".
 func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 	d := s.deployments[len(s.deployments)-1]
 	var cached []string
@@ -141,7 +149,7 @@ func (s *scaling) evidence(m *Model, action, expected string) Evidence {
 }
 
 // checkableScaling returns the scaling that the current record sends. It returns nil if the
-// record sends none, or if there is no cached state with which to compare it.
+// record sends none, or if the model has no cached state to compare it with.
 func checkableScaling(m *Model) *scaling {
 	if m.sent == nil || m.sent.scaling == nil || !m.sent.scaling.hasCachedState() {
 		return nil
@@ -149,8 +157,9 @@ func checkableScaling(m *Model) *scaling {
 	return m.sent.scaling
 }
 
-// isRollingUpdate reports whether the strategy was RollingUpdate in every cached version
-// in the recent window.
+// isRollingUpdate reports whether the Deployment certainly has the strategy RollingUpdate and
+// is not terminating. This holds if it is true for each version of the Deployment on which
+// the call may be based.
 func (s *scaling) isRollingUpdate() bool {
 	return every(s.deployments, func(d *objects.Deployment) bool { return !d.Recreate && !d.Terminating })
 }

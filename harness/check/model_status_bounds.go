@@ -8,10 +8,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// statusBounds are the bounds of the values that a process may report in the status of an
-// owner. The bounds cover the time from lag before the process received the version that
-// the status write is based on. Earlier values do not matter, because a sync begins only
-// after the process has received that version.
+// statusBounds are the ranges of the values that a process may write to the status of a
+// ReplicaSet or ReplicationController.
+//
+// The ranges begin at least lag before the process received the version of the owner on which
+// the write is based. Earlier values do not matter, because the sync began after the process
+// had received that version.
 type statusBounds struct {
 	version             history.Version // the highest resourceVersion of the owner that was delivered
 	since               time.Duration   // when that version was first delivered
@@ -22,25 +24,26 @@ type statusBounds struct {
 	terminatingReplicas rangeSinceIdle
 	orphans             rangeSinceIdle
 	minReady            rangeSinceIdle // in seconds
-	failing             rangeSinceIdle // 1 if the status had the condition ReplicaFailure=True
-	// becameUnready counts ready pods that became unready or left the owner. failures
-	// counts failed calls for its pods. deletesNotFound counts deletes that returned 404.
-	becameUnready   countSinceIdle
-	failures        countSinceIdle
+	failing             rangeSinceIdle // 1 while the cached status has ReplicaFailure=True, else 0
+	// becameUnready counts the ready pods that became not ready, or that the owner lost.
+	becameUnready countSinceIdle
+	// failures counts the failed creates and deletes of pods for the owner.
+	failures countSinceIdle
+	// deletesNotFound counts the deletes of the owner's pods that returned 404.
 	deletesNotFound countSinceIdle
-	// unreportedFailure is true if a call for the owner's pods has failed since the last
-	// status write, and the status does not have the condition ReplicaFailure yet.
+	// unreportedFailure is true if a create or delete of a pod for the owner has failed since
+	// the last status write, and the cached status does not have ReplicaFailure=True.
 	unreportedFailure bool
 }
 
-// update records the current state of the owner and of its pods. The owner is nil if it no
-// longer exists.
+// update extends the ranges by the cached state of the owner and of its pods. o is nil if the
+// cache does not contain the owner. replaced is true if the cache has just applied a list.
 func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
 		bounds.startAtVersion(at)
 	}
-	if replaced { // a cache that applies a list may contain some of the old and some of the new pods
+	if replaced { // while an informer applies a list, its cache contains some of the old and some of the new pods
 		bounds.record(podCounts{}, at)
 		bounds.record(before.plus(now), at)
 		bounds.becameUnready.add(at, min(before.ready, now.ready)) // the ready pods may be other pods than before
@@ -59,6 +62,7 @@ func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, repl
 	bounds.failing.record(at, failing)
 }
 
+// record extends the ranges by the given counts of pods.
 func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.replicas.record(at, counts.replicas)
 	bounds.fullyLabeled.record(at, counts.fullyLabeled)
@@ -67,21 +71,23 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 	bounds.orphans.record(at, counts.orphans)
 }
 
-// recordCallResult records the result of a create or delete. The parameter certain is true
-// if the call was certainly for this owner.
+// recordCallResult counts a failed create or delete of a pod. It does nothing if ok is true.
+// The parameter certain is true if the call was certainly for this owner.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
 	}
 	bounds.failures.add(at, 1)
-	// A terminating namespace (403, 404) does not count as a failure (allowed behavior
-	// terminating-namespace-creates). A call without any response may count or not.
+	// The status need not report a 403 or 404, which may come from a terminating namespace
+	// (allowed behavior terminating-namespace-creates). It need not report a call without a
+	// response either.
 	if certain && r.Code >= 400 && r.Code != http.StatusForbidden && r.Code != http.StatusNotFound && !isRetriedByClient(r) && bounds.failing.sinceIdle.high == 0 {
 		bounds.unreportedFailure = true
 	}
 }
 
-// startAtVersion forgets values that are older than the recent window.
+// startAtVersion begins new ranges when the process receives a new version of the owner.
+// Values from before the recent window are forgotten.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,
@@ -93,7 +99,8 @@ func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	bounds.deletesNotFound.becameIdle(at)
 }
 
-// plus adds two podCounts. It adds only the counts that a status reports.
+// plus returns the sums of those counts that a status reports. The other counts stay
+// unchanged.
 func (counts podCounts) plus(other podCounts) podCounts {
 	counts.replicas += other.replicas
 	counts.fullyLabeled += other.fullyLabeled
@@ -103,9 +110,10 @@ func (counts podCounts) plus(other podCounts) podCounts {
 	return counts
 }
 
-// fieldBounds is a number in a status, and its bounds.
+// fieldBounds is a number that a process wrote to a field of a status, with its allowed
+// range.
 type fieldBounds struct {
-	field     string
-	written   int
-	low, high int
+	field     string // the name of the field, such as readyReplicas
+	written   int    // the value that the process wrote
+	low, high int    // the lowest and the highest allowed value
 }

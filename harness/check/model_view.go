@@ -11,26 +11,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// cachedPodState is a pod as it was cached for some time.
+// cachedPodState is one state of a pod in the cache of a process. A new state begins when the
+// labels or the controllerRef change, or when the pod becomes active or inactive.
 type cachedPodState struct {
 	pod   *objects.Pod
-	since int64         // sequence number of the record of the list or delivery
-	until time.Duration // when another state was delivered; 0 while it is current
+	since int64         // sequence number of the list or watch event that delivered the state
+	until time.Duration // when the next state was delivered; 0 while the state is current
 }
 
-// watchScope is the set of objects that a list or watch covers.
+// watchScope says which objects a list or watch request covers.
 type watchScope struct {
 	resource  string
-	namespace string // empty: all namespaces
-	// selective is true if the request has a selector. An object that the response does not
-	// contain may then still exist.
+	namespace string // empty if the request covers all namespaces
+	// selective is true if the request has a selector or names one object. An object that is
+	// missing from the response may then still exist.
 	selective bool
-	// initial is true for a watch with sendInitialEvents, whose initial events replace a
-	// list.
+	// initial is true for a watch with sendInitialEvents=true. The first events of such a
+	// watch replace a list.
 	initial bool
 }
 
-// watchScopeOf returns the scope of a list or watch request.
+// watchScopeOf returns the scope of a list or watch request. If the query cannot be parsed,
+// the scope is selective.
 func watchScopeOf(r *history.Request) watchScope {
 	scope := watchScope{resource: r.Resource, namespace: r.Namespace}
 	query, err := url.ParseQuery(r.Query)
@@ -43,6 +45,7 @@ func watchScopeOf(r *history.Request) watchScope {
 	return scope
 }
 
+// newView returns empty informer caches.
 func newView(d *objects.Decoder, tested *testedControllers) *view {
 	set := newObjectSet()
 	set.metadata = newMetadataSet(tested)
@@ -63,15 +66,17 @@ func newView(d *objects.Decoder, tested *testedControllers) *view {
 	}
 }
 
-// watchStream is an open watch of a process, or a list without a response.
+// watchStream is an open watch of a process, or a list whose response is not recorded yet.
 type watchStream struct {
 	process *process
 	scope   watchScope
-	// initial collects the initial events of a watch until the last of them has arrived. An
-	// informer that lists by watching changes its cache only then. Afterwards initial is nil.
+	// initial collects the objects of a watch with sendInitialEvents until the bookmark that
+	// ends them. The informer replaces its cached objects only then, and the model sets
+	// initial to nil.
 	initial map[types.UID]history.Object
 }
 
+// newWatchStream returns the stream of a new list or watch request.
 func newWatchStream(p *process, scope watchScope) *watchStream {
 	s := &watchStream{process: p, scope: scope}
 	if scope.initial {
@@ -80,8 +85,9 @@ func newWatchStream(p *process, scope watchScope) *watchStream {
 	return s
 }
 
-// deliver applies a watch event. It reports whether the cache then contains everything up
-// to the event's resourceVersion.
+// deliver applies a watch event to the cache. The result complete is true after a bookmark:
+// the cache then contains every object up to the resourceVersion of the bookmark. It returns
+// an error if the object cannot be decoded.
 func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.Duration) (complete bool, err error) {
 	switch {
 	case d.Type == history.Error:
@@ -114,7 +120,8 @@ func (v *view) deliver(s *watchStream, d *history.Delivery, seq int64, at time.D
 	}
 }
 
-// list applies one page of a list response. It reports whether the list is complete.
+// list adds one page of a list response. After the last page, it replaces the cached objects,
+// and complete is true. It returns an error if an object cannot be decoded.
 func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Duration) (complete bool, err error) {
 	items := l.Items
 	if l.Continued {
@@ -128,9 +135,12 @@ func (v *view) list(scope watchScope, l *history.List, seq int64, at time.Durati
 	return true, v.replace(scope, items, l.Version, seq, at)
 }
 
-// replace replaces the cached objects in a scope with the objects of a complete list. It
-// does so even if the list is older than the cache. If the list was selective, replace
-// removes no object, because an object that is missing from the list may still exist.
+// replace replaces the cached objects in a scope by the objects of a complete list, as an
+// informer does. It does so even if the list is older than the cache.
+//
+// If the scope is selective, replace removes no object, because an object that is missing
+// from the list may still exist. The parameter at is the resourceVersion of the list, and now
+// is the time.
 func (v *view) replace(scope watchScope, objects []history.Object, at history.Version, seq int64, now time.Duration) error {
 	v.relisted = true
 	listed := make(map[types.UID]bool, len(objects))
@@ -154,18 +164,21 @@ func (v *view) replace(scope watchScope, objects []history.Object, at history.Ve
 	return nil
 }
 
+// covers reports whether the namespace of the scope contains the object.
 func (scope watchScope) covers(r history.Ref) bool {
 	return scope.namespace == "" || scope.namespace == r.Namespace
 }
 
+// advance raises the reachedVersion of a resource to the given version. It never lowers it.
 func (v *view) advance(resource string, at history.Version) {
 	v.reachedVersion[resource] = max(v.reachedVersion[resource], at)
 }
 
 // putObject puts a version of an object into the cache.
 //
-// It puts only the metadata of objects without a body, which come from watches of metadata.
-// Endpoints are an exception, because Endpoints without addresses have no body.
+// If the object has no body, it came from a watch of metadata only. putObject then stores
+// only its metadata. Endpoints are an exception, because Endpoints without addresses have no
+// body.
 func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	v.metadata.put(o)
 	if len(o.Body) == 0 && o.Resource != objects.EndpointsResource {
@@ -195,7 +208,7 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	return nil
 }
 
-// drop removes an object from the cache.
+// drop removes an object from the cache, and remembers the last state of a pod.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.metadata.remove(uid)
 	if resource != objects.PodResource {
@@ -210,14 +223,16 @@ func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.removePod(uid)
 }
 
-// recordFormer adds the cached state of a pod to its former states.
+// recordFormer adds the current state of a cached pod to formerPods. at is the time when the
+// state ends.
 func (v *view) recordFormer(uid types.UID, at time.Duration) {
 	if p := v.pods[uid]; p != nil {
 		v.formerPods[uid] = append(v.formerPods[uid], cachedPodState{pod: p, since: v.podStateSince[uid], until: at})
 	}
 }
 
-// cachedPodStates returns the states of a pod in the recent window, oldest first.
+// cachedPodStates returns the states that a pod had in the cache in the recent window, oldest
+// first.
 func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	seen := v.formerPods[uid]
 	if p := v.pods[uid]; p != nil {
@@ -226,8 +241,8 @@ func (v *view) cachedPodStates(uid types.UID) []cachedPodState {
 	return seen
 }
 
-// atMostOneOwner reports whether the pod had at most one owner in the recent window. If the
-// pod had several owners, it is unclear for which owner the process deleted the pod.
+// atMostOneOwner reports whether the pod had at most one owner in the recent window. If it
+// had several, the model cannot know for which owner the process deleted the pod.
 func (v *view) atMostOneOwner(uid types.UID) bool {
 	managers := map[types.UID]bool{}
 	for _, seen := range v.cachedPodStates(uid) {
@@ -238,7 +253,9 @@ func (v *view) atMostOneOwner(uid types.UID) bool {
 	return len(managers) <= 1
 }
 
-// lookup returns the pod that a request names, even if the cache no longer contains it.
+// lookup returns the pod that a request names, as it is or last was in the cache. It looks
+// for the UID or, if uid is empty, for the name. It returns nil if the cache did not contain
+// the pod in the recent window.
 func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	if uid == "" {
 		if p := v.podNamed(namespace, name); p != nil {
@@ -256,7 +273,7 @@ func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	return nil
 }
 
-// prune removes former pod states that ended before the given time.
+// prune removes the former states of pods that ended before the given time.
 func (v *view) prune(before time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]
@@ -273,14 +290,15 @@ func (v *view) prune(before time.Duration) {
 	}
 }
 
-// sameForAdoption reports whether two versions of a pod do not differ in any field that
-// decides about adoption or release.
+// sameForAdoption reports whether two versions of a pod agree in all fields that decide on
+// adoption and release. These are the controllerRef, the labels, and whether the pod is
+// active.
 func sameForAdoption(p, other *objects.Pod) bool {
 	return p.Controller == other.Controller && p.Active == other.Active && maps.Equal(p.Labels, other.Labels)
 }
 
-// sameForScaleDown reports whether two versions of a pod do not differ in any field that
-// decides the order of scale-down.
+// sameForScaleDown reports whether two versions of a pod agree in all fields that decide
+// which pods a scale-down deletes first.
 func sameForScaleDown(p, other *objects.Pod) bool {
 	return sameForAdoption(p, other) && p.DeletionOrder == other.DeletionOrder && p.Ready == other.Ready && p.ReadySince.Equal(other.ReadySince)
 }

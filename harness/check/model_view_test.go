@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// viewOf returns the view of a history's subject at the end.
+// viewOf returns the informer caches of the last process at the end of a history.
 func viewOf(t *testing.T, h *historyBuilder) *view {
 	t.Helper()
 	m := newModel(Settings{})
@@ -24,8 +24,8 @@ func viewOf(t *testing.T, h *historyBuilder) *view {
 
 func TestView(t *testing.T) {
 	type versions = map[string]history.Version
-	// The history begins at version 100. The ReplicaSet has version 101; pods follow from
-	// 102.
+	// The first object that is committed, the ReplicaSet, has resourceVersion 101. The pods
+	// have versions from 102.
 	for _, c := range []struct {
 		name  string
 		build func(h *historyBuilder, rs *history.Object)
@@ -126,14 +126,14 @@ func TestView(t *testing.T) {
 	}
 }
 
-// TestCachedPodStates requires that former states of a pod are kept until the process was
-// idle.
+// TestCachedPodStates requires that the model keeps former states of a pod until the process
+// was idle.
 func TestCachedPodStates(t *testing.T) {
 	h := newHistoryBuilder()
 	rs := deliveredReplicaSet(h, 1)
 	pods := h.running(rs, 1)
 	h.deliver(h.removeOwner(pods[0]))
-	h.deliver(h.revise(pods[0].Name, "status", map[string]any{"phase": "Pending"})) // ownership does not change
+	h.deliver(h.revise(pods[0].Name, "status", map[string]any{"phase": "Pending"})) // this change begins no new state
 	owners := func() []string {
 		var all []string
 		for _, state := range viewOf(t, h).cachedPodStates(pods[0].UID) {

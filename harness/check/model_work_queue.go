@@ -2,7 +2,8 @@ package check
 
 import "github.com/kube-gauntlet/gauntlet/harness/history"
 
-// objectGone reports whether the process's cache does not contain the object of the key.
+// objectGone reports whether the cache of the process no longer contains the object of the
+// key.
 func (key workQueueKey) objectGone() bool {
 	view := key.process.view
 	if key.service != (objectName{}) {
@@ -11,7 +12,8 @@ func (key workQueueKey) objectGone() bool {
 	return view.owners[key.uid] == nil && view.deployments[key.uid] == nil && view.metadata.get(key.uid) == nil
 }
 
-// String returns the name of the key's object for evidence.
+// String formats the object of the key as kind namespace/name. If the cache does not contain
+// the object, it returns the UID.
 func (key workQueueKey) String() string {
 	switch {
 	case key.service != objectName{}:
@@ -26,7 +28,8 @@ func (key workQueueKey) String() string {
 	return "owner " + string(key.uid)
 }
 
-// ref returns the reference of the key's object for evidence.
+// ref returns the reference of the key's object for evidence. It contains only the UID if the
+// cache does not contain the object.
 func (key workQueueKey) ref() *history.Ref {
 	switch {
 	case key.service != objectName{}:

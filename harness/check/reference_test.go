@@ -13,9 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "write the generated pages in docs")
 
+// generated is the note on each generated page that says how to update it.
 const generated = "`make golden` generates this page from the tables in `harness/check`.\n"
 
-// TestReference compares the generated pages in docs with the tables of this package.
+// TestReference requires that the generated pages in docs are up to date with the tables of
+// this package. With -update, it writes the pages.
 func TestReference(t *testing.T) {
 	for file, write := range map[string]func(page *bytes.Buffer){
 		"reference/checks.md":      writeChecks,
@@ -36,6 +38,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// writeChecks writes docs/reference/checks.md.
 func writeChecks(page *bytes.Buffer) {
 	page.WriteString(`# Checks
 
@@ -74,6 +77,7 @@ run of it must exercise.
 	}
 }
 
+// writeAllowedBehaviors writes docs/allowed-behaviors.md.
 func writeAllowedBehaviors(page *bytes.Buffer) {
 	page.WriteString(`# Allowed behaviors
 
@@ -114,6 +118,7 @@ justifies a write only if it is not older than any of the following:
 `)
 }
 
+// writeKnownIssues writes docs/known-upstream-issues.md.
 func writeKnownIssues(page *bytes.Buffer) {
 	page.WriteString(`# Known upstream issues
 
@@ -143,8 +148,8 @@ do not have these bugs: ` + "`suites/regression`" + ` has a scenario for each, w
 	}
 }
 
-// TestAllowedBehaviors requires that checks and allowed behaviors refer to each other by
-// IDs and slugs that exist.
+// TestAllowedBehaviors requires that the table of allowed behaviors names only checks that
+// exist. It also requires that checks name only allowed behaviors that exist.
 func TestAllowedBehaviors(t *testing.T) {
 	slugs := map[string]bool{}
 	for _, behavior := range AllowedBehaviors {
@@ -176,10 +181,10 @@ func TestAllowedBehaviors(t *testing.T) {
 	}
 }
 
-// fileSlug returns the form of a check ID in file names.
+// fileSlug converts a check ID to its form in file names, with underscores.
 func fileSlug(id string) string { return strings.ReplaceAll(id, "-", "_") }
 
-// links returns Markdown links to sections of a page.
+// links returns Markdown links to the sections of a page with the given slugs.
 func links(slugs []string, page string) string {
 	var all []string
 	for _, slug := range slugs {

@@ -6,29 +6,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Verdict is the conclusion that a check draws from a history.
+// Verdict says whether a history shows that the subject kept a guarantee.
 type Verdict string
 
 // The verdicts, worst first.
 const (
 	// Fail means that the subject violated the guarantee. The evidence shows where.
 	Fail Verdict = "fail"
-	// Unknown means that the history does not allow a conclusion. Either records are missing,
-	// or the run did not exercise a check that its scenario must exercise.
+	// Unknown means that the history does not allow a conclusion. This happens if records are
+	// missing, or if the run did not exercise a check that its scenario must exercise.
 	Unknown Verdict = "unknown"
-	// KnownUpstream means that the controllers of Kubernetes itself violated the guarantee,
+	// KnownUpstream means that the unmodified kube-controller-manager violated the guarantee,
 	// and a known upstream issue (KnownIssues) explains every violation.
 	KnownUpstream Verdict = "known-upstream"
-	// Pass means that the run exercised the guarantee, and the subject did not violate it.
+	// Pass means that the run exercised the guarantee, and that the subject kept it. A run
+	// exercises a guarantee if something happens that could violate it.
 	Pass Verdict = "pass"
-	// NotExercised means that nothing in this history could have violated the guarantee, and
-	// the scenario need not exercise the check. The verdict is no evidence for or against the
-	// subject.
+	// NotExercised means that nothing in this history could have violated the guarantee. The
+	// scenario does not list the check in exercises; otherwise the verdict would be unknown.
+	// The verdict says nothing about the subject.
 	NotExercised Verdict = "not-exercised"
 )
 
-// severity orders the verdicts, because the verdict of a run is the worst verdict of its
-// checks.
+// severity gives each verdict a rank; the verdict with the highest rank is the worst. The
+// verdict of a run is the worst verdict of its checks.
 var severity = map[Verdict]int{NotExercised: 0, Pass: 1, KnownUpstream: 2, Unknown: 3, Fail: 4}
 
 // Worst returns the worse of two verdicts.
@@ -41,28 +42,35 @@ func Worst(a, b Verdict) Verdict {
 
 // Result is the verdict of one check on one history.
 type Result struct {
-	Check   string  `json:"check"` // the check's ID
+	// Check is the ID of the check.
+	Check   string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
 	// Reason is one sentence that explains the verdict.
 	Reason string `json:"reason"`
-	// Exercised is the number of calls or objects that could have violated the guarantee.
+	// Exercised is how often the run exercised the guarantee: the number of calls or objects
+	// that could have violated it.
 	Exercised int `json:"exercised"`
-	// Violations is the number of violations. Evidence shows the first few of them.
-	Violations int        `json:"violations,omitempty"`
-	Evidence   []Evidence `json:"evidence,omitempty"`
+	// Violations is the number of violations that the check found.
+	Violations int `json:"violations,omitempty"`
+	// Evidence describes the first few violations.
+	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Evidence is one violation, or one pending item of a liveness check.
+// Evidence describes one violation of a safety guarantee, or one difference of an object from
+// its converged state.
 type Evidence struct {
-	// Summary describes in one line the behavior that the check found, with names and numbers.
+	// Summary says in one line, with names and numbers, what the check found.
 	Summary string `json:"summary"`
-	// Expected is a noun phrase for the expected behavior.
-	Expected string        `json:"expected,omitempty"`
-	Object   *history.Ref  `json:"object,omitempty"`
-	At       time.Duration `json:"at"` // nanoseconds since the start of the history
+	// Expected is a noun phrase that says what the check expected instead.
+	Expected string `json:"expected,omitempty"`
+	// Object is the object that the violation is about, or nil if it is about no single
+	// object.
+	Object *history.Ref `json:"object,omitempty"`
+	// At is the time of the violation, in nanoseconds since the start of the history.
+	At time.Duration `json:"at"`
 	// Records lists the Seq of the records that show the violation, oldest first.
 	Records []int64 `json:"records,omitempty"`
-	// KnownIssue is the slug of the known upstream issue that this violation matches;
-	// empty if it matches none.
+	// KnownIssue is the slug of the known upstream issue that explains this violation. It is
+	// empty if no known issue explains it.
 	KnownIssue string `json:"knownIssue,omitempty"`
 }

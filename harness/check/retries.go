@@ -7,37 +7,50 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// failedAttempts counts the failed attempts of calls, for each work queue key and each
-// call.
+// failedAttempts counts how often each call of the controller has failed in a row. It has
+// separate counts for each work queue key, and for each call of a key.
 type failedAttempts struct {
-	follows func(*call) bool // selects the calls
-	max     int              // consecutive failures after which the controller drops the key and the count restarts; 0 means no limit
-	byKey   map[workQueueKey]map[string]*callAttempts
+	// follows reports whether failures of a call are counted.
+	follows func(*call) bool
+	// max is the number of consecutive failures after which the controller drops the key. The
+	// next failure is then counted as the first. 0 means that the controller never drops a key.
+	max int
+	// byKey contains the failed calls of each work queue key. callOf returns the inner key.
+	byKey map[workQueueKey]map[string]*callAttempts
+	// sweepAt is the size of byKey at which keys of deleted objects are removed.
 	sweepAt int
 }
 
-// callAttempts counts the failed attempts of one call since it last succeeded.
-//
-// The results of other calls for the same work queue key do not change it.
+// callAttempts counts how often one call has failed since it last succeeded. Results of other
+// calls for the same work queue key do not change the count.
 type callAttempts struct {
-	count         int
-	latestSent    int64         // sequence number of the record with the latest attempt
-	latestFailed  int64         // sequence number of the record with the failure of the latest attempt
-	failedAt      time.Duration // the time of that record, by the clock of the process
-	clientRetries int           // number of times that client-go has resent the latest attempt by itself
-	latestEvent   int64         // sequence number of the record with the latest event that enqueues the key
+	count int // number of failed attempts
+	// latestSent is the sequence number of the request that failed last.
+	latestSent int64
+	// latestFailed is the sequence number of the first failed response of the latest attempt.
+	// Failed requests that were sent before this response are part of the same attempt.
+	latestFailed int64
+	// failedAt is when the call last failed, on the clock of the process.
+	failedAt time.Duration
+	// clientRetries is how often client-go has resent the latest attempt by itself.
+	clientRetries int
+	// latestEvent is the sequence number of the last event that enqueued the key.
+	latestEvent int64
 }
 
-// clientRetriesMax is the number of times that client-go resends a call before it returns
-// an error.
-//
-// The value is that of maxRetries in client-go (allowed behavior client-retries).
+// clientRetriesMax is how often client-go resends a request by itself before it returns the
+// error to the controller. client-go calls this number maxRetries (allowed behavior
+// client-retries).
 const clientRetriesMax = 10
 
+// newFailedAttempts returns failedAttempts without failures. The parameters set the fields
+// with the same names.
 func newFailedAttempts(max int, follows func(*call) bool) *failedAttempts {
 	return &failedAttempts{follows: follows, max: max, byKey: map[workQueueKey]map[string]*callAttempts{}}
 }
 
+// observe counts the call if the current record is the response of a failed call. If the call
+// succeeded, observe deletes its count.
 func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	answered := m.answered
 	switch {
@@ -53,9 +66,10 @@ func (attempts *failedAttempts) observe(m *Model, r *history.Record) {
 	}
 }
 
-// fail counts a failed attempt. Two failed calls belong to the same attempt if the process
-// sent the second before it received the failure of the first. A call that client-go
-// resends by itself also belongs to the same attempt.
+// fail counts a failed call, unless it is part of an attempt that has already been counted.
+//
+// Requests that the process sent before it received the first failure are part of the same
+// attempt. So are the retries that client-go sends by itself.
 func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt := attempts.attemptsOf(m, answered)
 	if answered.seq > attempt.latestFailed {
@@ -74,10 +88,11 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 	attempt.latestSent = answered.seq
 }
 
-// attemptsOf returns the failed attempts of a call, and creates an entry if there is none.
+// attemptsOf returns the count of a call. If the call has no count yet, attemptsOf adds one
+// with 0 failures.
 //
-// It also removes other calls of the same key if their last failure was longer than
-// lastRetry ago. When the number of keys has doubled, it removes the keys of deleted
+// When it adds a count, it deletes counts of the same key whose last failure is longer than
+// lastRetry ago. When the number of keys has doubled, it deletes the counts for deleted
 // objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
@@ -97,9 +112,9 @@ func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *ca
 	return calls[key]
 }
 
-// callOf returns the string that distinguishes a call from other calls for the same work
-// queue key. A sync writes the Endpoints of a Service once, so all writes of Endpoints
-// count as one call.
+// callOf returns a string that identifies a call among the calls for one work queue key. It
+// is "" for all writes of Endpoints: they are retries of each other, because a sync writes
+// the Endpoints of a Service only once.
 func callOf(answered *answeredCall) string {
 	if answered.serviceState != nil {
 		return ""
@@ -107,8 +122,8 @@ func callOf(answered *answeredCall) string {
 	return answered.key
 }
 
-// recordEvent records that an event enqueued a key. The controller then retries the failed
-// calls of this key at once.
+// recordEvent records that the current record enqueued a work queue key. The controller then
+// syncs the object at once, without waiting for the back-off.
 func (attempts *failedAttempts) recordEvent(m *Model, key workQueueKey) {
 	for _, attempt := range attempts.byKey[key] {
 		attempt.latestEvent = m.seq

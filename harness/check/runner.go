@@ -11,6 +11,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
+// run runs the given checks on a history. See Run for its results.
 func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	model := newModel(setting)
 	setting.Controllers = model.tested.rows
@@ -27,7 +28,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		if err != nil {
 			return nil, activity, err
 		}
-		if record.Gap != nil { // records after the gap are not evidence, because some may be missing
+		if record.Gap != nil { // records after a gap prove nothing, because some may be missing
 			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the other lines of the detail are the end of a log
 			activity.Incomplete = fmt.Sprintf("%s: %s", record.Gap.Source, detail)
 			break
@@ -52,10 +53,11 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	return results, activity, nil
 }
 
-// excuseKnownUpstream changes unknown to not-exercised for a check that needs convergence,
-// if a known upstream issue prevented it.
+// excuseKnownUpstream changes the verdict unknown to not-exercised if a known upstream issue
+// prevented convergence.
 //
-// It assumes that the issue prevented convergence if any check is known-upstream.
+// It changes the verdict only of checks that need a converged cluster. If any check has the
+// verdict known-upstream, excuseKnownUpstream assumes that the issue prevented convergence.
 func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	if !slices.ContainsFunc(results, func(r Result) bool { return r.Verdict == KnownUpstream }) {
 		return
@@ -68,14 +70,16 @@ func excuseKnownUpstream(entries []*runnerEntry, results []Result) {
 	}
 }
 
-// runnerEntry runs one checker. If the checker panics, the entry does not call it again.
-// The checker is nil if the check applies to none of the controllers under test.
+// runnerEntry calls one checker. After the checker has panicked, the entry does not call it
+// again.
 type runnerEntry struct {
 	check   Check
-	checker Checker
-	panic   string
+	checker Checker // nil if the check applies to none of the controllers under test
+	panic   string  // the message and stack of the checker's panic; empty if it has not panicked
 }
 
+// newRunnerEntry returns an entry for a check. It creates a checker only if the check applies
+// to a controller under test.
 func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	if !c.Scope.AppliesTo(setting.Controllers) {
 		return &runnerEntry{check: c}
@@ -83,6 +87,7 @@ func newRunnerEntry(c Check, setting Settings) *runnerEntry {
 	return &runnerEntry{check: c, checker: c.New(setting)}
 }
 
+// observe calls the checker with a record, unless the checker has panicked.
 func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	if entry.panic != "" || entry.checker == nil {
 		return
@@ -91,19 +96,22 @@ func (entry *runnerEntry) observe(m *Model, r *history.Record) {
 	entry.checker.Observe(m, r)
 }
 
+// recover stops a panic of the checker, and stores its message. seq is the number of the
+// record that the checker was reading, or 0 if it was computing its result.
 func (entry *runnerEntry) recover(seq int64) {
 	if p := recover(); p != nil {
 		entry.panic = fmt.Sprintf("the checker panicked at record %d: %v\n%s", seq, p, debug.Stack())
 	}
 }
 
-// result returns the result of the checker.
+// result returns the result of the checker, after the last record.
 //
-// If the history is incomplete, the verdict is unknown, except for a safety violation.
+// If the history is incomplete, the verdict is unknown, except for a safety violation. The
+// parameter incomplete is the reason why the history is incomplete, or "".
 func (entry *runnerEntry) result(setting Settings, incomplete string) (result Result) {
 	if entry.checker == nil {
 		result = Result{Verdict: NotExercised, Reason: "no controller under test has the trait " + entry.check.Scope.traits()}
-		incomplete = "" // missing records do not matter
+		incomplete = "" // no record could change this verdict
 	} else if entry.panic == "" {
 		func() {
 			defer entry.recover(0)

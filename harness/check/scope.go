@@ -10,29 +10,30 @@ import (
 // Scope says to which controllers a check applies. The zero value is the scope of a general
 // check, which applies to every controller.
 type Scope struct {
-	// Traits lists the traits to which the check of a contract applies. It applies to a
-	// controller that has one of them.
+	// Traits lists traits of controllers. The check applies to each controller that has at
+	// least one of them. A general check has no traits.
 	Traits []kube.Trait
 }
 
-// general is the scope of the checks that apply to every controller.
+// general is the scope of a check that applies to every controller.
 var general = Scope{}
 
-// contractOf returns the scope of a check of the contract of controllers with one of the
-// traits.
+// contractOf returns the scope of a check that applies to controllers with at least one of
+// the traits.
 func contractOf(traits ...kube.Trait) Scope { return Scope{Traits: traits} }
 
 // General reports whether the check applies to every controller.
 func (s Scope) General() bool { return len(s.Traits) == 0 }
 
-// AppliesTo reports whether the check applies to one of the controllers.
+// AppliesTo reports whether the check applies to at least one of the given controllers.
 func (s Scope) AppliesTo(controllers []kube.Controller) bool {
 	return s.General() || slices.ContainsFunc(controllers, func(c kube.Controller) bool {
 		return slices.ContainsFunc(s.Traits, c.Has)
 	})
 }
 
-// String returns "General", or for example "Contract (trait slow-start)".
+// String formats the scope for lists of checks: "General", or for example "Contract (trait
+// slow-start)".
 func (s Scope) String() string {
 	if s.General() {
 		return "General"
@@ -40,7 +41,7 @@ func (s Scope) String() string {
 	return "Contract (trait " + s.traits() + ")"
 }
 
-// traits returns the names of the traits, separated by "or".
+// traits returns the names of the traits, joined by "or".
 func (s Scope) traits() string {
 	names := make([]string, 0, len(s.Traits))
 	for _, t := range s.Traits {

@@ -12,22 +12,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Settled determines from the committed state whether a run has converged. Observe and
-// Pending are safe for concurrent use.
+// Settled decides from the committed state whether the objects of a run have converged. A run
+// uses it to find the end of its settle phase. Observe and Pending are safe for concurrent
+// use.
 type Settled struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // guards all other fields
 	decoder   *objects.Decoder
 	committed *objectSet
 	start     history.Start
-	at        time.Duration
-	err       error
-	// convergedServices contains the Services that need no new comparison. They had no
-	// differences at the last comparison, and have not changed since then.
+	at        time.Duration // time of the last record
+	err       error         // the first error of decoding a committed object
+	// convergedServices contains the Services whose Endpoints were correct when they were last
+	// compared. A Service leaves the map when it, its pods or its Endpoints change.
 	convergedServices map[types.UID]bool
 }
 
-// NewSettled returns a Settled without any objects. Its parameters are the controllers under
-// test. The default is kube.ControllersNamed().
+// NewSettled returns a Settled that has observed no record. The parameters are the
+// controllers under test; without parameters, these are the controllers with a contract.
 func NewSettled(controllers ...kube.Controller) *Settled {
 	committed := newObjectSet()
 	committed.metadata = newMetadataSet(newTestedControllers(controllers))
@@ -37,8 +38,8 @@ func NewSettled(controllers ...kube.Controller) *Settled {
 	return &Settled{decoder: objects.NewDecoder(), committed: committed, convergedServices: map[types.UID]bool{}}
 }
 
-// Observe processes the next record. It retains no part of the record except its
-// owner references and bodies, which are immutable.
+// Observe reads the next record of the history. It does not modify the record. It stores
+// owner references and bodies of the record, which must not change afterwards.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,10 +58,12 @@ func (s *Settled) Observe(r *history.Record) {
 	}
 }
 
-// Pending returns one line for each difference from the converged state, sorted by name.
-// The result includes differences that the subject cannot resolve itself, such as pods that
-// are not ready. When such a pod becomes ready, the subject has to write again, so the run
-// has not converged before.
+// Pending returns one line for each difference of an object from its converged state. It
+// returns no line if the run has converged. The lines are grouped by kind and sorted by name.
+//
+// The lines include states that the subject cannot change itself, such as a pod that is not
+// ready. When the pod becomes ready, the subject has to write the status of its owner. The
+// run has therefore not converged before.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,9 +77,12 @@ func (s *Settled) Pending() []string {
 	return lines
 }
 
-// allPending returns the differences of all objects in a namespace. It compares Services
-// only after all pods have converged, and only once after each change, because a run calls
-// Pending often and these comparisons are expensive.
+// allPending returns the differences of all objects in a namespace from their converged state
+// at the given time.
+//
+// Comparing the Endpoints of a Service is slow, and a run calls Pending often. allPending
+// therefore compares Services only after all other objects have converged, and only once
+// after each change.
 func (s *Settled) allPending(namespace string, now time.Time) (all []pending) {
 	state := s.committed
 	for _, uid := range sortedByName(state.owners, namespace) {

@@ -33,19 +33,19 @@ func TestSettled(t *testing.T) {
 
 	for range 2 {
 		p := *h.pod(rs, "web")
-		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the start of the run
+		p.Body = []byte(strings.Replace(string(p.Body), `"True"`, `"True","lastTransitionTime":"2001-09-09T01:46:40Z"`, 1)) // the time when the run started
 		h.commit(history.Modified, p)
 	}
 	h.status("web", 2)
 	h.revise("web", "status", map[string]any{"availableReplicas": 0})
-	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods are not available yet (minReadySeconds)"}, pendingNow()); diff != "" {
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 2 ready pods are not available yet (minReadySeconds), expected 0"}, pendingNow()); diff != "" {
 		t.Errorf("pods not available yet: -want +got:\n%s", diff)
 	}
 
 	h.wait(30 * time.Second)
 	h.status("web", 2)
 	gone := h.terminate(h.pod(rs, "web"))
-	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods are terminating"}, pendingNow()); diff != "" {
+	if diff := cmp.Diff([]string{"ReplicaSet ns/web: 1 pods are terminating, expected 0"}, pendingNow()); diff != "" {
 		t.Errorf("a terminating pod: -want +got:\n%s", diff)
 	}
 
@@ -55,8 +55,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestSettledServices requires that Pending includes wrong Endpoints. It does so
-// even if they were right before, and if their Service is deleted.
+// TestSettledServices requires that Pending reports wrong Endpoints each time they become
+// wrong, and Endpoints whose Service was deleted.
 func TestSettledServices(t *testing.T) {
 	h := newHistoryBuilder()
 	settled, seen := NewSettled(), 0
@@ -74,7 +74,7 @@ func TestSettledServices(t *testing.T) {
 		}
 	}
 	service := h.service("web", nil)
-	expect("no Endpoints", "Service ns/web: no Endpoints")
+	expect("no Endpoints", "Service ns/web: no Endpoints, expected Endpoints ns/web")
 	e := h.endpoints("web")
 	expect("no pods", "")
 	h.podWithAddress(h.pod(nil, "web"), "10.1.0.1", true, nil)

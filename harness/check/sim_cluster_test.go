@@ -15,38 +15,39 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// These files contain a small simulation of a cluster in virtual time: an API server with
+// The files sim_*_test.go simulate a small cluster in virtual time: an API server with
 // resource versions, late watches, nodes that run pods, users and faults. A simulated
-// controller (sim_controller_test.go) runs against it. The simulation writes the history
-// that a run would record.
+// controller (sim_controller_test.go) sends requests to it. The simulation writes the
+// history that a real run would record.
 
-// conditions are the parameters of a simulated run. Faults occur only during the chaos
-// phase.
+// conditions are the parameters of a simulated run. Faults occur only during the chaos phase.
 type conditions struct {
 	seed         uint64
-	podLag       time.Duration // maximum delay of pod events
-	ownerLag     time.Duration // maximum delay of owner events
-	refused      float64       // share of writes that are refused
-	lost         float64       // share of writes whose response is lost
-	restarts     int
-	codes        []int         // the status codes of refused writes
-	resource     string        // of the owners
-	replicas     int           // maximum
-	disturbances int           // number of operations by users and nodes
-	grace        time.Duration // maximum time until a terminating pod is deleted
+	podLag       time.Duration // the maximum delay of watch events of pods
+	ownerLag     time.Duration // the maximum delay of watch events of owners
+	refused      float64       // the share of requests that the API server refuses
+	lost         float64       // the share of requests whose response is lost
+	restarts     int           // how often the controller is restarted
+	codes        []int         // the status codes of refused requests
+	resource     string        // the resource of the owners of pods
+	replicas     int           // the maximum of spec.replicas
+	disturbances int           // the number of operations by users and nodes
+	grace        time.Duration // the maximum time from the deletionTimestamp of a pod to its removal
 }
 
 // simObject is one version of an object. It is immutable.
 type simObject struct {
 	history.Object
-	failed, ready bool
-	replicas      int
-	status        objects.OwnerStatus
-	failing       bool // of an owner: its status has the condition ReplicaFailure
+	failed, ready bool                // of a pod
+	replicas      int                 // the spec.replicas of an owner
+	status        objects.OwnerStatus // the status of an owner
+	failing       bool                // true if the status of an owner has ReplicaFailure=True
 }
 
+// active reports whether a pod has neither failed nor a deletionTimestamp.
 func (object *simObject) active() bool { return !object.failed && !object.Terminating() }
 
+// controller returns the UID in the controllerRef, or "" without a controllerRef.
 func (object *simObject) controller() types.UID {
 	if ref := object.ControllerRef(); ref != nil {
 		return ref.UID
@@ -54,25 +55,28 @@ func (object *simObject) controller() types.UID {
 	return ""
 }
 
+// app returns the value of the label that selectors match.
 func (object *simObject) app() string { return object.Labels["app"] }
 
+// cluster is a simulated cluster with one simulated controller.
 type cluster struct {
 	conditions
 	random      *rand.Rand
-	now         time.Duration
-	events      events
-	order       int
-	seq         int64
-	records     []*history.Record
-	ids         uint64
-	version     history.Version
-	liveObjects map[types.UID]*simObject
-	names       int
-	chaos       bool
-	committed   *simStream
-	subject     *controller
+	now         time.Duration            // the virtual time since the start
+	events      events                   // functions to be called at a later time
+	order       int                      // the number of events that were added
+	seq         int64                    // the sequence number of the last record
+	records     []*history.Record        // the history
+	ids         uint64                   // the ID of the last request
+	version     history.Version          // the last resourceVersion
+	liveObjects map[types.UID]*simObject // the committed state
+	names       int                      // the number of pods that were created
+	chaos       bool                     // true during the chaos phase
+	committed   *simStream               // the stream that writes commit records
+	subject     *controller              // the running controller
 }
 
+// newCluster returns a cluster without objects, in the chaos phase.
 func newCluster(c conditions) *cluster {
 	s := &cluster{conditions: c, random: rand.New(rand.NewPCG(c.seed, 1)), liveObjects: map[types.UID]*simObject{}, version: 1000, chaos: true}
 	s.committed = &simStream{}
@@ -80,6 +84,7 @@ func newCluster(c conditions) *cluster {
 	return s
 }
 
+// append adds a record to the history.
 func (s *cluster) append(r history.Record) {
 	s.seq++
 	r.Seq, r.At = s.seq, s.now
@@ -91,15 +96,17 @@ func (s *cluster) upTo(d time.Duration) time.Duration {
 	return time.Duration(s.random.Int64N(int64(d) + 1))
 }
 
+// chance returns true with probability p. It always returns false after the chaos phase.
 func (s *cluster) chance(p float64) bool { return s.chaos && s.random.Float64() < p }
 
-// after calls a function later.
+// after schedules a call of do at the time d from now.
 func (s *cluster) after(d time.Duration, do func()) {
 	s.order++
 	heap.Push(&s.events, event{at: s.now + d, order: s.order, do: do})
 }
 
-// run executes all events up to a time.
+// run advances the time to the given time, and calls all functions that are scheduled until
+// then.
 func (s *cluster) run(until time.Duration) {
 	for len(s.events) > 0 && s.events[0].at <= until {
 		next := heap.Pop(&s.events).(event)
@@ -109,12 +116,15 @@ func (s *cluster) run(until time.Duration) {
 	s.now = until
 }
 
+// event is a function that is to be called at a time. Events of the same time are called in
+// the order in which they were added.
 type event struct {
 	at    time.Duration
 	order int
 	do    func()
 }
 
+// events is a heap of events. The first element is the next event.
 type events []event
 
 func (e events) Len() int { return len(e) }
@@ -129,13 +139,14 @@ func (e *events) Pop() any {
 	return last
 }
 
-// simStream delivers events in order and late. release delivers all waiting events at
-// once.
+// simStream delivers events in order, each after a delay.
 type simStream struct {
-	last    time.Duration
-	waiting []func()
+	last    time.Duration // when the last waiting event is delivered
+	waiting []func()      // deliver the waiting events, in order
 }
 
+// send delivers an event after the delay lag, but not before the events that were sent
+// earlier.
 func (f *simStream) send(s *cluster, lag time.Duration, do func()) {
 	f.last = max(f.last, s.now+lag)
 	f.waiting = append(f.waiting, do)
@@ -148,6 +159,7 @@ func (f *simStream) send(s *cluster, lag time.Duration, do func()) {
 	})
 }
 
+// release delivers all waiting events at once.
 func (f *simStream) release(s *cluster) {
 	f.last = s.now
 	waiting := f.waiting
@@ -157,7 +169,7 @@ func (f *simStream) release(s *cluster) {
 	}
 }
 
-// put commits a version of an object.
+// put commits a version of an object, and sends its watch event to the controller.
 func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 	s.version++
 	object.Version = s.version
@@ -184,6 +196,7 @@ func (s *cluster) put(kind history.EventType, object simObject) *simObject {
 	return &object
 }
 
+// ownerBody returns the spec and status of an owner of pods.
 func ownerBody(object *simObject) []byte {
 	selector := fmt.Sprintf(`{"app":%q}`, object.Name)
 	if object.Resource == replicaSets {
@@ -196,6 +209,7 @@ func ownerBody(object *simObject) []byte {
 		object.status.ReadyReplicas, object.status.AvailableReplicas, object.status.ObservedGeneration, conditionStatus(object.failing))
 }
 
+// conditionStatus returns the status of a condition: "True" or "False".
 func conditionStatus(holds bool) string {
 	if holds {
 		return "True"
@@ -203,7 +217,7 @@ func conditionStatus(holds bool) string {
 	return "False"
 }
 
-// sent records a request of the subject and returns its ID.
+// sent records a request of the controller, and returns its ID.
 func (s *cluster) sent(r history.Request) uint64 {
 	s.ids++
 	r.ID, r.Subject = s.ids, "subject-0"
@@ -211,7 +225,8 @@ func (s *cluster) sent(r history.Request) uint64 {
 	return r.ID
 }
 
-// addPod creates a pod, which becomes ready within 100 ms, or rarely within 15 s.
+// addPod commits a new pod. It becomes ready within 100 ms or, with a probability of 20 % in
+// the chaos phase, within 15 s.
 func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	s.names++
 	name := fmt.Sprintf("%s-%d", app, s.names)
@@ -233,7 +248,7 @@ func (s *cluster) addPod(app string, owners []history.Owner) *simObject {
 	return object
 }
 
-// kill deletes a pod gracefully.
+// kill commits a deletionTimestamp of a pod, and later its removal.
 func (s *cluster) kill(object *simObject) {
 	if object.Terminating() {
 		return
@@ -248,6 +263,7 @@ func (s *cluster) kill(object *simObject) {
 	})
 }
 
+// addOwner commits a new ReplicaSet or ReplicationController.
 func (s *cluster) addOwner(name string, replicas int) *simObject {
 	return s.put(history.Added, simObject{
 		Object: history.Object{
@@ -258,6 +274,7 @@ func (s *cluster) addOwner(name string, replicas int) *simObject {
 	})
 }
 
+// scale commits a new spec.replicas, as a user does.
 func (s *cluster) scale(uid types.UID, replicas int) {
 	scaled := *s.liveObjects[uid]
 	scaled.replicas = replicas
@@ -265,7 +282,7 @@ func (s *cluster) scale(uid types.UID, replicas int) {
 	s.put(history.Modified, scaled)
 }
 
-// live returns the objects of a resource, sorted by UID.
+// live returns the committed objects of a resource, sorted by UID.
 func (s *cluster) live(resource string) []*simObject {
 	var all []*simObject
 	for _, uid := range slices.Sorted(maps.Keys(s.liveObjects)) {
@@ -310,7 +327,8 @@ func (s *cluster) disturb() {
 	}
 }
 
-// simulate runs a simulated controller with the given rules under the given conditions.
+// simulate runs a simulated controller of ReplicaSets or ReplicationControllers until the
+// phase end. The parameter r says which rules the controller breaks.
 func simulate(c conditions, r rules) *cluster {
 	s := newCluster(c)
 	s.addOwner("web", 0)
@@ -339,7 +357,7 @@ func simulate(c conditions, r rules) *cluster {
 	return s
 }
 
-// settle runs until the cluster has converged, as a real run does.
+// settle runs until Settled reports convergence, or until the time within has passed.
 func (s *cluster) settle(within time.Duration) {
 	settled := NewSettled()
 	seen := 0
@@ -354,6 +372,7 @@ func (s *cluster) settle(within time.Duration) {
 	}
 }
 
+// all returns the records of the history as Run reads them.
 func (s *cluster) all() iter.Seq2[*history.Record, error] {
 	return (&historyBuilder{records: s.records}).all()
 }

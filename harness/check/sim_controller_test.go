@@ -11,11 +11,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rules are the rules that a simulated controller breaks.
+// rules says which rules a simulated controller breaks. Names in parentheses, such as R10,
+// are mutants that break the same rule.
 type rules struct {
 	noExpectations          bool // decides before it has observed its own creates and deletes
-	noBurstLimit            bool
-	noSlowStart             bool
+	noBurstLimit            bool // creates or deletes more than 500 pods in one sync
+	noSlowStart             bool // creates all missing pods in one batch
 	noBackOff               bool // requeues a failed key at once
 	countsFailed            bool // counts failed pods as active, and so does not replace them
 	takesForeign            bool // counts matching pods of other controllers as its own
@@ -31,28 +32,31 @@ type rules struct {
 	reportsNoFailure        bool // never sets the condition ReplicaFailure
 }
 
-// controller is one process with a simulated controller. It counts observed pods, as the
-// ReplicationController does.
+// controller is one process of a simulated controller of ReplicaSets or
+// ReplicationControllers. To satisfy its expectations, it counts added pods without comparing
+// their UIDs, as upstream does.
 type controller struct {
 	*cluster
 	rules
-	pods, owners map[types.UID]*simObject
-	feeds        map[string]*simStream // from the API server to the proxy
-	caches       map[string]*simStream // from the proxy to the cache
-	watches      map[string]uint64
-	expected     map[types.UID]*expected
-	queued       map[types.UID]bool
-	running      map[types.UID]bool
-	failures     map[types.UID]int
-	firstSync    map[types.UID]bool
+	pods, owners map[types.UID]*simObject // the informer caches
+	feeds        map[string]*simStream    // watch events from the API server to the proxy, by resource
+	caches       map[string]*simStream    // watch events from the proxy to the cache, by resource
+	watches      map[string]uint64        // the request IDs of the open watches, by resource
+	expected     map[types.UID]*expected  // the expectations, by the UID of the owner
+	queued       map[types.UID]bool       // the owners whose key is in the work queue
+	running      map[types.UID]bool       // the owners that a worker is syncing
+	failures     map[types.UID]int        // the number of failed syncs in a row, by owner
+	firstSync    map[types.UID]bool       // the owners that the process has not synced yet
 }
 
+// expected is the number of creates, and the pods with deletes, that the controller has not
+// observed yet.
 type expected struct {
 	creates int
 	deletes map[types.UID]bool
 }
 
-// restart stops the subject, if it runs, and starts a new process.
+// restart starts a new process of the controller. It stops the former process first.
 func (s *cluster) restart(r rules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -69,8 +73,10 @@ func (s *cluster) restart(r rules) {
 	}
 }
 
+// alive reports whether the process is still the running one.
 func (c *controller) alive() bool { return c.subject == c }
 
+// list lists a resource and opens its watch.
 func (c *controller) list(resource string) {
 	id := c.sent(history.Request{Verb: "list", Resource: resource})
 	c.append(history.Record{Response: &history.Response{ID: id, Code: 200, ServerCode: 200, Reached: true}})
@@ -85,7 +91,8 @@ func (c *controller) list(resource string) {
 	c.feeds[resource] = &simStream{last: c.now + time.Millisecond}
 }
 
-// sendEvent sends an event to the proxy, which delivers it after a delay.
+// sendEvent sends a watch event to the proxy, which delivers it to the controller after a
+// delay.
 func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	lag := time.Millisecond
 	if c.chaos {
@@ -102,7 +109,8 @@ func (c *controller) sendEvent(kind history.EventType, object *simObject) {
 	})
 }
 
-// observe updates the cache and calls the event handlers.
+// observe puts a version of an object into the cache, updates the expectations, and enqueues
+// owners.
 func (c *controller) observe(kind history.EventType, object *simObject) {
 	if !c.alive() {
 		return
@@ -129,8 +137,8 @@ func (c *controller) observe(kind history.EventType, object *simObject) {
 	c.enqueueOwners(old, object)
 }
 
-// observeDelete ignores the pod's controllerRef. A terminating pod may lose its
-// controllerRef, and the controller must not wait for its deletion then.
+// observeDelete records that an expected delete of a pod was observed. It ignores the
+// controllerRef of the pod, because a terminating pod may lose it.
 func (c *controller) observeDelete(object *simObject) {
 	for uid, e := range c.expected {
 		if e.deletes[object.UID] {
@@ -140,7 +148,7 @@ func (c *controller) observeDelete(object *simObject) {
 	}
 }
 
-// enqueueOwners enqueues the owners that a pod event concerns.
+// enqueueOwners enqueues the owners that control the pod, or that may adopt it.
 func (c *controller) enqueueOwners(old, now *simObject) {
 	for uid, o := range c.owners {
 		claimed := now.controller() == uid || old != nil && old.controller() == uid
@@ -150,6 +158,7 @@ func (c *controller) enqueueOwners(old, now *simObject) {
 	}
 }
 
+// enqueue adds the key of an owner to the work queue.
 func (c *controller) enqueue(uid types.UID) {
 	if c.queued[uid] || !c.alive() {
 		return
@@ -158,6 +167,7 @@ func (c *controller) enqueue(uid types.UID) {
 	c.after(500*time.Microsecond, func() { c.work(uid) })
 }
 
+// work syncs an owner whose key is in the work queue, unless a worker is already syncing it.
 func (c *controller) work(uid types.UID) {
 	if !c.queued[uid] || c.running[uid] || !c.alive() {
 		return
@@ -179,7 +189,8 @@ func (c *controller) work(uid types.UID) {
 	})
 }
 
-// sync adopts, creates or deletes pods, and then writes the status.
+// sync adopts orphans, then creates or deletes pods, and finally writes the status of the
+// owner. It calls done at the end.
 func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	o := c.owners[uid]
 	e := c.expected[uid]
@@ -218,6 +229,7 @@ func (c *controller) sync(uid types.UID, done func(ok bool)) {
 	})
 }
 
+// manage creates or deletes pods until their number is spec.replicas.
 func (c *controller) manage(o *simObject, claimed []*simObject, terminating int, done func(ok bool)) {
 	limit := 500
 	if c.noBurstLimit {
@@ -247,7 +259,8 @@ func (c *controller) manage(o *simObject, claimed []*simObject, terminating int,
 	}
 }
 
-// create sends n creates in slow-start batches.
+// create sends n creates of pods in slow-start batches. It stops after a batch with a failed
+// create.
 func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	e := c.expected[o.UID]
 	batch = min(batch, n)
@@ -283,6 +296,7 @@ func (c *controller) create(o *simObject, n, batch int, done func(ok bool)) {
 	}
 }
 
+// delete sends deletes of the given pods, all at once.
 func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool)) {
 	e := &expected{deletes: map[types.UID]bool{}}
 	c.expected[o.UID] = e
@@ -312,7 +326,7 @@ func (c *controller) delete(o *simObject, pods []*simObject, done func(ok bool))
 	}
 }
 
-// adopt adopts orphans one by one, after one live read of the owner.
+// adopt adopts orphans one after another, after a live read of the owner.
 func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool)) {
 	if len(orphans) == 0 {
 		done(true)
@@ -360,6 +374,7 @@ func (c *controller) adopt(o *simObject, orphans []*simObject, done func(ok bool
 	})
 }
 
+// writeStatus writes the status of an owner if it has changed.
 func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing bool, done func(ok bool)) {
 	ready := 0
 	for _, p := range claimed {
@@ -398,8 +413,11 @@ func (c *controller) writeStatus(o *simObject, claimed []*simObject, failing boo
 	}, func(code int, _ *simObject) { done(code == 200) })
 }
 
-// call sends a request through the proxy, which may refuse it or lose its response. The
-// client retries a refusal with Retry-After without notice to the controller.
+// call sends a request through the proxy, which may refuse it or lose its response. If a
+// refusal has a Retry-After header, the client resends the request without telling the
+// controller.
+//
+// The parameter effect is what the API server does; then is called with the response.
 func (c *controller) call(r history.Request, effect func() (int, *simObject), then func(code int, result *simObject)) {
 	if !c.alive() {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// rolloutRules are the rules that a simulated Deployment controller breaks.
+// rolloutRules says which rules a simulated Deployment controller breaks.
 type rolloutRules struct {
 	noSurge                 bool // ignores maxSurge
 	noUnavailable           bool // ignores the available replicas
@@ -43,20 +43,21 @@ type rolloutRules struct {
 	inheritsNothing bool // does not copy annotations to the new ReplicaSet
 }
 
-// deployer is one process with a simulated Deployment controller. It reads only its
-// cache.
+// deployer is one process of a simulated Deployment controller. It manages the one Deployment
+// "web", and decides from its cache alone.
 type deployer struct {
-	*controller // for requests and streams
+	*controller // sends requests and receives watch events
 	sim         *rolloutSim
 	rules       rolloutRules
-	cache       map[types.UID]*history.Object
-	queued      bool
-	running     bool
-	failures    int
-	duplicated  map[string]bool // ReplicaSets for whose template it has created a second one
+	cache       map[types.UID]*history.Object // the objects of all resources
+	queued      bool                          // true if the Deployment is in the work queue
+	running     bool                          // true while a worker is syncing the Deployment
+	failures    int                           // failed syncs in a row
+	duplicated  map[string]bool               // names of the ReplicaSets whose template a second ReplicaSet has, too
 }
 
-// restart stops the subject, if it runs, and starts a new process.
+// restart starts a new process of the Deployment controller. It stops the former process
+// first.
 func (s *rolloutSim) restart(r rolloutRules) {
 	if s.subject != nil {
 		s.append(history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStopped}})
@@ -84,7 +85,7 @@ func (s *rolloutSim) restart(r rolloutRules) {
 	}
 }
 
-// rewrite enqueues the Deployment every 300 ms.
+// rewrite enqueues the Deployment every 300 ms, for the rule rewritesStatus.
 func (d *deployer) rewrite() {
 	d.enqueue(0)
 	if d.alive() {
@@ -92,7 +93,8 @@ func (d *deployer) rewrite() {
 	}
 }
 
-// sendEvent sends an event to the proxy, which delivers it after a delay.
+// sendEvent sends a watch event to the proxy, which delivers it to the controller after a
+// delay.
 func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	lag := time.Millisecond
 	if d.chaos {
@@ -119,7 +121,7 @@ func (d *deployer) sendEvent(kind history.EventType, o *history.Object) {
 	})
 }
 
-// cached returns the cached object with a name, or nil.
+// cached returns the cached object with the given name, or nil.
 func (d *deployer) cached(resource, name string) *history.Object {
 	for _, o := range d.cache {
 		if o.Resource == resource && o.Name == name {
@@ -129,6 +131,7 @@ func (d *deployer) cached(resource, name string) *history.Object {
 	return nil
 }
 
+// enqueue adds the Deployment to the work queue. A sync begins after the given time.
 func (d *deployer) enqueue(after time.Duration) {
 	if d.queued || !d.alive() {
 		return
@@ -137,6 +140,7 @@ func (d *deployer) enqueue(after time.Duration) {
 	d.after(after, d.work)
 }
 
+// work syncs the Deployment if it is in the work queue and no worker is syncing it.
 func (d *deployer) work() {
 	if !d.queued || d.running || !d.alive() {
 		return
@@ -155,23 +159,25 @@ func (d *deployer) work() {
 	})
 }
 
-// syncState contains the objects that one sync reads.
+// syncState contains the cached objects that one sync has read.
 type syncState struct {
-	object   *history.Object // the cached Deployment
-	cached   map[types.UID]*history.Object
-	d        *objects.Deployment
-	sets     []*objects.Owner
-	newSet   *objects.Owner
-	oldSets  []*objects.Owner
-	finished func(ok bool)
+	object   *history.Object               // the Deployment
+	d        *objects.Deployment           // the decoded Deployment
+	cached   map[types.UID]*history.Object // a copy of the cache
+	sets     []*objects.Owner              // the ReplicaSets of the Deployment
+	newSet   *objects.Owner                // the ReplicaSet with the Deployment's template, or nil
+	oldSets  []*objects.Owner              // the other ReplicaSets
+	finished func(ok bool)                 // ends the sync
 }
 
-// plan is one write of a ReplicaSet.
+// plan is a write of a ReplicaSet that a sync is going to send.
 type plan struct {
-	set *objects.Owner // nil: create a new one
-	to  int
+	set *objects.Owner // nil if the write creates the ReplicaSet
+	to  int            // the new spec.replicas
 }
 
+// sync executes a rollback if the Deployment asks for it, or scales the ReplicaSets and
+// writes the status. It calls done at the end.
 func (d *deployer) sync(done func(ok bool)) {
 	o := d.cached(objects.DeploymentResource, "web")
 	decoded, err := d.sim.decoder.Decode(o)
@@ -213,8 +219,8 @@ func (r *syncState) inherited() bool {
 	return true
 }
 
-// annotate copies the Deployment's annotations to the new ReplicaSet. The event of that
-// write enqueues the Deployment again.
+// annotate copies the annotations of the Deployment to the new ReplicaSet. The watch event of
+// this write enqueues the Deployment again.
 func (d *deployer) annotate(r *syncState) {
 	o := *r.cached[r.newSet.UID]
 	o.Annotations = maps.Clone(o.Annotations)
@@ -222,8 +228,8 @@ func (d *deployer) annotate(r *syncState) {
 	d.update(o, "", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// rollBack restores the template of the requested revision. It removes the annotation in
-// any case.
+// rollBack writes the template of the requested revision to the Deployment. It removes the
+// rollback annotation, even if no ReplicaSet has the revision.
 func (d *deployer) rollBack(r *syncState) {
 	revision := r.d.RollbackTo
 	if revision == 0 && !d.rules.rollsBackAnywhere {
@@ -242,7 +248,8 @@ func (d *deployer) rollBack(r *syncState) {
 	d.update(o, "", string(o.Body) != string(r.object.Body), func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// deleteOld deletes old ReplicaSets above revisionHistoryLimit, one after another.
+// deleteOld deletes the old ReplicaSets that exceed revisionHistoryLimit, one after another.
+// It then writes the status.
 func (d *deployer) deleteOld(r *syncState) {
 	slices.SortFunc(r.oldSets, func(a, b *objects.Owner) int {
 		if d.rules.deletesNewestFirst {
@@ -277,7 +284,7 @@ func (d *deployer) deleteOld(r *syncState) {
 	d.writeDeploymentStatus(r)
 }
 
-// plan returns the writes of ReplicaSets that the cached objects require.
+// plan returns the writes of ReplicaSets that follow from the cached objects.
 func (d *deployer) plan(r *syncState) []plan {
 	switch {
 	case r.d.Paused || scalingPending(r.d, r.sets):
@@ -306,7 +313,8 @@ func (d *deployer) plan(r *syncState) []plan {
 	return d.down(r)
 }
 
-// down scales down old ReplicaSets, the oldest first. In each, unavailable pods go first.
+// down plans the scale-down of old ReplicaSets, the oldest first. Each ReplicaSet first loses
+// its unavailable pods.
 func (d *deployer) down(r *syncState) (plans []plan) {
 	if d.rules.scalesNewestFirst {
 		slices.Reverse(r.oldSets)
@@ -332,8 +340,9 @@ func (d *deployer) down(r *syncState) (plans []plan) {
 	return plans
 }
 
-// proportionally scales each ReplicaSet in proportion to the change of spec.replicas. The
-// largest gets the rounding remainder. Each write sets the annotation desired-replicas.
+// proportionally plans the scaling of each active ReplicaSet in proportion to the change of
+// spec.replicas. The largest ReplicaSet gets the rounding remainder. Each write sets the
+// desired-replicas annotation.
 func (d *deployer) proportionally(r *syncState) (plans []plan) {
 	target := 0
 	var active []*objects.Owner
@@ -386,6 +395,8 @@ func (d *deployer) proportionally(r *syncState) (plans []plan) {
 	return slices.DeleteFunc(plans, func(p plan) bool { return p.to == p.set.Replicas && p.set.DesiredReplicas == r.d.Replicas })
 }
 
+// recreate plans the writes of the strategy Recreate. It scales all old ReplicaSets to 0 and,
+// after their pods are gone, scales up the new one.
 func (d *deployer) recreate(r *syncState) (plans []plan) {
 	for _, set := range r.oldSets {
 		if set.Replicas > 0 {
@@ -404,6 +415,7 @@ func (d *deployer) recreate(r *syncState) (plans []plan) {
 	return plans
 }
 
+// oldRunning reports whether the cache contains a pod of an old ReplicaSet.
 func (d *deployer) oldRunning(r *syncState) bool {
 	for _, o := range d.cache {
 		ref := o.ControllerRef()
@@ -414,8 +426,8 @@ func (d *deployer) oldRunning(r *syncState) bool {
 	return false
 }
 
-// writePlans sends the planned writes one after another, and then writes the status. It
-// stops after a failure.
+// writePlans sends the planned writes one after another, and then writes the status. It ends
+// the sync after a failed write.
 func (d *deployer) writePlans(r *syncState, plans []plan) {
 	if len(plans) == 0 {
 		ended := r.newSet != nil && rolloutEnded(r.d, nil, nil)
@@ -450,6 +462,8 @@ func (d *deployer) writePlans(r *syncState, plans []plan) {
 	d.update(o, "", plans[0].to != plans[0].set.Replicas, then)
 }
 
+// update sends an update of an object. The parameter respecified is true if it changes the
+// spec, so that the generation increases.
 func (d *deployer) update(o history.Object, subresource string, respecified bool, then func(int, *simObject)) {
 	request := history.Request{
 		Verb: "update", Resource: o.Resource, Subresource: subresource, Namespace: namespace, Name: o.Name, Object: &o,
@@ -472,6 +486,8 @@ func (d *deployer) update(o history.Object, subresource string, respecified bool
 	}, then)
 }
 
+// create sends a create of the new ReplicaSet. If another ReplicaSet without a controllerRef
+// has the name, it increments collisionCount.
 func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)) {
 	var body struct{ Spec struct{ Template fields } }
 	if err := objects.Unmarshal(r.object.Body, &body); err != nil {
@@ -507,13 +523,14 @@ func (d *deployer) create(r *syncState, replicas int, then func(int, *simObject)
 	})
 }
 
-// incrementCollisionCount increments collisionCount, so that the next sync uses another name.
+// incrementCollisionCount increments status.collisionCount, so that the next sync creates a
+// ReplicaSet with another name.
 func (d *deployer) incrementCollisionCount(r *syncState) {
 	o := edited(*r.object, "status", fields{"collisionCount": r.d.Status.CollisionCount + 1})
 	d.update(o, "status", false, func(int, *simObject) { r.finished(false) })
 }
 
-// writeDeploymentStatus writes the status if it has changed.
+// writeDeploymentStatus writes the status of the Deployment if it has changed.
 func (d *deployer) writeDeploymentStatus(r *syncState) {
 	ready, specs := sumOf(r.sets, availableReplicas), sumOf(r.sets, specReplicas)
 	status := objects.DeploymentStatus{
@@ -549,8 +566,8 @@ func (d *deployer) writeDeploymentStatus(r *syncState) {
 	d.update(o, "status", false, func(code int, _ *simObject) { r.finished(code == 200) })
 }
 
-// progress returns the condition Progressing, and enqueues the Deployment again for the
-// deadline.
+// progress returns the condition Progressing for a new status. It also enqueues the
+// Deployment for the time after the progress deadline.
 func (d *deployer) progress(r *syncState, status *objects.DeploymentStatus) objects.ConditionWithTime {
 	current := r.d.Status.ConditionWithTime(objects.ProgressingCondition)
 	now := time.Unix(1e9, 0).Add(d.now).Truncate(time.Second).UTC()

@@ -15,34 +15,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// These files contain a simulated Deployment controller (sim_deployer_test.go) on the
-// simulated cluster (sim_cluster_test.go). This file simulates ReplicaSets and pods.
+// This file simulates the ReplicaSets and pods of one Deployment, on the simulated cluster of
+// sim_cluster_test.go. The file sim_deployer_test.go simulates the Deployment controller.
 
-// rolloutConditions are the additional parameters of a simulated rollout.
+// rolloutConditions are the parameters of a simulated run with a Deployment.
 type rolloutConditions struct {
 	conditions
-	setLag                   time.Duration // maximum delay of ReplicaSet events
-	recreate                 bool
+	setLag                   time.Duration // the maximum delay of watch events of ReplicaSets
+	recreate                 bool          // true for the strategy Recreate
 	maxSurge, maxUnavailable int
-	namesTaken               bool // other ReplicaSets have some of the names that the controller would use
-	deadline                 int  // in seconds
+	namesTaken               bool // true if orphans have some of the names that the controller would use
+	deadline                 int  // progressDeadlineSeconds
 	limit                    int  // revisionHistoryLimit
 }
 
+// rolloutSim is a simulated cluster with one Deployment.
 type rolloutSim struct {
 	*cluster
-	setLag    time.Duration
+	setLag    time.Duration // see rolloutConditions
 	decoder   *objects.Decoder
-	objects   map[types.UID]*history.Object
-	pods      int
-	scheduled map[types.UID]bool // ReplicaSets whose sync is scheduled
-	deployer  *deployer
+	objects   map[types.UID]*history.Object // the committed state
+	pods      int                           // the number of pods that were created
+	scheduled map[types.UID]bool            // the ReplicaSets whose sync is scheduled
+	deployer  *deployer                     // the running Deployment controller
 }
 
+// rolloutResources are the resources that the Deployment controller watches.
 var rolloutResources = []string{objects.DeploymentResource, objects.ReplicaSetResource, objects.PodResource}
 
-// commit commits a version of an object and sends the event. A new object gets a unique
-// UID.
+// commit commits a version of an object, and sends its watch event. A new object gets a
+// unique UID.
 func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.Object {
 	s.version++
 	o.Version = s.version
@@ -69,7 +71,8 @@ func (s *rolloutSim) commit(kind history.EventType, o history.Object) *history.O
 	return &o
 }
 
-// edited returns an object with some fields of its spec or status changed.
+// edited returns a copy of an object in which the given fields of its spec or status are
+// changed. The parameter part is "spec" or "status".
 func edited(o history.Object, part string, change fields) history.Object {
 	body := map[string]fields{}
 	if err := json.Unmarshal(o.Body, &body); err != nil {
@@ -83,15 +86,15 @@ func edited(o history.Object, part string, change fields) history.Object {
 	return o
 }
 
-// revise changes the Deployment's spec, as a user does.
+// revise changes fields of the Deployment's spec, as a user does.
 func (s *rolloutSim) revise(change fields) {
 	o := edited(*s.named(objects.DeploymentResource, "web"), "spec", change)
 	o.Generation++
 	s.commit(history.Modified, o)
 }
 
-// objectsOf returns the objects of a resource, sorted by UID. If controller is not "", it
-// returns only those that it controls.
+// objectsOf returns the committed objects of a resource, sorted by UID. If controller is not
+// empty, their controllerRef must contain this UID.
 func (s *rolloutSim) objectsOf(resource string, controller types.UID) []*history.Object {
 	var found []*history.Object
 	for _, uid := range slices.Sorted(maps.Keys(s.objects)) {
@@ -103,7 +106,7 @@ func (s *rolloutSim) objectsOf(resource string, controller types.UID) []*history
 	return found
 }
 
-// named returns the object with a name, or nil.
+// named returns the committed object with the given name, or nil.
 func (s *rolloutSim) named(resource, name string) *history.Object {
 	for _, o := range s.objects {
 		if o.Resource == resource && o.Name == name {
@@ -113,7 +116,7 @@ func (s *rolloutSim) named(resource, name string) *history.Object {
 	return nil
 }
 
-// enqueueReplicaSet schedules a sync of a ReplicaSet.
+// enqueueReplicaSet schedules a sync of a ReplicaSet, unless one is already scheduled.
 func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	if s.scheduled[set] {
 		return
@@ -127,7 +130,8 @@ func (s *rolloutSim) enqueueReplicaSet(set types.UID) {
 	})
 }
 
-// syncReplicaSet creates and deletes pods of a ReplicaSet, and writes its status.
+// syncReplicaSet creates and deletes pods of a ReplicaSet, and writes its status, as the
+// ReplicaSet controller does.
 func (s *rolloutSim) syncReplicaSet(o *history.Object) {
 	set, err := s.decoder.Owner(objects.OwnerKindByResource(objects.ReplicaSetResource), o)
 	if err != nil {
@@ -160,6 +164,7 @@ func (s *rolloutSim) syncReplicaSet(o *history.Object) {
 	}
 }
 
+// addPod commits a new pod of a ReplicaSet, which becomes ready within 300 ms.
 func (s *rolloutSim) addPod(set *history.Object) {
 	s.pods++
 	name := fmt.Sprintf("%s-%d", set.Name, s.pods)
@@ -177,6 +182,7 @@ func (s *rolloutSim) addPod(set *history.Object) {
 	})
 }
 
+// kill commits a deletionTimestamp of a pod, and later its removal.
 func (s *rolloutSim) kill(p *history.Object) {
 	if p.Terminating() {
 		return
@@ -212,8 +218,8 @@ func (s *rolloutSim) disturb() {
 	}
 }
 
-// takeNames creates ReplicaSets without controllerRef, with the names that versions of
-// the template would get.
+// takeNames commits ReplicaSets without a controllerRef. They have the names that the
+// controller would give to the ReplicaSets of the given versions.
 func (s *rolloutSim) takeNames(versions ...string) {
 	for _, version := range versions {
 		o := newReplicaSetOf("web", version, 0, 0)
@@ -222,7 +228,8 @@ func (s *rolloutSim) takeNames(versions ...string) {
 	}
 }
 
-// simulateRollout runs a simulated Deployment controller with the given rules.
+// simulateRollout runs a simulated Deployment controller until the phase end. The parameter r
+// says which rules the controller breaks.
 func simulateRollout(c rolloutConditions, r rolloutRules) *cluster {
 	s := &rolloutSim{
 		cluster: newCluster(c.conditions), setLag: c.setLag, decoder: objects.NewDecoder(),
@@ -298,8 +305,8 @@ func TestCorrectDeployerNeverFails(t *testing.T) {
 	})
 }
 
-// TestBrokenDeployersAreDetected breaks one rule at a time and requires that the right
-// check fails in enough runs.
+// TestBrokenDeployersAreDetected breaks one rule of the simulated Deployment controller at a
+// time. The check of that rule must fail in enough runs.
 func TestBrokenDeployersAreDetected(t *testing.T) {
 	usual := rolloutConditions{
 		conditions: conditions{podLag: 300 * time.Millisecond, ownerLag: 100 * time.Millisecond, grace: time.Second, replicas: 10, disturbances: 12},
@@ -318,7 +325,7 @@ func TestBrokenDeployersAreDetected(t *testing.T) {
 		rules      rolloutRules
 		conditions rolloutConditions
 		check      string
-		least      uint64 // the minimum number of runs, of 10, in which the check fails
+		least      uint64 // the number of the 10 runs in which the check must fail
 	}{
 		{"ignores maxSurge", rolloutRules{noSurge: true}, usual, "max-surge", 6},
 		{"ignores maxUnavailable (D16)", rolloutRules{noUnavailable: true}, usual, "max-unavailable", 6},

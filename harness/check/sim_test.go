@@ -7,8 +7,10 @@ import (
 	"pgregory.net/rapid"
 )
 
+// anyCode contains the status codes with which the simulated API server refuses requests.
 var anyCode = []int{403, 409, 429, 500, 503}
 
+// drawConditions draws random parameters of a simulated run.
 func drawConditions(t *rapid.T) conditions {
 	ms := func(label string, limit int) time.Duration {
 		return time.Duration(rapid.IntRange(0, limit).Draw(t, label)) * time.Millisecond
@@ -28,8 +30,8 @@ func drawConditions(t *rapid.T) conditions {
 	}
 }
 
-// checkRun runs the checks on a simulated run. The bound for convergence is one that
-// every correct controller meets.
+// checkRun runs all checks on a simulated run. The bound on convergence is long enough for
+// every correct controller.
 func checkRun(t testing.TB, s *cluster) []Result {
 	t.Helper()
 	settings := testSettings
@@ -65,8 +67,8 @@ func TestCorrectControllerOfManyPodsNeverFails(t *testing.T) {
 	}
 }
 
-// TestBrokenControllersAreDetected breaks one rule at a time and requires that the right
-// check fails in enough runs.
+// TestBrokenControllersAreDetected breaks one rule of the simulated controller at a time. The
+// check of that rule must fail in enough runs.
 func TestBrokenControllersAreDetected(t *testing.T) {
 	lagging := conditions{podLag: 2 * time.Second, ownerLag: 100 * time.Millisecond, resource: replicaSets, replicas: 15, disturbances: 20}
 	failing := conditions{podLag: 100 * time.Millisecond, resource: replicaSets, replicas: 30, refused: 0.5, codes: anyCode, disturbances: 10}
@@ -84,8 +86,8 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 		rules      rules
 		conditions conditions
 		check      string
-		runs       uint64
-		least      uint64 // the minimum number of runs in which the check fails
+		runs       uint64 // the number of runs, each with another seed
+		least      uint64 // the number of runs in which the check must fail
 	}{
 		{"no expectations", rules{noExpectations: true}, lagging, "expectations", 10, 9},
 		{"no burst limit", rules{noBurstLimit: true}, many, "burst-limit", 2, 2},
@@ -114,8 +116,8 @@ func TestBrokenControllersAreDetected(t *testing.T) {
 	}
 }
 
-// requireDetected requires that a check fails in at least a given number of runs, which
-// differ by their seeds. With -short, one run is enough.
+// requireDetected requires that a check fails in at least the given number of runs. Each run
+// has another seed. With -short, one failure is enough.
 func requireDetected(t *testing.T, check string, runs, least uint64, simulate func(seed uint64) *cluster) {
 	t.Helper()
 	if testing.Short() {

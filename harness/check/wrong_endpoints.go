@@ -8,27 +8,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// WrongEndpoints measures how long at least one Service had wrong Endpoints. It applies the
-// rules of the check endpoints-exact to each committed state of the run, and ignores why
-// the Endpoints are wrong. A Service that must have Endpoints but has none counts.
-// Endpoints without a Service do not count.
+// WrongEndpoints measures for how long the Endpoints of at least one Service were wrong
+// during a run.
+//
+// It compares each committed state of the run with what the check endpoints-exact expects,
+// and ignores why the Endpoints are wrong. Missing Endpoints are wrong. Endpoints without a
+// Service are not measured.
 type WrongEndpoints struct {
 	decoder   *objects.Decoder
 	committed *objectSet
 	namespace string
-	wrong     map[objectName]bool // the Services whose Endpoints are wrong now
-	at        time.Duration       // time of the previous record
-	total     time.Duration
-	ended     bool
+	wrong     map[objectName]bool // the names of the Services whose Endpoints are wrong now
+	at        time.Duration       // the time of the last record
+	total     time.Duration       // the result until then
+	ended     bool                // true after the phase end has begun
 }
 
-// NewWrongEndpoints returns a WrongEndpoints without any objects.
+// NewWrongEndpoints returns a WrongEndpoints that has observed no record.
 func NewWrongEndpoints() *WrongEndpoints {
 	return &WrongEndpoints{decoder: objects.NewDecoder(), committed: newObjectSet(), wrong: map[objectName]bool{}}
 }
 
-// Observe processes the next record. It returns an error if the record contains an object
-// that no API server would return.
+// Observe reads the next record of the history. It returns an error if the record contains an
+// object that cannot be decoded.
 func (e *WrongEndpoints) Observe(r *history.Record) error {
 	if e.ended {
 		return nil
@@ -51,7 +53,8 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 	return nil
 }
 
-// checkChangedServices compares the Services that the last commit changed.
+// checkChangedServices compares the Endpoints of each Service that the last commit record
+// affects.
 func (e *WrongEndpoints) checkChangedServices() {
 	for name := range e.committed.changedServices {
 		delete(e.wrong, name)
@@ -63,6 +66,6 @@ func (e *WrongEndpoints) checkChangedServices() {
 	e.committed.clearChanges()
 }
 
-// Total returns how long at least one Service had wrong Endpoints. It counts until the
-// phase end begins, or until the last record if the history is truncated before that phase.
+// Total returns for how long the Endpoints of at least one Service were wrong. It measures
+// until the phase end begins or, if the history ends before that, until the last record.
 func (e *WrongEndpoints) Total() time.Duration { return e.total }

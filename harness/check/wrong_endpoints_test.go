@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// TestWrongEndpoints requires that only time with wrong Endpoints counts. It counts once,
-// however many Endpoints are wrong at that time.
+// TestWrongEndpoints requires that Total measures only times with wrong Endpoints. Times in
+// which several Endpoints are wrong count once.
 func TestWrongEndpoints(t *testing.T) {
 	const one, two = "10.1.0.1", "10.1.0.2"
 	for _, test := range []struct {

@@ -1,10 +1,11 @@
-// Package cluster defines the interface between the harness and the clusters that it uses.
+// Package cluster defines the interface [Cluster], through which the harness uses a Kubernetes
+// cluster.
 //
-// The packages below this one implement it: embedded, kind and existing. A cluster
-// provides client configurations, health checks and the notification of failures.
+// The packages embedded, kind and existing implement this interface. A cluster gives the harness
+// client configurations, checks the health of its components, and reports a component that exits.
 //
-// The controllers under test are not part of a cluster; see harness/subject. The pods of the
-// workload are not part of a cluster either.
+// A cluster does not run the controllers under test; package harness/subject starts them. A cluster
+// does not create the pods of the workload either.
 package cluster
 
 import (
@@ -13,16 +14,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Role is the role of a client of the API server.
-// Each role is a separate user, so that authorization and recorded requests can
-// distinguish them.
+// Role is the role of a client of the API server. Each role is a separate user, so that RBAC and
+// recorded requests can distinguish the roles.
 type Role string
 
 const (
 	// Admin has all permissions. The harness uses it for its own requests.
 	Admin Role = "admin"
-	// Subject is the user of the controllers under test. A cluster grants it no
-	// permissions. The code that starts a subject creates its role bindings.
+	// Subject is the user of the controllers under test. A new cluster grants this user no
+	// permissions. Package harness/subject creates the role bindings when it starts a subject.
 	Subject Role = "subject"
 	// Support is the user of all other components. These are the scheduler, the
 	// controllers that are not under test, and the simulated kubelets.
@@ -40,9 +40,9 @@ type Cluster interface {
 	// Capabilities returns the capabilities of the provider.
 	Capabilities() Capabilities
 
-	// Config returns a client configuration for a role. It is a copy that the caller
-	// may change. Its requests go directly to the API server, so no fault affects them,
-	// and they have no client-side rate limit.
+	// Config returns a client configuration for a role. The configuration is a copy that the caller
+	// may change. Clients with this configuration connect directly to the API server, not through
+	// the fault proxy. They have no client-side rate limit.
 	Config(role Role) *rest.Config
 
 	// Health returns nil if the control plane responds and all its components run.
@@ -55,12 +55,13 @@ type Cluster interface {
 	// Observations of the cluster are not reliable after that.
 	Failed() <-chan struct{}
 
-	// Err returns nil until Failed is closed. Afterwards its error says which component
-	// exited and why.
+	// Err returns nil until the channel of Failed is closed. After that, it returns an error that
+	// names the component that exited, and says why the component exited.
 	Err() error
 
-	// Stop stops the control plane and removes its state. It may be called more than
-	// once and takes at most seconds, even if ctx is canceled. An error means that
-	// something could not be removed.
+	// Stop stops the control plane and removes its state, even if ctx is canceled. An existing
+	// cluster keeps running, and Stop removes only what the run has created. Each provider bounds
+	// the duration of Stop, which usually takes seconds. Only the first call stops the cluster;
+	// later calls return the same error. An error means that Stop could not remove something.
 	Stop(ctx context.Context) error
 }

@@ -10,28 +10,28 @@ import (
 	"go.uber.org/zap"
 )
 
-// EtcdProvider is a cluster whose etcd accepts clients of the harness.
+// EtcdProvider is a cluster to whose etcd the harness can connect.
 type EtcdProvider interface {
-	// Etcd returns a client of the cluster's etcd with all permissions. The caller
-	// closes it. Its requests bypass the API server.
+	// Etcd returns a client of the cluster's etcd with all permissions. The client connects
+	// directly to etcd, not through the API server. The caller must close the client.
 	Etcd(ctx context.Context) (*clientv3.Client, error)
 }
 
-// Timeouts of a connection to etcd. A client detects an unreachable member after at
-// most etcdKeepAliveInterval + etcdKeepAliveTimeout.
+// Timeouts of a connection to etcd. A client closes a connection on which etcd does not respond for
+// etcdKeepAliveInterval + etcdKeepAliveTimeout.
 const (
 	etcdDialTimeout       = 10 * time.Second
 	etcdKeepAliveInterval = 10 * time.Second
 	etcdKeepAliveTimeout  = 5 * time.Second
 )
 
-// DialEtcd returns a client of the etcd at a URL.
-// The client connects on its first request and reconnects automatically.
+// DialEtcd returns a client of the etcd server at a URL. The client connects when it sends its
+// first request, and reconnects automatically.
 func DialEtcd(url string, config *tls.Config) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{url}, TLS: config,
 		DialTimeout: etcdDialTimeout, DialKeepAliveTime: etcdKeepAliveInterval, DialKeepAliveTimeout: etcdKeepAliveTimeout,
-		// Requests return all relevant failures as errors.
+		// No logger is needed, because each request returns its failure as an error.
 		Logger: zap.NewNop(),
 	})
 	if err != nil {

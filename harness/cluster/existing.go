@@ -2,24 +2,28 @@ package cluster
 
 import "errors"
 
-// Existing selects an existing cluster, and says how gauntlet turns off its controllers.
+// Existing says which existing cluster a run uses, and how gauntlet turns off its controllers.
 type Existing struct {
-	// Kubeconfig is the path of a kubeconfig whose user has all permissions. If it is
-	// empty, the defaults of kubectl apply.
+	// Kubeconfig is the path of a kubeconfig whose user has all permissions. Empty means the file
+	// that kubectl would use: KUBECONFIG, or ~/.kube/config.
 	Kubeconfig string
-	// Context is a context of the kubeconfig. If it is empty, the current context is
-	// used.
+	// Context is the name of a context in the kubeconfig. Empty means the current context.
 	Context string
-	// ControllerSwitch is a program that turns the cluster's own controllers off and on. It
-	// is called with the argument "off" or "on". Its environment contains KUBECONFIG,
-	// CONTEXT, which is empty for the current context, and CONTROLLERS, the names of the
-	// controllers under test, separated by commas. It is optional.
+	// ControllerSwitch is the path or name of a program that turns the cluster's own controllers
+	// off and on. gauntlet calls it with the argument "off" before a run, and "on" after the run.
+	//
+	// The environment variable KUBECONFIG has the path of the kubeconfig, if Kubeconfig is set.
+	// CONTEXT has the name of the context; empty means the current context. CONTROLLERS has the
+	// names of the controllers under test, separated by commas.
+	//
+	// Without a program, a run fails if a controller under test is active on the cluster.
 	ControllerSwitch string
-	// CleanupCommand is a command that removes what a killed run left on the cluster. Its
-	// first element is an absolute path. If it is empty, the user has to clean up.
+	// CleanupCommand is a command that removes the objects of a killed run from the cluster. The
+	// guard process runs it if gauntlet dies during a run. Its first element is an absolute path.
+	// If it is empty, the user must run `gauntlet clean` after such a run.
 	CleanupCommand []string
 }
 
-// ErrNoCapacity means that the nodes of an existing cluster have too little free capacity
-// for the pods of the run.
+// ErrNoCapacity is wrapped by an error if an existing cluster cannot run the pods of a run.
+// Its nodes then have too little free capacity for pods.
 var ErrNoCapacity = errors.New("the nodes do not have enough capacity for the pods of the run")

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig encodes a client configuration in the format of a kubeconfig file.
+// Kubeconfig encodes a client configuration as a kubeconfig file with one context.
 func Kubeconfig(config *rest.Config) ([]byte, error) {
 	const name = "gauntlet"
 	data, err := clientcmd.Write(api.Config{
@@ -31,8 +31,8 @@ func Kubeconfig(config *rest.Config) ([]byte, error) {
 	return data, nil
 }
 
-// WriteKubeconfig writes a client configuration to a kubeconfig file.
-// Only the owner can read the file, because it contains credentials.
+// WriteKubeconfig writes a client configuration to a kubeconfig file. The file has mode 0600,
+// because it contains credentials.
 func WriteKubeconfig(path string, config *rest.Config) error {
 	data, err := Kubeconfig(config)
 	if err != nil {

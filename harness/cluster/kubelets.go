@@ -9,39 +9,41 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Kubelets is a cluster whose real or simulated kubelets can be paused and restarted.
-// The node arguments are names of Node objects.
+// Kubelets is a cluster whose real or simulated kubelets can be paused and restarted. The argument
+// node of each method is the name of a Node object.
 type Kubelets interface {
-	// Silence pauses the kubelet of a node until Wake. Its containers keep running.
-	// The node lifecycle controller marks the node NotReady after its grace period.
+	// Silence pauses the kubelet of a node until Wake. The containers on the node keep running. The
+	// node lifecycle controller sets the Ready condition of the node to Unknown when the
+	// node-monitor grace period is over.
 	Silence(ctx context.Context, node string) error
-	// Wake resumes a paused kubelet and returns when the node is healthy. It has no
-	// effect on a kubelet that is not paused.
+	// Wake resumes a paused kubelet and returns when the node is healthy. It does not change a
+	// kubelet that is not paused.
 	Wake(ctx context.Context, node string) error
-	// Register makes the kubelet of a deleted Node object create the object again, and
-	// returns when the node is healthy. It has no effect if the Node object exists.
+	// Register makes a kubelet register its node again after the Node object was deleted. It
+	// returns when the node is healthy. It does not change a Node object that exists.
 	Register(ctx context.Context, node string) error
 }
 
-// Machines is a cluster whose nodes can lose power and network like physical machines.
-// The node arguments are names of Node objects. Stopping or disconnecting the control
-// plane node does the same to the control plane.
+// Machines is a cluster whose nodes can lose power and network like physical machines. The argument
+// node of each method is the name of a Node object. A method that stops or disconnects the control
+// plane node also stops or disconnects the control plane.
 type Machines interface {
 	// KillNode stops a node and everything on it immediately, as a power failure does.
 	KillNode(ctx context.Context, node string) error
-	// StartNode starts a node that was killed and returns when it is healthy. The
-	// kubelet then starts new containers for its pods. It has no effect on a node that
-	// was not killed.
+	// StartNode starts a node that KillNode has stopped, and returns when the node is healthy. The
+	// kubelet of the node then starts new containers for its pods. StartNode does not change a node
+	// that runs.
 	StartNode(ctx context.Context, node string) error
-	// CutOff drops all network packets to and from a node until Reconnect. The
-	// processes on the node keep running.
+	// CutOff drops all network packets to and from a node until Reconnect. The processes on the
+	// node keep running.
 	CutOff(ctx context.Context, node string) error
-	// Reconnect undoes CutOff and returns when the node is healthy. It has no effect on a
-	// node that is not cut off.
+	// Reconnect undoes CutOff and returns when the node is healthy. It does not change a node whose
+	// network works.
 	Reconnect(ctx context.Context, node string) error
 }
 
-// AwaitNode polls a node at every interval until it is healthy, for at most the given time.
+// AwaitNode gets a Node object at every interval until the node is healthy (see [NodeHealthy]). It
+// returns an error if the node is not healthy after the time within.
 func AwaitNode(ctx context.Context, c Cluster, name string, interval, within time.Duration) error {
 	client, err := kubernetes.NewForConfig(c.Config(Admin))
 	if err != nil {

@@ -9,63 +9,70 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// The optional interfaces of a cluster that need no file of their own are in this file. A
-// capability says whether the clusters of a provider implement them.
+// A cluster may implement the interfaces in this file in addition to [Cluster]. The capabilities of
+// a provider say which ones its clusters implement; see [Capability].
 
-// Shared is a cluster that exists before the run and has other users. The run uses one
-// namespace, which it removes at its end.
+// Shared is a cluster that exists before the run and that other people may use. The run creates all
+// its namespaced objects in one namespace, which it deletes at its end.
 type Shared interface {
-	// Namespace returns the namespace of the run, which exists. It also contains the lease
-	// of the subject.
+	// Namespace returns the name of the namespace of the run. The namespace already exists. It also
+	// contains the leader-election Lease of the subject.
 	Namespace() string
-	// SubjectAccount returns the user or service account of the [Subject] role, for role
-	// bindings.
+	// SubjectAccount returns the user or ServiceAccount of the [Subject] role. Role bindings for
+	// the subject name it as their RBAC subject.
 	SubjectAccount() rbacv1.Subject
 }
 
-// Detached is a cluster that needs no process of gauntlet and may outlive it.
+// Detached is a cluster that can keep running after the gauntlet process that started it has
+// exited.
 type Detached interface {
-	// ID returns the name of this cluster, which `gauntlet down` accepts.
+	// ID returns the name of this cluster, which is an argument of `gauntlet down`.
 	ID() string
-	// Kubeconfig returns the path of the kubeconfig of the [Admin] role. Stop removes the
-	// file.
+	// Kubeconfig returns the path of the kubeconfig file of the [Admin] role. [Cluster.Stop]
+	// removes the file.
 	Kubeconfig() string
 }
 
-// LogExporter is a cluster that can write all its logs to a directory.
+// LogExporter is a cluster that can write the logs of its nodes and components to a directory.
 type LogExporter interface {
-	// ExportLogs writes the logs. It returns early if ctx is canceled.
+	// ExportLogs writes the logs to dir. If ctx is canceled, it returns an error before all logs
+	// are written.
 	ExportLogs(ctx context.Context, dir string) error
 }
 
-// NodeAccess is a cluster whose nodes run commands and images of the harness.
+// NodeAccess is a cluster on whose nodes the harness can run commands and load container images.
 type NodeAccess interface {
 	// ControlPlane returns the control plane node.
 	ControlPlane() Node
 	// Workers returns the nodes that run the pods of a workload. In a cluster with a single
 	// node, this is the control plane node.
 	Workers() []Node
-	// SaveImage writes an image of this machine to an archive for [Node.LoadImage]. It
-	// returns false and no error if this machine does not have the image.
+	// SaveImage writes an image of the local container engine to an archive file, which
+	// [Node.LoadImage] reads. It returns false and no error if the engine does not have the image.
 	SaveImage(ctx context.Context, reference, archive string) (bool, error)
-	// ControllerManagerImage returns the name of the image of the cluster's own
-	// kube-controller-manager. The image has no entrypoint.
+	// ControllerManagerImage returns the name of the container image that the cluster uses for its
+	// own kube-controller-manager. The image has no entrypoint, so a container must set its
+	// command.
 	ControllerManagerImage(ctx context.Context) (string, error)
 }
 
-// Node is a node of a cluster. Its methods do not use the API server or the kubelet.
+// Node is a node of a cluster. Its methods also work while the API server and the kubelet are
+// stopped.
 type Node interface {
 	// Name returns the name of the Node object.
 	Name() string
-	// APIServer returns the URL of the API server for clients on the node.
+	// APIServer returns the URL at which clients on this node connect to the API server.
 	APIServer() string
 	// Exec runs a command on the node and returns its standard output.
 	Exec(ctx context.Context, command ...string) (string, error)
-	// Follow starts a command on the node and appends its output to a file of this machine.
-	// The returned process ends with the command and has its exit status.
+	// Follow starts a command on the node and appends the output of the command to the local file
+	// logPath. The returned process exits when the command exits, and with the same exit status.
+	// The name identifies the process in error messages.
 	Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error)
-	// Dial connects to a port of the node. The options of the cluster list the ports.
+	// Dial opens a TCP connection to a port of the node. The port must be one that the cluster was
+	// started with, such as one of kind.Options.Ports.
 	Dial(ctx context.Context, port int) (net.Conn, error)
-	// LoadImage loads the images of a `docker save` archive into the container runtime.
+	// LoadImage loads all images of a `docker save` archive into the container runtime of the node.
+	// The archive is a local file.
 	LoadImage(ctx context.Context, archive string) error
 }

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Poll calls condition at every interval until it returns nil. If ctx is canceled
-// first, the error of Poll contains the cause and the last error of condition. The
-// argument description completes the phrase "waiting for …" in that error.
+// Poll calls condition immediately and then at every interval, until condition returns nil. If ctx
+// is canceled first, Poll returns an error with the cause of the cancellation and the last error of
+// condition. The error message begins with "waiting for " and the description.
 func Poll(ctx context.Context, interval time.Duration, description string, condition func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -24,7 +24,7 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 			return nil
 		}
 		if ctx.Err() == nil {
-			last = err // errors that the cancellation causes are irrelevant
+			last = err // after a cancellation, err would only repeat that ctx is canceled
 		}
 		select {
 		case <-ticker.C:
@@ -34,8 +34,8 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 	}
 }
 
-// NodeSchedulable returns nil if the scheduler can assign pods to the node.
-// The node must be healthy (see [NodeHealthy]) and not cordoned.
+// NodeSchedulable returns nil if the scheduler can assign pods to the node, and otherwise the
+// reason. The node must be healthy (see [NodeHealthy]) and must not be cordoned.
 func NodeSchedulable(node *corev1.Node) error {
 	if err := NodeHealthy(node); err != nil {
 		return err
@@ -47,8 +47,9 @@ func NodeSchedulable(node *corev1.Node) error {
 }
 
 // NodeHealthy returns nil if the node is Ready and has no taint of the node lifecycle controller.
-// It ignores a cordon and taints with other prefixes, such as the one of a control
-// plane node, because users set these on purpose.
+// NodeHealthy ignores a cordon and taints that users set on purpose, such as the taint of a control
+// plane node. It recognizes the taints of the node lifecycle controller by the prefix
+// node.kubernetes.io/.
 func NodeHealthy(node *corev1.Node) error {
 	if !Ready(node) {
 		return fmt.Errorf("node %s is not Ready", node.Name)
@@ -75,7 +76,7 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// PodCollapsed is a status.reason that the pod-churn action collapse sets. Simulated
-// kubelets do not change a pod with this reason, so the pod keeps its Ready condition
-// although it has failed.
+// PodCollapsed is the status.reason of pods that the fault pod-churn has failed with its action
+// collapse. Simulated kubelets do not change a pod with this reason. The pod therefore keeps the
+// condition Ready although its phase is Failed.
 const PodCollapsed = "Collapsed"

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Part is a component of a control plane.
+// Part is the name of a control plane component that a fault can kill.
 type Part string
 
 // The components that a [Restartable] cluster can stop and start again.
@@ -19,22 +19,23 @@ const (
 	Etcd      Part = "etcd"
 )
 
-// Restartable is a cluster whose control plane components can be stopped and started again.
-// A component that was halted, or that exits because a halted one is missing, is not
-// a failure of the cluster.
+// Restartable is a cluster whose control plane components can be killed and started again.
+// [Cluster.Failed] does not report a component that Halt has killed. It also does not report a
+// component that exits because the killed component does not respond.
 type Restartable interface {
-	// Halt kills a component, as in a crash, and returns when it has exited. It has
-	// no effect on a component that is already halted.
+	// Halt kills a component with SIGKILL, as in a crash, and returns when the component has
+	// exited. The component stays down until Resume. Halt returns nil if the component is already
+	// halted.
 	Halt(ctx context.Context, part Part) error
-	// Resume starts a halted component with its previous address and data. It returns
-	// when all components that are not halted work again. It has no effect on a
-	// component that is running.
+	// Resume starts a halted component with its previous address and data, and returns when the
+	// control plane is healthy. While another component is still halted, Resume may return earlier.
+	// It returns nil if the component is not halted.
 	Resume(ctx context.Context, part Part) error
 }
 
-// Unavailable reports whether a request failed because the control plane was
-// unavailable. The caller may retry the request. It cannot know whether the API server
-// has carried out the failed request.
+// Unavailable reports whether err means that a request failed because the control plane was
+// unavailable. The caller may retry such a request. The API server may nevertheless have executed
+// the failed request.
 func Unavailable(err error) bool {
 	var network net.Error
 	var status apierrors.APIStatus
@@ -52,9 +53,8 @@ func Unavailable(err error) bool {
 	}
 }
 
-// isConnectionLost reports whether err says that a connection was lost during a
-// response. It compares texts, because client-go does not preserve the types of these
-// errors.
+// isConnectionLost reports whether err says that a connection was lost during a response. It
+// searches the error text, because client-go does not preserve the types of these errors.
 func isConnectionLost(err error) bool {
 	for _, text := range []string{"EOF", "http2: client connection lost", "http2: server sent GOAWAY", "connection reset by peer"} {
 		if strings.Contains(err.Error(), text) {

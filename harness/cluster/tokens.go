@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// users lists the user name and the group of each role.
-// The group system:masters has all permissions and is exempt from API Priority and
-// Fairness, so the API server never throttles the harness or a support component.
+// users lists the user name and the group of each role. Users in the group system:masters have all
+// permissions and are exempt from API Priority and Fairness. The API server therefore never
+// throttles the harness or a support component.
 var users = []struct {
 	role        Role
 	name, group string
@@ -18,10 +18,10 @@ var users = []struct {
 	{Support, "gauntlet:support", "system:masters"},
 }
 
-// Tokens contains the bearer token of each role of a cluster.
+// Tokens maps each role to the bearer token with which its clients authenticate.
 type Tokens map[Role]string
 
-// NewTokens generates the tokens of a new cluster.
+// NewTokens generates a random token for each role.
 func NewTokens() Tokens {
 	tokens := Tokens{}
 	for _, user := range users {
@@ -30,8 +30,8 @@ func NewTokens() Tokens {
 	return tokens
 }
 
-// File returns the tokens in the format of kube-apiserver's --token-auth-file.
-// The columns are token, user, uid and groups.
+// File returns the tokens in the CSV format of the kube-apiserver flag --token-auth-file. The
+// columns are token, user name, user UID and groups.
 func (t Tokens) File() []byte {
 	var s strings.Builder
 	for _, user := range users {

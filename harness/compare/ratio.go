@@ -76,7 +76,7 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
-// ratio returns the values of one metric in all pairs. The function of returns the value of a
+// ratio returns the values of one metric in all pairs. The last argument returns the value of a
 // run, or NaN if the run has none.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}

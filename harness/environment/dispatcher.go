@@ -12,39 +12,40 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
 
-// Dispatcher appends records to the history and notifies faults whose trigger
-// matches. It holds a matching record of the subject or the workload until the fault
-// has been injected or has ended. A fault can thus act between a write and its
-// response.
+// Dispatcher appends records to the history, and starts the faults whose trigger matches a record.
+//
+// If a record of the subject or the workload matches, the Dispatcher delays the request, response,
+// watch event or step until the fault is injected or has ended. A fault can therefore act between a
+// write and its response.
 type Dispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
 
 	mu            sync.Mutex
-	objects       *trigger.Objects
-	subscriptions []*Subscription
+	objects       *trigger.Objects // the objects that the records so far contain
+	subscriptions []*Subscription  // the subscriptions whose trigger has not matched yet
 }
 
-// recordHoldMax bounds the time for which the dispatcher holds a record. The subject or the
-// workload then continues, even if the fault is not injected yet.
+// recordHoldMax is the maximum time for which Append waits for a fault. After this time, the
+// subject or the workload continues, even if the fault is not injected.
 const recordHoldMax = 5 * time.Second
 
-// Subscription waits for one trigger to match.
+// Subscription waits until a record matches the trigger of one fault.
 type Subscription struct {
 	matcher     *trigger.Matcher
-	matched     chan trigger.Match // capacity 1
-	released    chan struct{}      // closed when held records may continue
-	releaseOnce sync.Once
+	matched     chan trigger.Match // receives the only match; has capacity 1
+	released    chan struct{}      // closed by Unsubscribe; Append then returns
+	releaseOnce sync.Once          // closes released
 }
 
-// NewDispatcher returns a Dispatcher that appends records to a history.
+// NewDispatcher returns a Dispatcher that appends records to the history of recorder.
 func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatcher {
 	return &Dispatcher{recorder: recorder, clock: clock, objects: trigger.NewObjects()}
 }
 
-// Append appends a record to the history and notifies the faults whose trigger matches it.
-// If the subject or the workload can wait (see canWait), Append returns only after these
-// faults have been injected or have ended.
+// Append appends a record to the history, and starts the faults whose trigger matches the record.
+// If the event of the record can be delayed (see canWait), Append returns only after these faults
+// have been injected or have ended, or after [recordHoldMax].
 func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {
@@ -54,8 +55,8 @@ func (d *Dispatcher) Append(record history.Record) {
 	}
 }
 
-// matching returns the subscriptions whose trigger matches with the record, and removes
-// them.
+// matching returns the subscriptions whose trigger matches the record. It sends each of them the
+// match, and removes them from the Dispatcher.
 func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,12 +73,13 @@ func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	return matched
 }
 
-// canWait reports whether the event of a record can be delayed. Commits cannot, because
-// they have already happened.
+// canWait reports whether the event of a record can be delayed until a fault is injected. Requests,
+// responses, watch events and steps can. A commit cannot, because it has already happened.
 func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
+// waitReleased waits until Unsubscribe is called for sub, but at most [recordHoldMax].
 func (d *Dispatcher) waitReleased(sub *Subscription) {
 	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
@@ -87,9 +89,9 @@ func (d *Dispatcher) waitReleased(sub *Subscription) {
 	}
 }
 
-// Subscribe returns a subscription for a trigger; the subscription of a nil trigger never
-// matches. With requireChange, a state trigger matches only after its condition has been
-// false.
+// Subscribe returns a Subscription that receives the first match of a trigger. A nil trigger never
+// matches. The caller must call Unsubscribe after it has injected the fault. If requireChange is
+// true, a trigger on a state matches only after its condition has been false.
 func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *Subscription {
 	sub := &Subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {
@@ -102,8 +104,8 @@ func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLook
 	return sub
 }
 
-// Unsubscribe ends a subscription and releases its held record. Further calls do
-// nothing.
+// Unsubscribe ends a subscription. If Append waits because of this subscription, it returns.
+// Further calls do nothing.
 func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	sub.releaseOnce.Do(func() { close(sub.released) })
 	d.mu.Lock()
@@ -111,5 +113,5 @@ func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	d.subscriptions = slices.DeleteFunc(d.subscriptions, func(other *Subscription) bool { return other == sub })
 }
 
-// Matched returns a channel that receives the match of the trigger.
+// Matched returns a channel that receives the first match of the trigger. It is never closed.
 func (s *Subscription) Matched() <-chan trigger.Match { return s.matched }

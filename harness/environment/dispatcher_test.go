@@ -25,7 +25,7 @@ func newTestDispatcher(t *testing.T) *Dispatcher {
 	return NewDispatcher(recorder, clock.RealClock{})
 }
 
-// append appends a record, and returns a channel that is closed when Append has
+// append calls Append in a new goroutine. It returns a channel that is closed when Append has
 // returned.
 func (d *Dispatcher) append(r history.Record) <-chan struct{} {
 	returned := make(chan struct{})
@@ -36,8 +36,8 @@ func (d *Dispatcher) append(r history.Record) <-chan struct{} {
 	return returned
 }
 
-// TestDispatcherHoldsRequests verifies that a matching request waits until the fault
-// has acted. A commit does not wait.
+// TestDispatcherHoldsRequests verifies that Append of a matching request waits for Unsubscribe.
+// Append of a commit must not wait.
 func TestDispatcherHoldsRequests(t *testing.T) {
 	create := history.Record{Request: &history.Request{ID: 1, Verb: "create", Resource: "pods"}}
 	commit := history.Record{Commit: &history.Commit{Type: history.Added, Object: history.Object{Ref: history.Ref{Resource: "pods", Name: "a"}}}}
@@ -73,8 +73,8 @@ func TestDispatcherHoldsRequests(t *testing.T) {
 	}
 }
 
-// TestUnsubscribe verifies that records do not wait for an ended subscription or for a
-// subscription without a trigger.
+// TestUnsubscribe verifies that Append does not wait for a subscription that has ended. It must not
+// wait for a subscription without a trigger either.
 func TestUnsubscribe(t *testing.T) {
 	d := newTestDispatcher(t)
 	sub := d.Subscribe(&scenario.Trigger{Step: &scenario.StepTrigger{Index: 0, At: scenario.Begun}}, nil, false)

@@ -1,15 +1,15 @@
-// Package environment sets up what a run stands on, and tears it down. Runs, standing
-// clusters, the conformance suite and Go programs use it. The parts are set up in this
-// order; all but the first are optional:
+// Package environment starts and stops the components of a run: control plane, history, fault proxy
+// and subject. Runs, standing clusters, the conformance suite and Go programs use it. Callers start
+// the components in this order; all but the first are optional:
 //
 //	Start         the control plane of a provider
 //	Record        the namespace of the workload, the history and the observer
 //	StartProxy    the fault proxy between the subject and the API server
 //	StartSubject  the controllers under test
 //
-// Inject then injects single faults, and package run runs whole scenarios. Stop stops
-// everything in reverse order. No process, directory or cluster outlives the program, even
-// if it is killed, unless Options.ControlPlane.Standing is set.
+// Inject then injects single faults, and package run runs whole scenarios. Stop stops all
+// components in reverse order. A guard process stops and removes them if the program is killed,
+// unless Options.ControlPlane.Standing is set.
 package environment
 
 import (
@@ -41,75 +41,78 @@ import (
 // Namespace is the namespace of the workload.
 const Namespace = existing.Namespace
 
-// Options says which control plane to start.
+// Options says which control plane [Start] starts, and where its files are.
 type Options struct {
-	// Provider is one of providers.Names(); "" means the default.
+	// Provider is one of providers.Names(). Empty means providers.Default().
 	Provider string
-	// ControlPlane says what the provider starts. Start sets its directories.
+	// ControlPlane has the options of the provider. Start sets its fields Dir and LogDir.
 	ControlPlane providers.Options
-	// StateDir is the directory for credentials and databases. Start creates it, and Stop
-	// removes it. If it is empty, Start uses a temporary directory.
+	// StateDir is the directory for credentials and databases. Start creates it, and Stop removes
+	// it. Empty means a temporary directory.
 	StateDir string
-	// KeepState is true if StateDir exists already and the caller removes it.
+	// KeepState is true if StateDir already exists, and the caller and not Stop removes it.
 	KeepState bool
-	// LogDir is the directory for the logs of all components, which Start creates if it does
-	// not exist. Stop does not remove it. If it is empty, the logs are in StateDir.
+	// LogDir is the directory for the logs of all components. Start creates it if it does not
+	// exist, and Stop does not remove it. Empty means StateDir.
 	LogDir string
-	// Seed is the random seed of the faults that Inject injects.
+	// Seed is the random seed of the faults that [Environment.Inject] injects.
 	Seed uint64
-	// Clock is the clock of the environment; nil means the real clock.
+	// Clock is the clock of the history and the faults. Nil means the system clock.
 	Clock clock.WithTicker
-	// Progress, if set, receives progress messages. It must return quickly.
+	// Progress is called with messages about the progress of the start, for users. It must return
+	// quickly. It may be nil.
 	Progress func(message string)
 }
 
-// Environment is a control plane and what runs beside it. Its fields are set by the method
-// that sets up the part, and must not be changed.
+// Environment is a running control plane with the components of a run. Callers must not change its
+// fields. Some fields are nil until the method that starts the component has returned.
 type Environment struct {
 	Options
 
-	// Cluster is the control plane. Admin is a client with all permissions; its requests go
-	// directly to the API server.
+	// Cluster is the control plane. Admin is a client with all permissions. Admin connects directly
+	// to the API server, not through the fault proxy.
 	Cluster cluster.Cluster
 	Admin   kubernetes.Interface
-	// Dynamic connects like Admin. It is for objects whose Go type is not in client-go.
+	// Dynamic is a client with the same connection and permissions as Admin. It is for objects
+	// whose Go types are not in client-go.
 	Dynamic dynamic.Interface
-	// Recorder writes the history. Dispatcher adds records to it and reports matches of
-	// triggers. Both are nil until Record.
+	// Recorder writes the history. Dispatcher adds records to the history and starts faults whose
+	// trigger matches a record. Both are nil until Record.
 	Recorder   *history.Recorder
 	Dispatcher *Dispatcher
 	// Proxy is the fault proxy. It is nil until StartProxy.
 	Proxy *proxy.Proxy
-	// Subject is the controllers under test. It is nil until StartSubject, and if the
-	// kubelet restarts the replicas (see StartSubject).
+	// Subject runs the controllers under test. It is nil until StartSubject. It stays nil if the
+	// kubelet and not gauntlet restarts the replicas (see StartSubject).
 	Subject *subject.Subject
-	// Pods says how the workload's pods run.
+	// Pods has the container image and the delays of the pods of the workload.
 	Pods workload.Pods
 
 	provider providers.Provider
-	observer observer
-	// records receives the records of the proxy, the faults and the subject. It is the
-	// Dispatcher, or the argument of StartProxy.
+	observer observer // records commits; nil until Record
+	// records receives the records of the proxy, the faults and the subject. It is the Dispatcher,
+	// or the argument of StartProxy.
 	records proxy.Recorder
 	watches *subjectWatches
 
-	// teardowns are the functions that stop what is set up, in the order of the setup.
+	// teardowns are the functions with which Stop stops the components, in the order of their
+	// start.
 	teardowns Teardowns
 }
 
-// These timeouts bound the steps of the setup. They are far longer than a slow machine
-// needs, so a step that exceeds its timeout fails.
+// Timeouts of single steps. Each one is far longer than a slow machine needs, so a timeout means
+// that the step has failed.
 const (
-	clusterTimeout = 2 * time.Minute
-	subjectTimeout = 60 * time.Second
-	catchUpTimeout = 10 * time.Second
+	clusterTimeout = 2 * time.Minute  // start of the cluster, creation of the namespace, loading of images
+	subjectTimeout = 60 * time.Second // start of all replicas until one holds the lease and watches
+	catchUpTimeout = 10 * time.Second // CatchUp
 )
 
-// stopTimeout bounds Stop.
+// stopTimeout limits the duration of [Environment.Stop].
 const stopTimeout = 30 * time.Second
 
-// Start starts the control plane of a provider. If it returns an error, nothing is left
-// running.
+// Start starts the control plane of a provider. If it returns an error, it has stopped all
+// processes and removed the state directory.
 func Start(ctx context.Context, o Options) (*Environment, error) {
 	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {
@@ -133,7 +136,8 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 // Capabilities returns the capabilities of the environment's provider.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
-// setUp sets up one part, and reports its duration if it is noticeable.
+// setUp calls the function setUp, which starts the named component. If the function takes more than
+// 100 ms, setUp reports the duration as progress.
 func (e *Environment) setUp(ctx context.Context, name string, setUp func(context.Context) error) error {
 	start := e.Clock.Now()
 	if err := setUp(ctx); err != nil {
@@ -148,8 +152,8 @@ func (e *Environment) setUp(ctx context.Context, name string, setUp func(context
 	return nil
 }
 
-// setUpDirectories creates the state and log directories. A guard process removes the
-// state directory even if this program is killed.
+// setUpDirectories creates the state directory and the log directory. A guard process removes the
+// state directory if this program is killed.
 func (e *Environment) setUpDirectories(context.Context) (err error) {
 	switch {
 	case e.KeepState:
@@ -172,8 +176,8 @@ func (e *Environment) setUpDirectories(context.Context) (err error) {
 	return os.MkdirAll(e.LogDir, 0o755)
 }
 
-// guard makes a guard process remove a directory if the program is killed. Stop removes
-// it otherwise.
+// guard makes Stop remove a directory. If the program is killed before Stop, a guard process
+// removes the directory.
 func (e *Environment) guard(dir string) error {
 	release, err := process.GuardDirectory(dir)
 	if err != nil {
@@ -186,6 +190,7 @@ func (e *Environment) guard(dir string) error {
 	return nil
 }
 
+// setUpCluster starts the cluster and creates the clients of the environment.
 func (e *Environment) setUpCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -206,8 +211,9 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 	return err
 }
 
-// StartProxy starts the fault proxy between the subject and the API server. The proxy and
-// the faults write to records; nil means the history of Record.
+// StartProxy starts the fault proxy between the subject and the API server. The proxy and the
+// faults append their records to the argument records. If records is nil, they append to the
+// history of Record, or discard the records if there is no history.
 func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) error {
 	if records != nil {
 		e.records = records
@@ -218,7 +224,7 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 		if err != nil {
 			return err
 		}
-		// The proxy runs until Stop, even after ctx is canceled.
+		// The proxy must run until Stop, even if ctx is canceled.
 		e.Proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
 			Target: target, TargetCA: direct.CAData, Recorder: e.records, Clock: e.Clock,
 		})
@@ -230,15 +236,16 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 	})
 }
 
-// ProxyConfig returns a client configuration with all permissions that connects through the
-// fault proxy, which StartProxy has started. The history shows the requests of the client
-// under the given name. Faults act on them as on those of a replica.
+// ProxyConfig returns a client configuration with all permissions that connects to the fault proxy.
+// It requires a previous call of StartProxy. The history contains the requests of the client,
+// with name as the name of the replica. Faults affect these requests like those of a replica.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	config := rest.CopyConfig(e.Cluster.Config(cluster.Admin))
 	return config, e.Proxy.Route(name, config)
 }
 
-// Failed returns an error as soon as a component fails, and nil when ctx is done.
+// Failed waits until the control plane, the recorder or the subject fails, and returns the error.
+// It returns nil when ctx is canceled.
 func (e *Environment) Failed(ctx context.Context) error {
 	var recorder, subjectFailed <-chan struct{}
 	if e.Recorder != nil {
@@ -259,11 +266,13 @@ func (e *Environment) Failed(ctx context.Context) error {
 	}
 }
 
-// ErrSubjectDied means that a replica of the subject has exited unexpectedly.
+// ErrSubjectDied is wrapped by the error of [Environment.Failed] if a replica has exited
+// unexpectedly.
 var ErrSubjectDied = errors.New("the subject ended unexpectedly")
 
-// Stop stops everything in reverse order of the setup and removes the state. It takes at
-// most 30 seconds, even if ctx is canceled, and may be called again.
+// Stop stops all components in reverse order of their start, and removes the state directory. It
+// does so even if ctx is canceled, and cancels the remaining steps after 30 seconds. A second call
+// does nothing.
 func (e *Environment) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -272,7 +281,8 @@ func (e *Environment) Stop(ctx context.Context) error {
 	return teardowns.Run(ctx)
 }
 
-// Teardowns are functions that stop what was set up, in the order of the setup.
+// Teardowns is a list of functions that stop components, in the order in which the components were
+// started.
 type Teardowns []func(context.Context) error
 
 // Run calls the functions in reverse order, and joins their errors.
@@ -284,13 +294,14 @@ func (t Teardowns) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// progress calls e.Progress, if it is set, with a formatted message.
 func (e *Environment) progress(format string, args ...any) {
 	if e.Progress != nil {
 		e.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// discardRecords discards records. It is used until there is a history.
+// discardRecords is a recorder that discards all records. It is used if there is no history.
 type discardRecords struct{}
 
 func (discardRecords) Append(history.Record) {}

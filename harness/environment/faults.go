@@ -13,27 +13,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Injection says which fault to inject.
+// Injection describes one fault for [Environment.Inject].
 type Injection struct {
 	// Fault is the name of a fault in the catalog, such as "api-error".
 	Fault string
-	// Params are the parameters of the fault, as a scenario has them, in YAML. For example:
+	// Params has the parameters of the fault in YAML, in the same format as in a scenario. For
+	// example:
 	//
 	//	{verb: create, resource: pods, code: 500}
 	Params string
-	// Namespace is the namespace in which faults of pods and quota act; "" means Namespace.
+	// Namespace is the namespace in which the fault changes pods, quotas and other objects. Empty
+	// means the constant [Namespace].
 	Namespace string
-	// Index distinguishes the fault from others in the history. It is also part of the random
-	// seed, so that two equal faults act differently.
+	// Index is the number of the fault in the records of the history. It is also part of the random
+	// seed, so that two equal faults with different indexes act differently.
 	Index int
 }
 
-// injectedHealTimeout bounds the healing of a fault that Inject has injected.
+// injectedHealTimeout limits the time in which the function heal of Inject heals the fault.
 const injectedHealTimeout = 30 * time.Second
 
-// Inject injects a fault that lasts until the returned function heals it. The caller must
-// call that function before Stop; it works even if its context is canceled. A fault needs
-// StartProxy if it acts on requests or watches, and StartSubject if it acts on processes.
+// Inject injects a fault, which lasts until the caller calls heal. The caller must call heal before
+// Stop. heal works even if its context is canceled. Faults of requests and watches require a
+// previous call of StartProxy. Faults of the processes of the subject require a previous call of
+// StartSubject.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
 	faultType, fault, err := i.create()
 	if err != nil {
@@ -60,13 +63,14 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 	return heal, nil
 }
 
-// New returns the fault of the injection, or an error that says what is wrong with it.
+// New returns the fault that i describes, without injecting it. It returns an error if the catalog
+// has no such fault, or if a parameter is invalid.
 func (i Injection) New() (faults.Fault, error) {
 	_, fault, err := i.create()
 	return fault, err
 }
 
-// create returns the fault of the injection with its type.
+// create returns the fault that i describes, and the type of the fault in the catalog.
 func (i Injection) create() (faultType faults.Type, fault faults.Fault, err error) {
 	faultType, err = catalog.Find(i.Fault)
 	if err != nil {
@@ -80,8 +84,8 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 	return faultType, fault, err
 }
 
-// FaultEnv returns what a fault may use in this environment. The fault draws from random and
-// records with report.
+// FaultEnv returns the clients and components of this environment that a fault uses. The fault
+// draws its random numbers from random, and records its effects with report.
 func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faults.Env {
 	env := &faults.Env{
 		Rand:         random,

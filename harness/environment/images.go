@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// nodes returns the nodes of a cluster with the capability LoadsImages.
+// nodes returns access to the nodes of the cluster. It returns an error if the provider does not
+// have the capability LoadsImages.
 func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	nodes, ok := e.Cluster.(cluster.NodeAccess)
 	if !ok {
@@ -25,9 +26,9 @@ func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	return nodes, nil
 }
 
-// LoadPodImage loads the image of the stand-in on the nodes, if the workload's pods run it.
-// gauntlet is the path of the gauntlet executable; the program `standin` must be in the same
-// directory.
+// LoadPodImage loads the image of the stand-in program, which workload pods run, onto all workers.
+// It does nothing if the kubelets are simulated. The argument gauntlet is the path of the gauntlet
+// executable. The executable `standin` must be in the same directory.
 func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
 		return nil
@@ -46,8 +47,8 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	})
 }
 
-// loadSubject loads the images of the subject and of the relay on the control-plane node, and
-// returns that node.
+// loadSubject loads the images of the subject and of the relay onto the control plane node. It
+// returns this node and both images.
 func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node cluster.Node, target, relay pods.Image, err error) {
 	nodes, err := e.nodes()
 	if err != nil {
@@ -67,8 +68,9 @@ func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node 
 	return nodes.ControlPlane(), target, relay, loads.Wait()
 }
 
-// loadTarget loads the image of the subject on the control-plane node, if it is not there
-// yet.
+// loadTarget loads the image of the subject onto the control plane node, and returns the image. It
+// builds the image from an executable if the subject is not already an image. It loads nothing for
+// the subject upstream, whose image the node already has.
 func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, o *SubjectOptions) (pods.Image, error) {
 	if o.Target == subject.Upstream {
 		reference, err := nodes.ControllerManagerImage(ctx)
@@ -78,7 +80,9 @@ func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, 
 		archive := filepath.Join(e.StateDir, "image.tar")
 		defer os.Remove(archive)
 		has, err := nodes.SaveImage(ctx, reference, archive)
-		if err == nil && has { // otherwise the node may have the image; if not, the pod's start fails
+		// If the local container engine does not have the image, the node may have it. If the node
+		// does not have it either, the pod of the subject does not start.
+		if err == nil && has {
 			err = nodes.ControlPlane().LoadImage(ctx, archive)
 		}
 		return pods.Image{Reference: reference}, err
@@ -91,8 +95,8 @@ func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, 
 	return pods.Image{Reference: reference}, err
 }
 
-// loadBinary builds an image with a binary, loads it on nodes, and returns its
-// reference.
+// loadBinary builds an image from an executable, loads the image onto the nodes, and returns its
+// name. The argument dir is a directory for a temporary archive.
 func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...cluster.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {

@@ -14,26 +14,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// RecordOptions says what to record, and where.
+// RecordOptions says what [Environment.Record] records, and in which file.
 type RecordOptions struct {
-	// File is the path of the history.
+	// File is the path of the history file, which Record creates.
 	File string
-	// Start is the first record of the history. Record sets its Provider and Namespace.
+	// Start is the first record of the history. Record sets its fields Provider and Namespace.
 	Start history.Start
-	// Kinds are the kinds whose committed states are recorded.
+	// Kinds lists the kinds of objects for which every committed state is recorded.
 	Kinds []kube.Kind
-	// OnRecord, if set, is called for each record in order. It must return quickly.
+	// OnRecord is called with each record, in the order of the history. It must return quickly. It
+	// may be nil.
 	OnRecord func(*history.Record)
 }
 
-// observer records commits, from etcd or from the API server; see package observe.
+// observer records committed states, which it reads from etcd or from the API server; see package
+// observe.
 type observer interface {
 	CatchUp(ctx context.Context) error
 	Stop()
 }
 
-// Record creates the namespace of the workload and records everything that happens in it
-// until Stop.
+// Record creates the namespace of the workload and the history. Until Stop, it records every
+// committed state of the objects in this namespace whose kinds are in o.Kinds.
 func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	for _, part := range []struct {
 		name  string
@@ -50,8 +52,9 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	return nil
 }
 
-// setUpNamespace creates the namespace, unless the provider has done so, and waits for its
-// default service account. Without that account, the API server rejects pods.
+// setUpNamespace creates the namespace of the workload, and waits for its default ServiceAccount.
+// Without this ServiceAccount, the API server rejects pods. On an existing cluster, the provider
+// has already created the namespace.
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -76,6 +79,7 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 	return errors.New("the watch ended before ServiceAccount " + Namespace + "/default existed")
 }
 
+// setUpHistory creates the history file with its recorder, and the Dispatcher.
 func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	o.Start.Provider, o.Start.Namespace = e.Provider, Namespace
 	e.watches.recording = true
@@ -97,7 +101,8 @@ func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	return nil
 }
 
-// setUpObserver starts the observer, which follows etcd if etcd is reachable.
+// setUpObserver starts the observer, which records committed states. The observer reads from etcd
+// if the provider has the capability AccessesEtcd. Otherwise, it watches the API server.
 func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) error {
 	provider, ok := e.Cluster.(cluster.EtcdProvider)
 	if !ok {
@@ -123,14 +128,14 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
+// useObserver stores the running observer. Stop will stop it.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })
 }
 
-// CatchUp waits until the history contains everything that was committed before the call,
-// for at most 10 seconds. Its error says what is missing. It does not report a failure of
-// the recorder; see Failed.
+// CatchUp waits until the history contains every state that was committed before the call. It waits
+// at most 10 seconds. After a timeout, its error says which committed states are missing.
 func (e *Environment) CatchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()

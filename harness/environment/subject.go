@@ -18,30 +18,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// SubjectOptions says which controllers to start, and how.
+// SubjectOptions says which subject [Environment.StartSubject] starts, and with which settings.
 type SubjectOptions struct {
+	// Target is the executable or the image of the subject.
 	Target subject.Target
-	// Controllers are the controllers under test, which the control plane must not run; see
-	// Options.ControlPlane. Nil means kube.DefaultControllers().
+	// Controllers lists the controllers under test. The field Controllers of Options.ControlPlane
+	// must have the same value, so that the control plane does not run them. Nil means
+	// [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Spec has the number of replicas and their settings, as in a scenario. Without a lease
-	// duration, all settings but Replicas have the defaults of scenarios.
+	// Spec has the number of replicas and their settings, in the same format as a scenario. If its
+	// lease duration is 0, all settings except Replicas have their default values.
 	Spec scenario.Subject
-	// Ours is the path of the workload-controller-manager, built from controllers/.
+	// Ours is the path of the executable workload-controller-manager, built from controllers/. The
+	// subject ours runs it.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, it must be
-	// statically linked, because its command `relay` runs beside the subject. The program
-	// `standin`, which the workload's pods run on kind, must be in the same directory.
+	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the executable
+	// must be statically linked, because a container beside the subject runs `gauntlet relay`. The
+	// executable `standin`, which the pods of the workload run on kind, must be in the same
+	// directory.
 	Gauntlet string
 }
 
-// StartSubject starts the controllers under test with the permissions that they need. It
-// returns when a replica holds the lease and, if the history contains the subject's
-// requests, watches all resources that it needs.
+// StartSubject starts the controllers under test, with exactly the permissions that they need. It
+// returns when a replica holds the lease. If the history contains the requests of the subject,
+// StartSubject also waits until the leader watches all resources that it needs.
 //
-// The replicas are processes of this machine, or pods if the provider has the capability
-// SubjectInPods. They connect through the fault proxy if there is one. Without a fault
-// proxy, the kubelet restarts replicas in pods, and Subject stays nil.
+// The replicas are local processes, or pods if the provider has the capability SubjectInPods. After
+// StartProxy, they connect through the fault proxy. Without a fault proxy, the kubelet restarts
+// replicas in pods, and e.Subject stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
 	return e.setUp(ctx, "subject", func(ctx context.Context) error {
 		if err := o.complete(); err != nil {
@@ -54,7 +58,7 @@ func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error 
 	})
 }
 
-// complete sets the defaults of the options.
+// complete sets empty fields to their default values.
 func (o *SubjectOptions) complete() (err error) {
 	if o.Spec.LeaseDuration == 0 {
 		replicas := max(o.Spec.Replicas, 1)
@@ -67,7 +71,7 @@ func (o *SubjectOptions) complete() (err error) {
 	return err
 }
 
-// settings returns the subject's settings.
+// settings returns the settings of the replicas. The leader-election Lease is in leaseNamespace.
 func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		Controllers: o.Controllers,
@@ -76,8 +80,9 @@ func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	}
 }
 
-// Preflight returns an error if a provider cannot run the subject, for example because an
-// executable is missing. It starts nothing.
+// Preflight returns an error if the named provider cannot run the subject, for example because an
+// executable is missing. The argument upstreamDir is the field UpstreamDir of the provider's
+// options. Preflight starts nothing.
 func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	p, err := providers.Named(provider)
 	if err != nil {
@@ -91,14 +96,14 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 		return err
 	}
 	if _, ok := o.Target.Image(); ok || o.Target == subject.Upstream {
-		return nil // the start checks whether the container engine or the node has the image
+		return nil // StartSubject checks whether the container engine or the node has the image
 	}
 	_, err = o.Target.Executable(o.Ours, "")
 	return err
 }
 
-// executable returns the path of the executable that replicas run on this machine. It
-// returns an error if the executable is missing.
+// executable returns the path of the executable that replicas run as local processes. It returns an
+// error if the file is missing.
 func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 	if o.Target != subject.Upstream {
 		return o.Target.Executable(o.Ours, "")
@@ -110,14 +115,15 @@ func (o *SubjectOptions) executable(upstreamDir string) (string, error) {
 	return o.Target.Executable(o.Ours, upstream)
 }
 
-// replicaSetup says how the replicas of a subject run.
+// replicaSetup says how to start the replicas of a subject, and with which permissions.
 type replicaSetup struct {
 	launch         subject.Launcher
 	account        rbacv1.Subject // identity of the replicas at the API server
 	leaseNamespace string         // namespace of the leader-election lease
 }
 
-// startSubject starts replicas that this program starts, stops and pauses.
+// startSubject starts a subject whose replicas gauntlet, and not the kubelet, restarts. Faults can
+// stop and pause these replicas.
 func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error {
 	prepare := e.processReplicas
 	if e.Capabilities().Has(cluster.SubjectInPods) {
@@ -153,7 +159,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 	return e.watches.wait(ctx)
 }
 
-// subjectRecords returns the recorder of the starts and ends of replicas.
+// subjectRecords returns the recorder to which the subject appends the starts and ends of replicas.
 func (e *Environment) subjectRecords() subject.Recorder {
 	if e.Recorder == nil {
 		return discardRecords{}
@@ -161,16 +167,17 @@ func (e *Environment) subjectRecords() subject.Recorder {
 	return e.Recorder
 }
 
-// holder returns the replica that uses a leader-election identity, "" if there is none.
+// holder returns the name of the running replica that uses a leader-election identity. It returns
+// "" if no running replica uses the identity.
 func (e *Environment) holder(identity string) string {
 	if e.Recorder != nil {
-		_ = e.Recorder.Flush() // Failed reports a failure of the recorder
+		_ = e.Recorder.Flush() // e.watches then has all records; Environment.Failed returns the error
 	}
 	return e.watches.holder(identity)
 }
 
-// route changes a replica's client configuration so that the replica connects through
-// the fault proxy, if there is one.
+// route changes the client configuration of a replica so that it connects to the fault proxy.
+// Without a fault proxy, it does not change the configuration.
 func (e *Environment) route(replica string, config *rest.Config) error {
 	if e.Proxy == nil {
 		return nil
@@ -178,9 +185,9 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 	return e.Proxy.Route(replica, config)
 }
 
-// processReplicas returns the setup for replicas that are processes of this machine. On a
-// cluster with other users, the service account and the lease are in the namespace of the
-// workload, and Stop revokes the cluster-wide permissions.
+// processReplicas returns the setup of replicas that run as local processes. On an existing
+// cluster, the ServiceAccount and the Lease of the subject are in the namespace of the workload.
+// Stop then deletes the ClusterRoles and ClusterRoleBindings of the subject.
 func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {
@@ -206,8 +213,8 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 	}, nil
 }
 
-// podReplicas returns the setup for replicas that are pods of the cluster. Each pod
-// contains a relay to the fault proxy.
+// podReplicas returns the setup of replicas that run as pods on the control plane node. The relay
+// in each pod forwards the requests of the replica to the fault proxy.
 func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (replicaSetup, error) {
 	node, target, relay, err := e.loadSubject(ctx, o)
 	if err != nil {
@@ -227,11 +234,11 @@ func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (repli
 	}, nil
 }
 
-// deployTimeout bounds the start of a subject that the kubelet restarts. The time to load
-// its image does not count.
+// deployTimeout limits the time in which deploySubject starts a subject whose image is loaded.
 const deployTimeout = 2 * time.Minute
 
-// deploySubject runs the subject in pods that the kubelet restarts.
+// deploySubject starts a subject in pods that the kubelet restarts, without a fault proxy. It
+// returns when a replica holds the lease.
 func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) error {
 	nodes, err := e.nodes()
 	if err != nil {

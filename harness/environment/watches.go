@@ -14,35 +14,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// subjectWatches observes in the history which resources the replicas of the subject watch,
-// and which leader-election identities they use. Its methods are safe for concurrent use.
+// subjectWatches derives from the history which resources each replica of the subject watches. It
+// also derives the leader-election identity of each replica. It contains only running replicas. Its
+// methods are safe for concurrent use.
 type subjectWatches struct {
-	// recording is true if there is a history.
+	// recording is true if there is a history. It is set before the first replica starts.
 	recording bool
 
 	mu sync.Mutex
-	// required are the resources that the leader must watch before the subject is ready. A
-	// leader with fewer watches is still starting. It is empty if the history has no requests
-	// of the subject.
+	// required lists the resources that the leader must watch before the subject is ready. It is
+	// empty if the history does not contain the requests of the subject.
 	required []string
-	// pending are the watch requests without a response, by request ID. watched are the
-	// resources that each replica watches. holders maps the leader-election identity of a
-	// replica to its name. All three contain only running replicas.
+	// pending maps request IDs to the watch requests that have no response yet.
 	pending map[uint64]watchRequest
+	// watched maps the name of a replica to the set of resources that it watches.
 	watched map[string]map[string]bool
+	// holders maps leader-election identities to the names of replicas.
 	holders map[string]string
 }
 
-// watchRequest is a watch request of a replica.
+// watchRequest is one watch request: the name of the replica, and the resource that it watches.
 type watchRequest struct{ replica, resource string }
 
+// newSubjectWatches returns a subjectWatches without replicas and without required resources.
 func newSubjectWatches() *subjectWatches {
 	return &subjectWatches{
 		pending: map[uint64]watchRequest{}, watched: map[string]map[string]bool{}, holders: map[string]string{},
 	}
 }
 
-// require sets the kinds that the leader must watch.
+// require adds the resources of the given kinds to the resources that the leader must watch.
 func (w *subjectWatches) require(kinds []kube.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +52,8 @@ func (w *subjectWatches) require(kinds []kube.Kind) {
 	}
 }
 
-// observe updates the state from the next record.
+// observe updates the watches and the leader-election identities from the next record of the
+// history.
 func (w *subjectWatches) observe(r *history.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,10 +77,10 @@ func (w *subjectWatches) observe(r *history.Record) {
 	}
 }
 
+// leaseResource is the resource of Lease objects as records have it.
 const leaseResource = "leases.coordination.k8s.io"
 
-// observeLease learns the leader-election identity of a replica from its writes to the
-// lease.
+// observeLease stores the leader-election identity that a replica writes to a Lease.
 func (w *subjectWatches) observeLease(r *history.Request) {
 	if r.Object == nil || (r.Verb != "create" && r.Verb != "update") {
 		return
@@ -88,13 +90,13 @@ func (w *subjectWatches) observeLease(r *history.Request) {
 			HolderIdentity string `json:"holderIdentity"`
 		} `json:"spec"`
 	}
-	// A lease that cannot be decoded names no holder.
+	// Ignore a Lease that cannot be decoded: it contains no identity.
 	if err := json.Unmarshal(r.Object.Body, &lease); err == nil && lease.Spec.HolderIdentity != "" {
 		w.holders[lease.Spec.HolderIdentity] = r.Subject
 	}
 }
 
-// observeProcess removes the state of a replica that has ended.
+// observeProcess removes the watches and the identity of a replica that has ended.
 func (w *subjectWatches) observeProcess(p *history.Process) {
 	switch p.Event {
 	case history.ProcessStarted, history.ProcessPaused, history.ProcessResumed:
@@ -105,16 +107,17 @@ func (w *subjectWatches) observeProcess(p *history.Process) {
 	maps.DeleteFunc(w.holders, func(_, replica string) bool { return replica == p.Name })
 }
 
-// holder returns the running replica that uses a leader-election identity, "" if there is
-// none.
+// holder returns the name of the running replica that uses a leader-election identity. It returns
+// "" if no running replica uses the identity.
 func (w *subjectWatches) holder(identity string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.holders[identity]
 }
 
-// missing returns the required resources that the leader does not watch. The leader is the
-// replica with the most watches; the other replicas have none.
+// missing returns the required resources that the leader does not watch yet. It takes the replica
+// that watches the most required resources for the leader, because replicas without the lease watch
+// nothing.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,11 +136,11 @@ func (w *subjectWatches) missing() []string {
 	return least
 }
 
-// SubjectWatches reports whether a replica of the subject watches all resources that its
-// controllers need. It is true for a subject whose requests are not recorded.
+// SubjectWatches reports whether a replica of the subject watches all resources that it needs. It
+// returns true if the history does not contain the requests of the subject.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
 
-// watchPollInterval is the interval at which wait looks for new watches.
+// watchPollInterval is the interval at which wait calls missing.
 const watchPollInterval = 10 * time.Millisecond
 
 // wait waits until the leader watches all required resources.

@@ -19,8 +19,8 @@ func defaultControllers(t *testing.T) []kube.Controller {
 	return controllers
 }
 
-// TestWaitForWatches verifies that wait waits for all required watches
-// and names the missing ones.
+// TestWaitForWatches verifies that wait returns when the leader watches all required resources. The
+// error of a timeout must name the missing resources.
 func TestWaitForWatches(t *testing.T) {
 	m := newSubjectWatches()
 	m.require(kube.Watched(defaultControllers(t)))
@@ -39,8 +39,8 @@ func TestWaitForWatches(t *testing.T) {
 	}
 }
 
-// TestEndedReplicasAreForgotten verifies that the watches forget the watches and the
-// identity of a replica that has ended.
+// TestEndedReplicasAreForgotten verifies that the watches and the identity of an ended replica are
+// removed.
 func TestEndedReplicasAreForgotten(t *testing.T) {
 	m := newSubjectWatches()
 	m.require(kube.Watched(defaultControllers(t)))

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Builder builds executables of mutants. It does not change the source files that a mutant
-// edits.
+// Builder builds the executables of mutants. It does not change the source tree.
 type Builder struct {
-	// Tree is the root directory of this project.
+	// Tree is the root directory of the source tree of this project.
 	Tree string
-	// Dir is the directory of the executables and edited files. Build creates it.
+	// Dir is the directory for the executables. During a build it also contains the edited
+	// files. Build creates it.
 	Dir string
 }
 
 // Executable returns the path of the executable of a mutant.
 func (w *Builder) Executable(m *Mutant) string { return filepath.Join(w.Dir, m.ID) }
 
-// Build compiles a mutant and returns the path of its executable.
+// Build compiles a mutant and returns the absolute path of its executable.
 func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	executable, err := filepath.Abs(w.Executable(m))
 	if err != nil {
@@ -48,8 +48,8 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	if m.Base == Upstream {
-		// The program of that module builds from a copy, because the go command does not
-		// overlay files of the module cache.
+		// The program in harness/upstream builds from a copy of the module. The flag -overlay
+		// of the go command does not replace files of the module cache.
 		_, err = goCommand(ctx, filepath.Join(w.Tree, "harness", "upstream"), "run", ".", "-edited="+dir, "-output="+executable)
 	} else {
 		err = w.buildOurs(ctx, dir, edited, executable)
@@ -60,7 +60,8 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	return executable, nil
 }
 
-// buildOurs builds our controllers with an overlay of the edited files in dir.
+// buildOurs builds our controllers. The go command reads the edited files from dir instead of
+// the source tree.
 func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]string, executable string) error {
 	tree, err := filepath.Abs(w.Tree)
 	if err != nil {
@@ -83,8 +84,8 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	return err
 }
 
-// UpstreamSource returns the directory of the module k8s.io/kubernetes, at the version
-// that harness/upstream pins.
+// UpstreamSource returns the directory of the module k8s.io/kubernetes in the module cache.
+// Its version is the one that harness/upstream requires.
 func UpstreamSource(ctx context.Context, tree string) (string, error) {
 	out, err := goCommand(ctx, filepath.Join(tree, "harness", "upstream"), "list", "-m", "-f={{.Dir}}", "k8s.io/kubernetes")
 	if err != nil {
@@ -97,7 +98,7 @@ func UpstreamSource(ctx context.Context, tree string) (string, error) {
 }
 
 // write removes dir with its content and then writes files to it. The keys of files are
-// slash-separated paths in dir, and the values are the contents.
+// slash-separated paths relative to dir, and the values are the contents.
 func write(dir string, files map[string]string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -114,10 +115,11 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
-// goCommand runs the go command in a directory and returns its output. The go command and
-// the compilers that it starts end when ctx is canceled or this process ends.
+// goCommand runs the go command in a directory and returns its standard output. When ctx is
+// canceled, it ends the go command and its compilers. If this process ends, the go command
+// also ends.
 func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
-	// Pdeathsig depends on the thread that forks.
+	// Linux sends the Pdeathsig signal when the thread that started the command ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "go", args...)

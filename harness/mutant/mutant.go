@@ -1,16 +1,16 @@
-// Package mutant measures the checks by mutation testing. It builds controllers with
-// small edits of their source, and determines which check fails for each of them. A
-// check that detects no mutant has no proven value.
+// Package mutant measures how well the checks detect bugs, by mutation testing. It builds
+// controllers with small edits of their source, and determines which checks fail for each of
+// them. A check that detects no mutant has no proven value.
 //
-// A [Mutant] is data: its edits, and the scenarios that should detect it. Package
-// library has the mutants. A trial builds a mutant, runs its scenarios, and returns an
-// [Outcome]:
+// A [Mutant] is data: edits, and the scenarios that should detect the mutant. The mutants are
+// in package library. A [Trial] builds mutants, runs their scenarios, and returns an [Outcome]
+// for each mutant:
 //
 //	unmodified  each scenario runs once with the unmodified controllers
 //	build       each mutant is built from an overlay of the source
 //	run         its scenarios run in order, with the same seed, until a check fails
 //
-// A failure counts only in a scenario that the unmodified controllers pass.
+// Only scenarios that the unmodified controllers pass can detect a mutant.
 package mutant
 
 import (
@@ -23,63 +23,65 @@ import (
 	"strings"
 )
 
-// Mutant is a modification of the controllers that makes them incorrect.
+// Mutant is an edit of the source of the controllers that makes their behavior wrong.
 type Mutant struct {
-	// ID is the ID of a bug of these controllers, such as R1, D5 or E3. It has a suffix if
-	// the bug has several mutants, such as R2-replication. The ID of an invented bug begins
-	// with "own-".
+	// ID identifies the bug, such as R1 (ReplicaSets), D5 (Deployments) or E3 (Endpoints). A
+	// suffix distinguishes several mutants with the same bug, such as R2-replication. The ID
+	// of an invented bug begins with "own-".
 	ID string
-	// Description is one sentence about the wrong behavior.
+	// Description is one sentence that says what the mutant does wrong.
 	Description string
 	Base        Base
-	// Edits are the modifications of the source, applied in order. An unobservable mutant
-	// has none.
+	// Edits are the edits of the source. They are applied in order. An unobservable mutant has
+	// no edits.
 	Edits []Edit
-	// Scenarios are the names of the scenarios that should detect the mutant. The scenario
-	// that most likely detects it comes first.
+	// Scenarios are the names of the scenarios that should detect the mutant. A trial runs
+	// them in this order, so the scenario that most likely detects the mutant is first.
 	Scenarios []string
-	// Texts are the YAML texts of the scenarios, in the order of Scenarios.
+	// Texts are the scenarios in YAML, in the order of Scenarios. They are a part of the
+	// fingerprint.
 	Texts []string
-	// Checks are the IDs of the expected checks. The mutant is detected if at least one of
-	// these checks fails.
+	// Checks are the IDs of the expected checks. The mutant counts as detected if at least one
+	// of these checks fails.
 	Checks []string
-	// OpenReason is the reason why no check detects the mutant. It is empty if a check
-	// does.
+	// OpenReason says why no check detects the mutant yet. It is empty if a check detects the
+	// mutant.
 	OpenReason string
-	// UnobservableReason is the reason why no check can detect the mutant. An unobservable
-	// mutant has neither edits nor scenarios.
+	// UnobservableReason says why no check can ever detect the mutant. An unobservable mutant
+	// has no edits and no scenarios.
 	UnobservableReason string
 }
 
-// Base is the source of the controllers that a mutant modifies.
+// Base identifies the source code that a mutant modifies.
 type Base string
 
-// The bases.
+// These are the sources that mutants modify.
 const (
 	Ours     Base = "ours"     // controllers/ of this project
 	Upstream Base = "upstream" // the module k8s.io/kubernetes
 )
 
-// Edit replaces a text that occurs exactly once in a file.
+// Edit replaces a text that occurs exactly once in a source file.
 type Edit struct {
-	// File is the path of the file in the module of the base, with slashes.
-	File     string
+	// File is the slash-separated path of the file, relative to the root of its module.
+	File string
+	// Old is the text to replace, and New its replacement.
 	Old, New string
 }
 
-// Fingerprint returns a hash of the edits and scenarios. An outcome of a mutant with
-// another fingerprint is out of date. The hash does not include the code around the edits.
+// Fingerprint returns a hash of the edits and scenarios of the mutant. An outcome with another
+// fingerprint is out of date. The hash does not include the source code around the edits.
 func (m *Mutant) Fingerprint() string {
 	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios, m.Texts})
 	if err != nil {
-		panic(err) // plain strings
+		panic(err) // strings can always be encoded
 	}
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:6])
 }
 
-// Apply returns the contents of the edited files by path. It returns an error if the text
-// that an edit replaces does not occur exactly once, or if the result is not valid Go.
+// Apply returns the contents of the edited files by their paths. It returns an error if Old of
+// an edit does not occur exactly once in its file, or if an edited file is not valid Go.
 func (m *Mutant) Apply(read func(file string) ([]byte, error)) (map[string]string, error) {
 	edited := map[string]string{}
 	for _, e := range m.Edits {

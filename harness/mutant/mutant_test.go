@@ -29,7 +29,7 @@ func TestApply(t *testing.T) {
 		want, err string
 	}{
 		{name: "one", edits: []Edit{{"a.go", "x, y", "x, z"}}, want: "package a\n\nvar x, z = 1, 1\n"},
-		{name: "one upon the other", edits: []Edit{{"a.go", "x, y", "x, z"}, {"a.go", "z =", "w ="}}, want: "package a\n\nvar x, w = 1, 1\n"},
+		{name: "two edits of one place", edits: []Edit{{"a.go", "x, y", "x, z"}, {"a.go", "z =", "w ="}}, want: "package a\n\nvar x, w = 1, 1\n"},
 		{name: "absent", edits: []Edit{{"a.go", "v, w", "x"}}, err: `a.go has the text "v, w" 0 times; expected it once`},
 		{name: "twice", edits: []Edit{{"a.go", "1", "2"}}, err: `a.go has the text "1" 2 times; expected it once`},
 		{name: "nothing", edits: []Edit{{"a.go", "", "2"}}, err: "expected it once"},
@@ -51,26 +51,26 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// laboratory replaces the runs of a trial. It has the result for an executable and a
-// scenario. If it has none, the run passes.
-type laboratory struct {
-	mu   sync.Mutex
-	says map[[2]string]reports.Run
-	ran  []string
-	// absent is the number of failed starts of a run, by its name in ran.
-	absent map[string]int
+// fakeRuns makes the runs of a trial without a control plane. The keys of results are
+// executable and scenario. A run without a result passes.
+type fakeRuns struct {
+	mu      sync.Mutex
+	results map[[2]string]reports.Run
+	started []string
+	// failedStarts is the number of times that a run fails to start, by its name in started.
+	failedStarts map[string]int
 }
 
-func (l *laboratory) run(_ context.Context, label, executable, scenario string) (*reports.Run, error) {
+func (l *fakeRuns) run(_ context.Context, label, executable, scenario string) (*reports.Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := label + " in " + scenario
-	l.ran = append(l.ran, name)
-	if l.absent[name] > 0 {
-		l.absent[name]--
+	l.started = append(l.started, name)
+	if l.failedStarts[name] > 0 {
+		l.failedStarts[name]--
 		return nil, errors.New("no control plane")
 	}
-	result, has := l.says[[2]string{executable, scenario}]
+	result, has := l.results[[2]string{executable, scenario}]
 	if !has {
 		result = reports.Run{Verdict: check.Pass}
 	}
@@ -86,8 +86,8 @@ func failing(at time.Duration, ids ...string) reports.Run {
 	return result
 }
 
-// try makes a trial and returns the outcome of each mutant.
-func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
+// try runs a trial and returns the outcome of each mutant by its ID.
+func (l *fakeRuns) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, error) {
 	outcomes := map[string]Outcome{}
 	trial := Trial{
 		Mutants: mutants, Seed: 7, Parallel: 2,
@@ -101,7 +101,7 @@ func (l *laboratory) try(t *testing.T, mutants ...Mutant) (map[string]Outcome, e
 }
 
 func TestTrial(t *testing.T) {
-	l := &laboratory{says: map[[2]string]reports.Run{
+	l := &fakeRuns{results: map[[2]string]reports.Run{
 		{"detected", "second"}: failing(4*time.Second, "late", "early"),
 		{"detected", "third"}:  failing(time.Second, "never asked"),
 		{"unclear", "first"}:   {Verdict: check.Unknown, Reason: "too little happened"},
@@ -120,7 +120,7 @@ func TestTrial(t *testing.T) {
 		Mutant{ID: "unseen", Base: Ours, UnobservableReason: "nobody looks"},
 		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
-	if err == nil || !strings.Contains(err.Error(), "unmodified upstream in shaky: fail: it is broken") {
+	if err == nil || !strings.Contains(err.Error(), "unmodified controllers of upstream in scenario shaky: fail: it is broken") {
 		t.Errorf("error %v; expected it to name the unmodified controllers", err)
 	}
 	detected := outcomes["detected"]
@@ -133,31 +133,31 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	if why := outcomes["unclear"].Reason; why != "first: unknown: too little happened" {
-		t.Errorf("unclear, because %q", why)
+		t.Errorf("unclear: reason %q", why)
 	}
 	if o := outcomes["chance"]; o.State != Detected || o.Scenario != "second" {
-		t.Errorf("chance: %+v; expected that it counts where its own check failed", o)
+		t.Errorf("chance: %+v; expected detection in the scenario in which its expected check failed", o)
 	}
 	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 5 {
-		t.Errorf("tried %v; expected all but the one that nobody can observe", outcomes)
+		t.Errorf("outcomes %v; expected one for each mutant but the unobservable one", outcomes)
 	}
 	for _, place := range []string{"unmodified ours in first", "unmodified upstream in shaky"} {
-		if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != place })); n != 1 {
+		if n := len(slices.DeleteFunc(slices.Clone(l.started), func(s string) bool { return s != place })); n != 1 {
 			t.Errorf("%s: run %d times; expected once", place, n)
 		}
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(l.ran), func(s string) bool { return s != "unclear in first" })); n != 1 {
-		t.Errorf("a run that could be made was made %d times", n)
+	if n := len(slices.DeleteFunc(slices.Clone(l.started), func(s string) bool { return s != "unclear in first" })); n != 1 {
+		t.Errorf("the run \"unclear in first\" was made %d times; expected once", n)
 	}
-	if slices.Contains(l.ran, "detected in third") {
+	if slices.Contains(l.started, "detected in third") {
 		t.Error("a detected mutant ran in another scenario")
 	}
 }
 
-// TestTrialOfRunsThatCannotBegin checks that a trial retries a run once if it cannot begin,
-// and makes all other runs.
+// TestTrialOfRunsThatCannotBegin checks that a trial tries once more if a run cannot start.
+// This must not affect other runs.
 func TestTrialOfRunsThatCannotBegin(t *testing.T) {
-	l := &laboratory{absent: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
+	l := &fakeRuns{failedStarts: map[string]int{"unmodified ours in first": 1, "slow in first": 1, "gone in first": 2}}
 	outcomes, err := l.try(t,
 		Mutant{ID: "slow", Base: Ours, Scenarios: []string{"first"}},
 		Mutant{ID: "gone", Base: Ours, Scenarios: []string{"first"}},
@@ -166,7 +166,7 @@ func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 		t.Errorf("error %v; expected the error of the mutant whose run did not begin twice", err)
 	}
 	if _, tried := outcomes["gone"]; tried || outcomes["slow"].State != NotDetected {
-		t.Errorf("%+v; expected an outcome of the other alone", outcomes)
+		t.Errorf("outcomes %+v; expected only that of the other mutant", outcomes)
 	}
 }
 
@@ -174,26 +174,26 @@ func TestStateOf(t *testing.T) {
 	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}, Texts: []string{"one"}, Checks: []string{"no-writes-when-settled"}}
 	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Detected, Checks: []string{"process-alive", "no-writes-when-settled"}}
 	if got := m.StateOf(last); got != Detected {
-		t.Errorf("%s; expected what was found", got)
+		t.Errorf("state %s; expected the state of the outcome", got)
 	}
 	for name, checks := range map[string][]string{"another check failed": {"sound"}, "it has no checks": nil} {
 		other := m
 		if other.Checks = checks; other.StateOf(last) != NotDetected {
-			t.Errorf("%s: %s; expected that it does not count", name, other.StateOf(last))
+			t.Errorf("%s: state %s; expected not detected", name, other.StateOf(last))
 		}
 	}
 	played := m
 	if played.Texts = []string{"two"}; played.StateOf(last) != NotRun {
-		t.Error("what was found in another scenario of that name counts")
+		t.Error("an outcome counts after the text of the scenario has changed")
 	}
 	changed := m
 	changed.Edits = []Edit{{"a.go", "x", "z"}}
 	if got := changed.StateOf(last); got != NotRun {
-		t.Errorf("%s; expected that what was found of another is not held against it", got)
+		t.Errorf("state %s; expected not run, because the edits have changed", got)
 	}
 	m.UnobservableReason = "nobody looks"
 	if got := m.StateOf(last); got != Unobservable {
-		t.Errorf("%s of one that nobody can observe", got)
+		t.Errorf("state %s; expected unobservable", got)
 	}
 }
 
@@ -225,7 +225,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestBuild builds a mutant of the source tree, and checks that the tree does not change.
+// TestBuild builds a mutant from the source tree, and checks that the source tree does not
+// change.
 func TestBuild(t *testing.T) {
 	const file = "controllers/manager/manager.go"
 	tree := filepath.Join("..", "..")

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Count is the number of mutants in each state.
+// Count is the number of mutants by state.
 type Count map[State]int
 
-// StateOf returns the state of a mutant from its last outcome. The state is NotRun if the
-// mutant's fingerprint has changed since then. A mutant without expected checks counts as
-// not detected.
+// StateOf returns the state of a mutant, determined from the outcome of its last trial. The
+// state is NotRun if the mutant has changed since that trial. A mutant without expected checks
+// is never Detected.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":
@@ -34,7 +34,8 @@ func CountStates(all []Mutant, outcomes map[string]Outcome) Count {
 	return count
 }
 
-// String returns the number of detected mutants among those that were run.
+// String returns how many mutants were detected of those that were run, and how many are in
+// each other state.
 func (c Count) String() string {
 	tried := c[Detected] + c[NotDetected]
 	share := 0.0
@@ -50,7 +51,8 @@ func (c Count) String() string {
 	return text
 }
 
-// Table writes the states of all mutants as Markdown.
+// Table writes the state of each mutant as a Markdown table. The keys of outcomes are the IDs
+// of mutants.
 func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome) error {
 	var b strings.Builder
 	b.WriteString("# Mutants\n\n")
@@ -77,6 +79,7 @@ func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome) error {
 	return err
 }
 
+// codes formats IDs as Markdown code, separated by commas.
 func codes(ids []string) string {
 	return "`" + strings.Join(ids, "`, `") + "`"
 }

@@ -16,42 +16,42 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Outcome is the result of a trial of a mutant.
+// Outcome is the result of the trial of one mutant.
 type Outcome struct {
-	Mutant string `json:"mutant"` // its ID
-	// Of is the Fingerprint of the mutant at the time of the trial. If the mutant has
-	// another fingerprint now, the outcome is out of date.
+	Mutant string `json:"mutant"` // ID of the mutant
+	// Of is the fingerprint that the mutant had at the time of the trial. If it has changed
+	// since then, the outcome is out of date.
 	Of    string `json:"of"`
 	State State  `json:"state"`
-	// Scenario and Seed identify the run that detected the mutant. Checks are the checks
-	// that failed in that run, ordered by their first violation.
+	// Scenario and Seed identify the run that detected the mutant. Checks are the IDs of the
+	// checks that failed in that run, ordered by the time of their first violation.
 	Scenario string   `json:"scenario,omitempty"`
 	Seed     uint64   `json:"seed,omitempty"`
 	Checks   []string `json:"checks,omitempty"`
 	// After is the time from the beginning of the run to the first violation.
 	After time.Duration `json:"after,omitempty"`
-	// Reason says how each scenario ended. It is set only if none of the scenarios detected
-	// the mutant.
+	// Reason says how the run of each scenario ended. It is empty if the mutant was detected.
 	Reason string `json:"why,omitempty"`
-	// When is the time at which the trial of the mutant ended.
+	// When is the time at which the trial of the mutant began, in UTC.
 	When time.Time `json:"when,omitzero"`
 }
 
-// State is the state of a mutant.
+// State says whether a check detects a mutant, or why that is not known.
 type State string
 
-// The states.
+// These are the states of mutants.
 const (
-	// Detected: one of the expected checks failed, and the unmodified controllers pass the
-	// scenario. For a mutant without expected checks, any failed check counts.
+	// Detected means that an expected check failed in a scenario that the unmodified
+	// controllers pass. For a mutant without expected checks, any failed check counts.
 	Detected State = "detected"
-	// NotDetected: none of the expected checks failed.
+	// NotDetected means that no expected check failed. The mutant ran in at least one scenario
+	// that the unmodified controllers pass.
 	NotDetected State = "not detected"
-	// Void: the unmodified controllers pass none of the mutant's scenarios.
+	// Void means that the unmodified controllers pass none of the mutant's scenarios.
 	Void State = "void"
-	// NotRun: there is no current outcome.
+	// NotRun means that there is no outcome for the current form of the mutant.
 	NotRun State = "not run"
-	// Unobservable: no check can detect the mutant.
+	// Unobservable means that no check can detect the mutant.
 	Unobservable State = "unobservable"
 )
 
@@ -63,37 +63,39 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s: %s", o.Mutant, o.State, o.Reason)
 }
 
-// UnmodifiedLabel is the prefix of the labels of runs with unmodified controllers.
+// UnmodifiedLabel is the prefix of the label of each run with unmodified controllers.
 const UnmodifiedLabel = "unmodified "
 
-// Trial runs mutants.
+// Trial runs mutants and reports which of them a check detects.
 type Trial struct {
 	Mutants []Mutant
-	Seed    uint64 // of every run
-	// Parallel is the maximum number of mutants that are built and run at the same time, at
-	// least 1.
+	Seed    uint64 // seed of every run
+	// Parallel is the maximum number of builds and runs in progress at the same time, at least
+	// 1.
 	Parallel int
-	// Unmodified returns the executable of the unmodified controllers of a base.
+	// Unmodified returns the path of an executable of the unmodified controllers.
 	Unmodified func(base Base) (string, error)
-	// Build builds the executable of a mutant.
+	// Build builds a mutant and returns the path of its executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
-	// Run runs an executable in a scenario with the seed. Label identifies the run.
+	// Run runs an executable through a scenario with Seed. The label identifies the run in
+	// progress messages.
 	Run func(ctx context.Context, label, executable, scenario string) (*reports.Run, error)
-	// Done receives each outcome, one at a time. It may block.
+	// Done receives the outcome of each mutant, in one call at a time. Do returns the first
+	// error of Done.
 	Done func(Outcome) error
-	// Now returns the current time. If it is nil, outcomes have no time.
+	// Now returns the current time. If Now is nil, outcomes have no time.
 	Now func() time.Time
 }
 
-// baseRun is a run of the unmodified controllers of a base.
+// baseRun identifies a run with the unmodified controllers of a base.
 type baseRun struct {
 	base     Base
 	scenario string
 }
 
-// Do runs the trial. A mutant whose trial returns an error does not stop the others. The
-// error of Do lists these mutants, and the scenarios that the unmodified controllers did
-// not pass.
+// Do runs the trial. If the trial of a mutant returns an error, the other mutants still run.
+// The error of Do contains the errors of these trials, and names the scenarios that the
+// unmodified controllers did not pass.
 func (t *Trial) Do(ctx context.Context) error {
 	passes, err := t.unmodified(ctx)
 	failed := []error{err}
@@ -119,8 +121,8 @@ func (t *Trial) Do(ctx context.Context) error {
 	return errors.Join(group.Wait(), errors.Join(failed...), ctx.Err())
 }
 
-// unmodified determines which scenarios the unmodified controllers pass. Its error lists
-// the others.
+// unmodified determines which scenarios the unmodified controllers pass. Its error lists the
+// scenarios that they do not pass.
 func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	var places []baseRun
 	for _, m := range t.Mutants {
@@ -141,7 +143,7 @@ func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if passes[p] = err == nil; !passes[p] {
-				failed = append(failed, fmt.Errorf("unmodified %s in %s: %w", p.base, p.scenario, err))
+				failed = append(failed, fmt.Errorf("unmodified controllers of %s in scenario %s: %w", p.base, p.scenario, err))
 			}
 			return nil
 		})
@@ -149,7 +151,8 @@ func (t *Trial) unmodified(ctx context.Context) (map[baseRun]bool, error) {
 	return passes, errors.Join(group.Wait(), errors.Join(failed...))
 }
 
-// passesUnmodified returns nil if the unmodified controllers pass a scenario.
+// passesUnmodified returns nil if the unmodified controllers pass the scenario, and otherwise
+// an error with the verdict.
 func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	executable, err := t.Unmodified(p.base)
 	if err != nil {
@@ -162,7 +165,7 @@ func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	return err
 }
 
-// run makes a run. It retries once if a run cannot begin, because a control plane may
+// run makes one run. If the run cannot start, it tries once more, because a control plane may
 // fail to start on a busy machine.
 func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*reports.Run, error) {
 	if err := ctx.Err(); err != nil {
@@ -173,12 +176,12 @@ func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*r
 		result, err = t.Run(ctx, label, executable, scenario)
 	}
 	if result != nil && ctx.Err() == nil {
-		return result, nil // the verdict reports the error
+		return result, nil // ignore err: the verdict takes it into account
 	}
 	return nil, errors.Join(err, ctx.Err())
 }
 
-// try builds a mutant and runs its scenarios until one detects it.
+// try builds a mutant and runs its scenarios in order until one detects the mutant.
 func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
 	outcome := Outcome{Mutant: m.ID, Of: m.Fingerprint(), State: Void}
 	if t.Now != nil {
@@ -214,13 +217,15 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Ou
 	return outcome, nil
 }
 
-// failedChecks returns the failed results, ordered by their first violation.
+// failedChecks returns the results of the failed checks, ordered by the time of their first
+// violation.
 func failedChecks(result *reports.Run) []check.Result {
 	failed := slices.DeleteFunc(slices.Clone(result.Results), func(r check.Result) bool { return r.Verdict != check.Fail })
 	slices.SortStableFunc(failed, func(a, b check.Result) int { return cmp.Compare(firstViolation(a), firstViolation(b)) })
 	return failed
 }
 
+// idsOf returns the IDs of the checks that have these results.
 func idsOf(results []check.Result) []string {
 	var ids []string
 	for _, r := range results {
@@ -237,7 +242,8 @@ func (m *Mutant) detectedBy(failed []string) bool {
 	return slices.ContainsFunc(failed, func(id string) bool { return slices.Contains(m.Checks, id) })
 }
 
-// firstViolation returns the time of the first evidence of a check.
+// firstViolation returns the time of the first violation that a check found, from the
+// beginning of the run. Without evidence it returns 0.
 func firstViolation(r check.Result) time.Duration {
 	if len(r.Evidence) == 0 {
 		return 0

@@ -1,9 +1,10 @@
-// Package nodeimage contains the sources of a kind node image that is built without a registry.
+// Package nodeimage contains the sources of a kind node image that is built without an image
+// registry.
 //
-// The script build in this directory builds the image. The Go code is the program
-// pause and the imports that pin containerd in go.mod. harness/upstream pins the
-// other programs of the image.
+// The script build in this directory builds the image. The Go code of the package is the program
+// pause, and imports that keep containerd in go.mod. The module harness/upstream has the other
+// programs of the image.
 //
-// The package is a separate Go module so that the dependencies of containerd stay
-// out of the main go.mod.
+// The package is a separate Go module, so that the main go.mod does not contain the dependencies of
+// containerd.
 package nodeimage

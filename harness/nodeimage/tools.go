@@ -2,8 +2,8 @@
 
 package nodeimage
 
-// These imports keep the containerd programs of a node and their dependencies in
-// go.mod and go.sum.
+// Because of these imports, `go mod tidy` keeps the containerd programs of a node and their
+// dependencies in go.mod.
 import (
 	_ "github.com/containerd/containerd/v2/cmd/containerd"
 	_ "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"

@@ -1,7 +1,7 @@
-// Package pki creates the certificate authorities, certificates and keys of a run.
+// Package pki creates X.509 certificate authorities, certificates and private keys.
 //
-// Each pair of components that authenticate each other gets its own certificate
-// authority. The private key of an authority exists only in memory.
+// gauntlet creates a separate certificate authority for each pair of components that authenticate
+// each other. The private key of an authority exists only in memory.
 package pki
 
 import (
@@ -17,37 +17,39 @@ import (
 	"time"
 )
 
-// A certificate is valid for longer than any run. Its validity starts in the past,
-// so that it is valid on machines whose clock is behind.
+// The validity period of a certificate, relative to the argument now of NewAuthority.
 const (
+	// validBefore is how long before now the validity begins. A certificate is therefore also valid
+	// on machines whose clock is behind.
 	validBefore = time.Hour
-	validAfter  = 30 * 24 * time.Hour
+	// validAfter is how long after now the validity ends. It is longer than any run.
+	validAfter = 30 * 24 * time.Hour
 )
 
-// Authority is a certificate authority.
+// Authority is a certificate authority with its private key.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	now         time.Time
+	now         time.Time // determines the validity period of signed certificates
 }
 
-// Leaf describes a certificate to sign.
+// Leaf describes a server or client certificate that [Authority.Sign] creates.
 type Leaf struct {
-	// Name is the common name of the subject.
+	// Name is the common name (CN) of the certificate.
 	Name string
-	// Usage lists the extended key usages.
+	// Usage lists the extended key usages, such as server authentication.
 	Usage []x509.ExtKeyUsage
-	// DNSNames are the DNS names of a server.
+	// DNSNames lists the DNS names of the server; empty for a client.
 	DNSNames []string
-	// IPs are the IP addresses of a server.
+	// IPs lists the IP addresses of the server; empty for a client.
 	IPs []net.IP
 }
 
-// Pair is a certificate and its private key, both PEM-encoded.
+// Pair is a certificate with its private key. Both are PEM-encoded.
 type Pair struct{ Certificate, Key []byte }
 
-// NewAuthority creates a certificate authority with the given common name.
-// now determines the validity period of its own certificate and of those that it signs.
+// NewAuthority creates a certificate authority with the given common name. Its certificate, and all
+// certificates that it signs, are valid from one hour before now until 30 days after now.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -67,7 +69,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	return a, nil
 }
 
-// PEM returns the PEM-encoded certificate of the authority.
+// PEM returns the certificate of the authority, PEM-encoded and without the private key.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
 
 // Roots returns a certificate pool that contains only this authority.
@@ -77,9 +79,9 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
-// Sign creates a key and signs a certificate for it. The name of the leaf must differ
-// from the name of the authority. Otherwise verifiers treat the certificate as
-// self-signed, because subject and issuer are equal.
+// Sign creates a private key and signs a certificate for the key. It returns an error if leaf.Name
+// is the name of the authority. Verifiers would treat such a certificate as self-signed, because
+// its subject and its issuer are equal.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {
 		return Pair{}, fmt.Errorf("creating the certificate of %s: %w", leaf.Name, err)
@@ -105,8 +107,8 @@ func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	return Pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)}, nil
 }
 
-// template returns the fields that all certificates share. It sets no serial number,
-// because x509.CreateCertificate generates one.
+// template returns a certificate template with the common name and the validity period. It sets no
+// serial number, because x509.CreateCertificate generates one.
 func (a *Authority) template(name string) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},
@@ -114,8 +116,10 @@ func (a *Authority) template(name string) *x509.Certificate {
 	}
 }
 
+// newKey generates a private key.
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
+// encode encodes DER data as a PEM block of the given type.
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -33,7 +33,7 @@ func sign(t *testing.T, a *Authority, leaf Leaf) tls.Certificate {
 	return certificate
 }
 
-// TestVerify checks when a client that trusts an authority accepts a certificate that it signed.
+// TestVerify checks which signed certificates a client accepts that trusts only one authority.
 func TestVerify(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	authority, other := newAuthority(t, now), newAuthority(t, now)
@@ -67,7 +67,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestPEM checks the PEM encoding of an authority and the certificates that it signs.
+// TestPEM checks the PEM encoding of an authority's certificate and of a signed certificate.
 func TestPEM(t *testing.T) {
 	authority := newAuthority(t, time.Now())
 	pool := x509.NewCertPool()

@@ -10,8 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// thousandPods is the scenario of the benchmark: its await ends when 1000 pods are
-// ready.
+// thousandPods is the scenario of the benchmark. Its await ends when 1000 pods are ready.
 const thousandPods = `
 name: thousand
 description: 0 to 1000 pods, nothing goes wrong
@@ -25,8 +24,8 @@ workload:
 settle: {within: 60s, quiet: 500ms}
 `
 
-// BenchmarkProxy measures the time from the scale to 1000 ready pods, with and without
-// the fault proxy. It reports the median ratio of pairs of runs. The goal is a ratio
+// BenchmarkProxy measures the time from the scale request until 1000 pods are ready, with and
+// without the fault proxy. It reports the median ratio of the two times. The goal is a ratio
 // below 1.05.
 func BenchmarkProxy(b *testing.B) {
 	const pairs = 5
@@ -34,7 +33,7 @@ func BenchmarkProxy(b *testing.B) {
 		var ratios, proxied, direct []float64
 		for i := range pairs {
 			order := []bool{false, true}
-			if i%2 == 1 { // alternate, because the second run of a pair is faster
+			if i%2 == 1 { // alternate the order, because the second run of a pair is faster
 				slices.Reverse(order)
 			}
 			took := map[bool]time.Duration{}

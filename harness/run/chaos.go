@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// counted returns a number with its noun, in the plural unless the number is 1.
+// counted returns a number and its noun, such as "1 fault" or "2 faults".
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -27,10 +27,9 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Chaos begins the chaos phase and runs a workload and all faults of the scenario
-// concurrently. It returns when the workload has ended and every fault is healed. The
-// workload is a function; if it is nil, it is the steps of the scenario. Its error aborts the
-// run.
+// Chaos begins the chaos phase. It runs the workload and all faults of the scenario at the
+// same time, and returns when the workload has ended and every fault is healed. If run is nil,
+// the workload is the steps of the scenario. An error of the workload aborts the run.
 func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	described := "a workload of this program"
 	if run == nil {
@@ -57,8 +56,8 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	return group.Wait()
 }
 
-// runSteps runs the steps of the scenario. The checks decide whether an unmet condition of
-// an await is a violation, so it is not an error.
+// runSteps runs the steps of the scenario. An await whose condition is not met in time is not
+// an error, because the checks decide whether that is a violation.
 func runSteps(ctx context.Context, s *Session) error {
 	err := workload.Run(ctx, workload.Env{
 		Client:    s.Environment.Admin,
@@ -76,16 +75,16 @@ func runSteps(ctx context.Context, s *Session) error {
 	return err
 }
 
-// faultTiming contains the events of a run that start and end faults.
+// faultTiming contains the time and the events of a run that decide when faults begin and end.
 type faultTiming struct {
 	chaosBegan   time.Time       // beginning of the chaos phase
 	workloadDone <-chan struct{} // closed when the workload has ended
-	converged    <-chan struct{} // closed when the subject has converged and is quiet after the workload
+	converged    <-chan struct{} // see convergedAfterWorkload
 }
 
 // convergedAfterWorkload returns a channel that is closed when the subject has converged and
-// is quiet after the workload. The channel is also closed when settle.within has passed
-// since the workload ended. Faults then stop waiting for their triggers.
+// is quiet after the workload. The channel is also closed if settle.within has passed since
+// the workload ended. Faults then no longer wait for their triggers.
 func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-chan struct{}) <-chan struct{} {
 	converged := make(chan struct{})
 	go func() {
@@ -103,8 +102,9 @@ func (s *Session) convergedAfterWorkload(ctx context.Context, workloadDone <-cha
 	return converged
 }
 
-// runFault applies a fault each time that its trigger matches, at most spec.Times
-// times. The caller has already subscribed to the trigger for the first application.
+// runFault applies a fault each time its trigger matches, at most spec.Times times. The
+// argument when is the trigger subscription for the first application. runFault subscribes
+// again for each further one.
 func (s *Session) runFault(ctx context.Context, index int, when *environment.Subscription, t faultTiming) error {
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
@@ -124,9 +124,9 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 			err = s.applyFault(ctx, spec, when, t, env)
 		case round > 0 || ctx.Err() != nil:
 		case spec.When != nil:
-			report.Failed(nil, fmt.Errorf("the trigger never matched: %s", spec.When))
+			report.Failed(nil, fmt.Errorf("the trigger did not match during the run: %s", spec.When))
 		default:
-			report.Failed(nil, fmt.Errorf("the workload ended before the start time of the fault, %s", spec.From))
+			report.Failed(nil, fmt.Errorf("the workload ended before the start of the fault, at %s after the beginning of the chaos phase", spec.From))
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		if !started || err != nil {
@@ -136,11 +136,11 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 	return nil
 }
 
-// awaitStart waits for the start time or the trigger of a fault. It returns false if
-// the fault must not start.
+// awaitStart waits for the start time or the trigger of a fault. It returns the match of the
+// trigger, and false if the fault must not start.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
-		over := t.workloadDone // a fault without `for` lasts until the workload ends, so it cannot begin later
+		over := t.workloadDone // a fault without `for` ends with the workload, so it must not begin after the workload
 		if spec.For > 0 {
 			over = nil
 		}
@@ -149,7 +149,7 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 	select {
 	case match := <-when.Matched():
 		if spec.From == 0 {
-			return match, true // held records wait until the fault is injected
+			return match, true // the dispatcher holds the matching record back until Unsubscribe, after the injection
 		}
 		s.Environment.Dispatcher.Unsubscribe(when)
 		return match, s.sleep(ctx, spec.From, nil)
@@ -159,13 +159,12 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 	return trigger.Match{}, false
 }
 
-// applyFault injects a fault, waits until its end, heals it, and waits until the
-// control plane is healthy. The fault is healed even if the run is aborted.
+// applyFault injects a fault, waits until its end, and heals it. It returns when the control
+// plane is healthy again. It also heals the fault if the run is aborted.
 //
-// There is no health check before the fault. The control plane was healthy before the
-// workload and after each healed fault. A check can take seconds, and the fault must
-// act as soon as its trigger matches. applyFault waits only until an outage that
-// another fault caused has ended.
+// applyFault does not check the health of the control plane before the injection, because the
+// fault must begin as soon as its trigger matches. A health check can take seconds. The only
+// exception is an outage that another fault causes: applyFault waits until it has ended.
 func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
@@ -204,15 +203,15 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 	return ctx.Err()
 }
 
-// isOutage reports whether a fault makes the control plane unavailable, so that other
-// faults must wait for its end.
+// isOutage reports whether a fault makes the control plane unavailable. Other faults begin
+// only after such a fault has ended.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
 }
 
-// newFault creates a fault from its specification. The error contains the position in
-// the scenario.
+// newFault creates the fault that an entry of the scenario specifies. Its errors contain the
+// position in the scenario file.
 func newFault(spec scenario.Fault) (faults.Fault, error) {
 	kind, err := catalog.Find(spec.Name)
 	if err != nil {
@@ -222,27 +221,26 @@ func newFault(spec scenario.Fault) (faults.Fault, error) {
 }
 
 const (
-	// healTimeout bounds the healing of a fault and the wait for a healthy control
+	// healTimeout bounds the time to heal a fault, including the wait for a healthy control
 	// plane. It is long, because components may have to restart first.
 	healTimeout = 4 * time.Minute
-	// abortedHealTimeout bounds the healing after the run is aborted, when the control
-	// plane itself may have failed.
+	// abortedHealTimeout replaces healTimeout after a run is aborted. It is short, because the
+	// control plane may have failed.
 	abortedHealTimeout = 3 * time.Second
 )
 
-// heal heals a fault and waits until the control plane is healthy. It also works after
-// ctx is canceled.
+// heal heals a fault and waits until the control plane is healthy. It does so even if ctx is
+// canceled.
 func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env) error {
 	within := healTimeout
-	if ctx.Err() != nil { // the target of the fault may not exist any more
+	if ctx.Err() != nil { // the run is aborted
 		within = abortedHealTimeout
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	err := faults.Heal(ctx, fault, env)
 	if err != nil && s.Environment.Cluster.Health(ctx) == nil {
-		// The first attempt may have failed because another fault stopped the API
-		// server.
+		// The first attempt may have failed because another fault had stopped the API server.
 		err = faults.Heal(ctx, fault, env)
 	}
 	if err != nil {
@@ -254,7 +252,8 @@ func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env)
 	return nil
 }
 
-// sleep waits for d. It returns false if ctx ends or early is closed first.
+// sleep waits for d and reports whether d has passed. It returns false as soon as ctx ends or
+// early is closed.
 func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	timer := s.Clock.NewTimer(max(d, 0))
 	defer timer.Stop()
@@ -268,9 +267,9 @@ func (s *Session) sleep(ctx context.Context, d time.Duration, early <-chan struc
 	}
 }
 
-// faultRandom returns the random source of a fault. It depends only on the seed, the
-// index and the type of the fault, so that a change of other faults does not change its
-// random numbers.
+// faultRandom returns the random source of the fault with the given index in the scenario. It
+// depends only on the seed, the index and the fault type. Therefore, changing one fault does
+// not change the random numbers of other faults.
 func (s *Session) faultRandom(index int) *rand.Rand {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %s", index, s.Scenario.Faults[index].Name)

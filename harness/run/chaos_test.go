@@ -53,8 +53,9 @@ func newRecorder(t *testing.T) *history.Recorder {
 	return recorder
 }
 
-// TestFaultDoesNotWaitForHealth verifies that a fault does not wait for a health check. It
-// waits only if another fault makes the control plane unavailable.
+// TestFaultDoesNotWaitForHealth checks that a fault begins without a health check of the
+// control plane. If another fault makes the control plane unavailable, the fault must wait
+// until it is healthy.
 func TestFaultDoesNotWaitForHealth(t *testing.T) {
 	spec := parse(t, `name: x
 description: x

@@ -18,9 +18,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Validate reports errors in a scenario that package scenario cannot detect: unknown
-// faults, invalid fault parameters and unknown checks. The error contains the position
-// in the file.
+// Validate returns an error for a scenario with an unknown fault, invalid fault parameters or
+// an unknown check. Package scenario does not detect these errors. The error contains the
+// position in the scenario file.
 func Validate(s *scenario.Scenario) error {
 	for _, fault := range s.Faults {
 		if _, err := newFault(fault); err != nil {
@@ -39,7 +39,7 @@ func Validate(s *scenario.Scenario) error {
 	return nil
 }
 
-// checkSettings returns the settings of the checks for a scenario.
+// checkSettings returns the settings with which the checks run on the history of a scenario.
 func checkSettings(s *scenario.Scenario, environment *Environment) check.Settings {
 	return check.Settings{
 		Controllers: s.Controllers(),
@@ -51,13 +51,13 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 	}
 }
 
-// ErrUnreadable reports that the history of a run cannot be read, so the checks cannot
-// run.
+// ErrUnreadable means that the checks could not run, because the history of the run cannot be
+// read.
 var ErrUnreadable = errors.New("cannot check the history")
 
-// Check runs the checks on the files in a run directory and writes the reports again.
-// The same directory always gives the same verdicts. If only the reports cannot be
-// written, Check returns the result together with the error.
+// Check runs the checks on the history in a run directory and rewrites the reports. For an
+// unchanged directory it always computes the same verdicts. If it cannot write the reports, it
+// returns both the result and an error.
 func Check(path string) (*reports.Run, error) {
 	result, draft, err := checkDirectory(path)
 	if err != nil {
@@ -66,9 +66,9 @@ func Check(path string) (*reports.Run, error) {
 	return result, reports.WriteRun(*result, draft)
 }
 
-// checkDirectory runs the checks on a run directory and writes nothing. While it reads
-// the history for the checks, it also drafts the timeline of the reports, so that the
-// history is decoded only once.
+// checkDirectory runs the checks on the history in a run directory, and writes nothing. It
+// also returns a draft of the timeline for the reports. Both are computed while the history is
+// read once.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -105,8 +105,8 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	return summary, draft, nil
 }
 
-// summarize returns a description of the run with its results and the command that
-// repeats it.
+// summarize returns the summary of a run for the reports. It contains the results of the
+// checks and the command that repeats the run, but not the verdict of the run.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)
@@ -126,14 +126,14 @@ func summarize(dir directory, spec *scenario.Scenario, environment *Environment,
 	}
 }
 
-// reproduceCommand returns the command line that repeats the run. The command line of a Go
-// program with a workload of its own is that of the program.
+// reproduceCommand returns the shell command that repeats the run. For a workload in a Go
+// program, this is the command that started the program.
 func reproduceCommand(dir directory, spec *scenario.Scenario, environment *Environment) string {
 	if spec.ExternalWorkload != nil {
 		return shellQuote(environment.Command)
 	}
 	program := environment.Command[0]
-	if strings.HasSuffix(program, ".test") { // a test suite started the run; use the command line instead
+	if strings.HasSuffix(program, ".test") { // a Go test started the run, but the command line can repeat it
 		program = "bin/gauntlet"
 	}
 	words := []string{

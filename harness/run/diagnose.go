@@ -21,36 +21,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// These timeouts bound the whole snapshot and a single request to a replica.
+// snapshotTimeout bounds the whole snapshot, and debugFetchTimeout one HTTP request to a
+// replica.
 const (
 	snapshotTimeout   = 15 * time.Second
 	debugFetchTimeout = 3 * time.Second
 )
 
-// snapshot contains diagnostics from the end of a run, before anything is stopped.
-// Every run takes a snapshot, because the verdict is not known yet. The run writes it
-// only if a check failed or the subject did not converge.
+// snapshot contains diagnostics from the end of a run, before anything is stopped. Every run
+// takes a snapshot, because its verdict is not known yet. The run writes the snapshot to a
+// directory only if a check failed or the subject did not converge.
 type snapshot struct {
+	// pending has one line for each difference from the converged state; see [check.Settled].
 	pending []string
 	files   []snapshotFile
 }
 
+// snapshotFile is a file of a snapshot.
 type snapshotFile struct {
 	name    string
 	content []byte
-	objects bool // content is a list of objects in JSON from the API server
+	objects bool // content is a list of objects in JSON, as the API server returned it
 }
 
+// add adds a file to the snapshot.
 func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
 
-// takeSnapshot collects diagnostics: pending objects, all objects of the workload, and
-// the metrics and goroutines of each replica. It runs after the observed phases, so it
-// cannot change a verdict. If some of these diagnostics are not available, the snapshot
-// contains the reason. takeSnapshot does not read Secrets. If the run was interrupted
-// or the control plane has failed, the snapshot contains only the pending objects.
-// runErr is the error that ended the run, if there is one.
+// takeSnapshot collects the pending objects, all objects of the workload, and the metrics and
+// goroutines of each replica. It does not read Secrets. It runs after the last phase, so it
+// cannot change a verdict.
+//
+// runErr is the error that aborted the run, or nil. If the run was interrupted or the control
+// plane has failed, the snapshot contains only the pending objects. For any other data that is
+// not available, the snapshot contains the reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -69,10 +74,11 @@ func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	return diagnostics
 }
 
+// unavailable returns the content of a snapshot file whose data could not be collected.
 func unavailable(err error) []byte { return fmt.Appendf(nil, "not available: %v\n", err) }
 
-// snapshotObjects adds the objects of the run's namespace and their events. It does not
-// decode them, because most snapshots are never written.
+// snapshotObjects adds the observed objects and the events in the namespace of the run. It
+// adds the JSON text without decoding it, because most snapshots are never written.
 func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) error {
 	client := s.Environment.Admin.CoreV1().RESTClient()
 	var errs []error
@@ -96,9 +102,9 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 	return errors.Join(errs...)
 }
 
-// snapshotReplicas adds the metrics and goroutines of each replica. If objects are
-// pending and a replica does not return its goroutines, snapshotReplicas ends the
-// replica with a stack dump in its log. Before it ends a replica, it asks all replicas.
+// snapshotReplicas adds the metrics and the goroutines of each replica. If objects are
+// pending, a replica that does not return its goroutines is ended, with a stack dump in its
+// log. snapshotReplicas ends replicas only after it has asked all of them.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	replicas := s.Environment.Subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
@@ -124,18 +130,20 @@ func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
 	}
 }
 
+// fetchDebug returns the response of a replica to a GET request for a debug path.
 func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, debugFetchTimeout)
 	defer cancel()
 	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
-// neededFor reports whether the snapshot must be written for a result.
+// neededFor reports whether the run with this result must write the snapshot. A nil snapshot
+// is never written.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }
 
-// write writes the snapshot to a new directory.
+// write creates the directory and writes the files of the snapshot to it.
 func (s *snapshot) write(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err

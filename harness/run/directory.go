@@ -14,9 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// directory is the path of a run directory, which contains all files of a run.
-// Credentials and databases are in its subdirectory state, which is removed after the
-// run.
+// directory is the path of a run directory, which contains all files of a run. Its
+// subdirectory state contains credentials and databases. It is removed after the run.
 type directory string
 
 func (d directory) scenario() string    { return filepath.Join(string(d), "scenario.yaml") }
@@ -32,40 +31,41 @@ func ScenarioFile(path string) string { return directory(path).scenario() }
 // HistoryFile returns the path of the history in a run directory.
 func HistoryFile(path string) string { return directory(path).history() }
 
-// Environment describes the circumstances of a run. It is the content of
-// environment.json.
+// Environment records how and where a run was made. It is the content of environment.json.
 type Environment struct {
 	Started  time.Time `json:"started"`
 	Scenario string    `json:"scenario"`
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
 	Provider string    `json:"provider"`
-	// UpstreamDir is the value of --upstream-dir, if it was set.
+	// UpstreamDir is the value of the flag --upstream-dir. It is empty if the flag was not
+	// set.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
-	// NodeImage is the value of --node-image, if it was set.
+	// NodeImage is the value of the flag --node-image. It is empty if the flag was not set.
 	NodeImage string `json:"nodeImage,omitempty"`
-	// Kubeconfig, Context and ControllerSwitch are the options for an existing cluster,
-	// as given.
+	// Kubeconfig, Context and ControllerSwitch are the values of these flags for an existing
+	// cluster, or "".
 	Kubeconfig       string `json:"kubeconfig,omitempty"`
 	Context          string `json:"context,omitempty"`
 	ControllerSwitch string `json:"displace,omitempty"`
-	// Command is the command line that started the run.
+	// Command is the command line that started the run, with the program first.
 	Command  []string `json:"command"`
-	Revision string   `json:"revision"` // revision of gauntlet
-	Go       string   `json:"go"`
-	// Versions are the versions of the control plane's components.
+	Revision string   `json:"revision"` // version of gauntlet
+	Go       string   `json:"go"`       // Go version with which gauntlet was built
+	// Versions are the versions of the components of the control plane.
 	Versions map[string]string `json:"versions"`
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
 	CPUs     int               `json:"cpus"`
 }
 
-// createRunDirectory creates the run directory with the scenario and the environment.
-// It never reuses a directory: two runs in the same second get different ones.
+// createRunDirectory creates the run directory, and writes the scenario and the environment to
+// it. It never reuses a directory: two runs that start in the same second get different
+// directories.
 func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {
-		return "", fmt.Errorf("writing the scenario %s: %w", o.Scenario.Name, err)
+		return "", fmt.Errorf("encoding the scenario %s: %w", o.Scenario.Name, err)
 	}
 	dir, err := createDirectory(o.Out, runName(o))
 	if err != nil {
@@ -104,10 +104,10 @@ func createRunDirectory(o *Options) (directory, error) {
 	return dir, nil
 }
 
-// notAllowedInNames matches characters that do not belong in a directory name.
+// notAllowedInNames matches the characters that a directory name must not contain.
 var notAllowedInNames = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
-// runName returns a directory name with the start time, scenario, subject and seed.
+// runName returns the name of a run directory: start time, scenario, subject and seed.
 func runName(o *Options) string {
 	target := o.Target.String()
 	if kind, path, ok := strings.Cut(target, ":"); ok {
@@ -118,8 +118,8 @@ func runName(o *Options) string {
 		strings.Trim(notAllowedInNames.ReplaceAllString(target, "-"), "-"), o.Scenario.Seed)
 }
 
-// createDirectory creates a directory of the given name. If the name exists, it appends
-// a number.
+// createDirectory creates the directory name in parent. If it exists, createDirectory appends
+// a number to the name.
 func createDirectory(parent, name string) (directory, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -143,7 +143,7 @@ func createDirectory(parent, name string) (directory, error) {
 	}
 }
 
-// openRunDirectory reads the scenario and the environment of a run directory.
+// openRunDirectory reads the scenario and the environment from the run directory at path.
 func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment, error) {
 	dir := directory(path)
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -151,22 +151,24 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	}
 	spec, err := scenario.Load(dir.scenario())
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("%s: no run directory: %w", path, err)
+		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, err)
 	}
 	encoded, err := os.ReadFile(dir.environment())
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("%s: no run directory: %w", path, err)
+		return "", nil, nil, fmt.Errorf("%s: expected a run directory: %w", path, err)
 	}
 	environment := new(Environment)
 	if err := json.Unmarshal(encoded, environment); err != nil {
-		return "", nil, nil, fmt.Errorf("%s: expected a run's environment: %w", dir.environment(), err)
+		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run: %w", dir.environment(), err)
 	}
 	if len(environment.Command) == 0 {
-		return "", nil, nil, fmt.Errorf("%s: expected the command line of the run", dir.environment())
+		return "", nil, nil, fmt.Errorf("%s: found no command; expected the command line of the run", dir.environment())
 	}
 	return dir, spec, environment, nil
 }
 
+// notDirectory returns the reason why a path is not a directory. This is err, the error of
+// os.Stat, or that the path is a file.
 func notDirectory(err error) error {
 	if err == nil {
 		return errors.New("it is a file")

@@ -21,7 +21,7 @@ import (
 // ours is the path of our controllers, which `make build` builds.
 var ours = filepath.Join("..", "..", "bin", "workload-controller-manager")
 
-// A program runs a scenario and reads the verdict of each check.
+// This program runs a scenario and reads the verdict of each check.
 func ExampleRun() {
 	out, err := os.MkdirTemp("", "gauntlet-example-")
 	if err != nil {

@@ -12,25 +12,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// monitor observes the history while it is recorded, so that the run knows when the
-// next phase can begin. It affects the duration of a run, never the verdict.
+// monitor observes the history while it is recorded, and determines when the next phase of the
+// run can begin. It affects the duration of a run, never the verdict.
 type monitor struct {
 	settled *check.Settled
-	// ready reports whether a replica of the subject watches everything that it needs.
+	// ready reports whether a replica of the subject has opened all watches that the
+	// controllers need.
 	ready func() bool
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every relevant record
-	writes  int           // writes of the subject, except to leases and events
+	changed chan struct{} // closed and replaced at every request, response, process or commit record that observe uses
+	writes  int           // number of requests of the subject for which IsWrite is true
 }
 
-// newMonitor returns the monitor of a run of the given controllers.
+// newMonitor returns the monitor of a run in which the given controllers are under test.
 func newMonitor(controllers ...kube.Controller) *monitor {
 	return &monitor{settled: check.NewSettled(controllers...), ready: func() bool { return true }, changed: make(chan struct{})}
 }
 
-// observe updates the state of the monitor from the next record, and notifies waiting
-// callers.
+// observe updates the monitor from the next record of the history. It wakes the callers of
+// waitUntil.
 func (m *monitor) observe(r *history.Record) {
 	m.settled.Observe(r)
 	m.mu.Lock()
@@ -45,9 +46,9 @@ func (m *monitor) observe(r *history.Record) {
 	m.changed = make(chan struct{})
 }
 
-// waitUntil waits until done returns true. It returns false if ctx ends first. It calls
-// done after every relevant record and every 100 ms, because done may depend on the
-// time.
+// waitUntil waits until done returns true. It returns false if ctx ends first. It calls done
+// after each record that changes the state of the monitor. It also calls done every 100 ms,
+// because the result of done may depend on the time.
 func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -67,15 +68,14 @@ func (m *monitor) waitUntil(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// waitConverged waits until a leader is running and all observed objects have
+// waitConverged waits until the subject has opened its watches and all observed objects have
 // converged. It returns false if ctx ends first.
 func (m *monitor) waitConverged(ctx context.Context) bool {
 	return m.waitUntil(ctx, func() bool { return m.ready() && len(m.settled.Pending()) == 0 })
 }
 
-// waitQuiet returns true when the subject has written nothing for the duration d. It
-// returns false at a write of the subject, when an object is no longer converged, or
-// when ctx ends.
+// waitQuiet returns true when the subject has written nothing for the duration d. It returns
+// false as soon as the subject writes, an observed object is no longer converged, or ctx ends.
 func (m *monitor) waitQuiet(ctx context.Context, clock clock.PassiveClock, d time.Duration) bool {
 	m.mu.Lock()
 	before, start := m.writes, clock.Now()

@@ -1,5 +1,5 @@
-// Package run runs one scenario against one subject. It is the only package that uses all
-// parts of the harness. The phases of a run are:
+// Package run runs one scenario on one subject. It is the only package that uses all parts of
+// the harness. A run has the following parts:
 //
 //	scenario     write scenario.yaml and environment.json to the run directory
 //	environment  set up the control plane, recorder, observer, proxy and subject
@@ -10,8 +10,8 @@
 //	check        run the checks on the recorded history
 //	report       write verdicts.json, junit.xml, summary.md and report.html
 //
-// A run that is aborted is checked too. A violation in its history is a failure; a
-// guarantee that the history cannot show is unknown.
+// The checks also run after an aborted run. A violation in its history is a failure. The
+// verdict of a guarantee that its history neither proves nor disproves is unknown.
 package run
 
 import (
@@ -30,55 +30,57 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says what to run, where, and where to write the results.
+// Options says which scenario to run on which subject, on which control plane, and where to
+// write the results.
 type Options struct {
-	Scenario *scenario.Scenario // with its Seed set
+	Scenario *scenario.Scenario // its field Seed is the random seed of the run
 	Target   subject.Target
-	// Workload is the workload if the scenario has an external workload. Otherwise it is nil.
-	// Run calls it. A program that calls Start passes its workload to Session.Chaos.
+	// Workload is the workload of a scenario with an external workload, and nil for all other
+	// scenarios. Run calls it. A program that calls Start passes its workload to
+	// [Session.Chaos] instead.
 	Workload Workload
-	// Provider is one of providers.Names(); "" means the default.
+	// Provider is one of providers.Names(); "" means [providers.Default].
 	Provider string
 	// Out is the parent directory of the run directory.
 	Out string
-	// Ours is the path of the workload-controller-manager, built from controllers/.
+	// Ours is the path of the executable workload-controller-manager, built from controllers/.
 	Ours string
-	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, it
-	// must be statically linked, because its command `relay` runs beside the subject.
-	// The program `standin`, which the workload's pods run on kind, must be in the same
-	// directory.
+	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the
+	// executable must be statically linked, because it also runs as relay in these pods. The
+	// directory of Gauntlet must also contain the program standin, which the workload's pods
+	// run on kind.
 	Gauntlet string
-	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. If it is empty, the
-	// run uses the cache that harness/upstream fills.
+	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
+	// empty, the run uses the cache that harness/upstream fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node. If it is empty, the provider uses its
+	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
 	// default image.
 	NodeImage string
-	// Existing selects an existing cluster and says how to use it.
+	// Existing selects the existing cluster for the provider existing.
 	Existing cluster.Existing
-	// Direct omits the fault proxy, to measure its overhead. Scenarios with faults are
-	// then not allowed.
+	// Direct connects the subject to the API server without the fault proxy, to measure the
+	// overhead of the proxy. A scenario with faults must not be run with Direct.
 	Direct bool
-	// KeepUp, if set, is called after the run, before anything is torn down. The
-	// teardown begins when it returns.
+	// KeepUp, if set, is called after the last phase. The control plane stays up until KeepUp
+	// returns.
 	KeepUp func(ctx context.Context, kubeconfig string)
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
 
-	Clock    clock.WithTicker // nil means the real clock
-	Revision string           // revision of gauntlet
-	// Versions are the versions of the control plane's components. Nil means those that the
-	// provider states.
+	Clock    clock.WithTicker // nil means [clock.RealClock]
+	Revision string           // version of gauntlet
+	// Versions are the versions of the components of the control plane. If it is nil, the
+	// run uses the versions that the provider returns.
 	Versions map[string]string
 }
 
 // Workload creates, changes and deletes objects in the namespace environment.Namespace, with
-// the clients of s.Environment. The faults of the scenario act until it returns; see also
-// Session.Converged. It must return soon after ctx ends. Its error aborts the run.
+// the clients of s.Environment. The faults of the scenario are active until it returns. It may
+// call [Session.Converged] to wait. It must return soon after ctx ends. Its error aborts the run.
 type Workload func(ctx context.Context, s *Session) error
 
-// Run runs a scenario, checks its history and writes the reports. The error says why
-// the run was aborted. An aborted run is checked too, unless it has no history.
+// Run runs a scenario, checks its history and writes the reports. The error says why the run
+// was aborted. Run also checks an aborted run, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	if err := o.checkWorkload(); err != nil {
 		return nil, err
@@ -93,8 +95,8 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 	return s.End(ctx, err)
 }
 
-// Preflight returns an error if the options do not allow the run. For example, the provider
-// does not support a fault, or an executable is missing. Preflight starts nothing.
+// Preflight returns an error if the run is not possible. For example, the provider does not
+// support a fault, or an executable is missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
 	provider, err := providers.Named(o.Provider)
 	if err != nil {
@@ -107,7 +109,7 @@ func (o *Options) Preflight() error {
 		return err
 	}
 	if o.Direct && provider.Capabilities.Has(cluster.SubjectInPods) {
-		return fmt.Errorf("on %s, the subject reaches the API server only through the fault proxy; a direct run needs another provider", o.Provider)
+		return fmt.Errorf("found a direct run on provider %s; expected another provider, because its subjects reach the API server only through the fault proxy", o.Provider)
 	}
 	if err := provider.Preflight(o.controlPlane()); err != nil {
 		return err
@@ -115,7 +117,8 @@ func (o *Options) Preflight() error {
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
 
-// checkWorkload returns an error unless the options have exactly one workload.
+// checkWorkload returns an error unless there is exactly one workload. This is the steps of
+// the scenario, or Options.Workload for a scenario with an external workload.
 func (o *Options) checkWorkload() error {
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
@@ -126,7 +129,7 @@ func (o *Options) checkWorkload() error {
 	return nil
 }
 
-// controlPlane returns the control plane that the run needs.
+// controlPlane returns the options of the control plane that the run needs.
 func (o *Options) controlPlane() providers.Options {
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
@@ -141,14 +144,14 @@ func (o *Options) controlPlane() providers.Options {
 	}
 }
 
-// subject returns the subject that the run starts.
+// subject returns the options of the subject that the run starts.
 func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{
 		Target: o.Target, Controllers: o.Scenario.Controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
 	}
 }
 
-// runPhases runs the phases whose history is checked: chaos and settle.
+// runPhases runs all phases of the run, and then calls KeepUp if it is set.
 func (s *Session) runPhases(ctx context.Context) error {
 	ctx, cancel := s.supervise(ctx)
 	defer cancel()
@@ -164,24 +167,24 @@ func (s *Session) runPhases(ctx context.Context) error {
 	return nil
 }
 
-// errInterrupted aborts a run at the user's request.
+// errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted")
 
-// supervise returns a context that is canceled when the control plane, the recorder or
-// the subject fails.
+// supervise returns a context that is canceled when the control plane, the recorder or the
+// subject fails.
 func (s *Session) supervise(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() { cancel(s.Environment.Failed(ctx)) }()
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// endReason returns the reason for which a phase was aborted. If the phase was not
-// aborted, it returns err.
+// endReason returns the error that aborted a phase. If nothing aborted the phase, endReason
+// returns err. The end of the subject is not an error, because the checks report it.
 func (s *Session) endReason(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		return err
-	case errors.Is(cause, environment.ErrSubjectDied): // the history shows the exit and the checks report it
+	case errors.Is(cause, environment.ErrSubjectDied): // not an error: the checks report the exit
 		s.progress("%v", s.Environment.Subject.Err())
 		return nil
 	case errors.Is(cause, context.Canceled):
@@ -191,13 +194,14 @@ func (s *Session) endReason(ctx context.Context, err error) error {
 	}
 }
 
+// progress formats a message and passes it to o.Progress, if that is set.
 func (o *Options) progress(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// keepUp calls Options.KeepUp with the path of an admin kubeconfig, before the teardown.
+// keepUp writes an admin kubeconfig and calls Options.KeepUp with its path.
 func (s *Session) keepUp(ctx context.Context) error {
 	path := filepath.Join(s.dir.state(), "admin.kubeconfig")
 	if err := cluster.WriteKubeconfig(path, s.Environment.Cluster.Config(cluster.Admin)); err != nil {

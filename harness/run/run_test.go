@@ -22,10 +22,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// The tests in this file need a real control plane, which `make upstream` builds, and
-// our controllers, which `make build` builds.
+// The tests in this file need a control plane, whose binaries `make upstream` builds, and our
+// controllers, which `make build` builds.
 
-// helperVariable makes the test binary run a scenario in the directory that it names.
+// helperVariable is an environment variable. If it is set, the test binary only runs a
+// scenario, with its value as the directory for the results.
 const helperVariable = "GAUNTLET_RUN_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -41,8 +42,8 @@ func TestMain(m *testing.M) {
 	fmt.Println(err)
 }
 
-// shortScenario contains several kinds of steps and a fault. longScenario does not end
-// by itself.
+// shortScenario contains steps of several kinds and a fault. longScenario takes longer than
+// the tests that use it.
 const (
 	shortScenario = `
 name: short
@@ -124,8 +125,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRestart verifies that another instance or replica continues the work of a leader
-// that the run kills or terminates. Such an end is no failure of the subject.
+// TestRestart checks that another replica, or the restarted one, continues the work after the
+// run kills or terminates the leader. Such an exit is no failure of the subject.
 func TestRestart(t *testing.T) {
 	for _, test := range []struct {
 		target   subject.Target
@@ -168,8 +169,8 @@ exercises: [process-alive, converged, no-writes-when-settled]
 	}
 }
 
-// requireEnded requires that exactly one replica ended the given number of times,
-// restarted each time, and that creates followed.
+// requireEnded requires that exactly one replica exited the given number of times, and was
+// restarted each time. The subject must also have created pods after the first exit.
 func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Helper()
 	starts, ends, wroteAfter := map[string]int{}, map[string]int{}, false
@@ -198,8 +199,8 @@ func requireEnded(t *testing.T, dir string, replicas, times int) {
 	t.Error("the history has no end phase")
 }
 
-// TestSubjectThatWillNotStart verifies that the error of a subject that ends at its
-// start contains the end of its log.
+// TestSubjectThatWillNotStart checks the error for a subject that exits immediately. The error
+// must contain the last lines of the subject's log.
 func TestSubjectThatWillNotStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\necho no such flag\nexit 2\n"), 0o755); err != nil {
@@ -238,7 +239,8 @@ func TestInterruptedRun(t *testing.T) {
 	requireNothingLeft(t, out)
 }
 
-// TestKilledRun verifies that nothing of a run outlives gauntlet, even after SIGKILL.
+// TestKilledRun checks that all processes and files of a run are removed, even if gauntlet
+// gets SIGKILL.
 func TestKilledRun(t *testing.T) {
 	out := t.TempDir()
 	gauntlet := exec.CommandContext(t.Context(), os.Args[0])
@@ -264,11 +266,12 @@ func TestKilledRun(t *testing.T) {
 	if err := gauntlet.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = gauntlet.Wait() // it was killed
+	_ = gauntlet.Wait() // ignore the error: the test has killed the process
 	requireNothingLeft(t, out)
 }
 
-// requireNothingLeft waits until no process and no state of the runs below dir is left.
+// requireNothingLeft waits until no process and no state directory of the runs below dir
+// exist.
 func requireNothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -292,7 +295,7 @@ func requireNothingLeft(t *testing.T, dir string) {
 	}
 }
 
-// processesOf returns the command lines of processes that name a path below dir.
+// processesOf returns the command lines of all processes that contain a path below dir.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -309,8 +312,8 @@ func processesOf(t *testing.T, dir string) []string {
 	return all
 }
 
-// credential matches credentials: private keys in PEM, plain or in base64, service
-// account tokens, authorization headers and Secrets.
+// credential matches credentials: private keys in PEM or base64, service account tokens,
+// authorization headers and Secrets.
 var credential = regexp.MustCompile(`PRIVATE KEY|LS0tLS1CRUdJTi[A-Za-z0-9+/]*|client-key-data|eyJ[\w-]{8,}\.[\w-]{8,}\.|Bearer |token:|"?kind"?: ?"?Secret\b`)
 
 // requireNoCredentials requires that no file in a run directory contains a credential.

@@ -8,16 +8,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Settle waits until the subject has converged and has then written nothing for
-// settle.quiet of the scenario. It records the phases and the end of the observation. If
-// settle.within passes first, Settle returns nil, because the checks decide whether that is
-// a violation. All faults must be healed before.
+// Settle waits until the subject has converged, and has then written nothing for settle.quiet
+// of the scenario. It records the phases settle, quiet and end. If settle.within passes first,
+// Settle still returns nil, because the checks decide whether that is a violation. All faults
+// must be healed before the call.
 func (s *Session) Settle(ctx context.Context) error {
 	s.beginPhase(history.PhaseSettle)
 	s.progress("all faults healed; waiting up to %s for convergence", s.Scenario.Settle.Within)
 	start := s.Clock.Now()
-	// The last user operations must be recorded before convergence means anything.
-	// Missing commits may still arrive; only those missing at the end are a gap.
+	// Convergence can only be determined after the last user operations are recorded. Commits
+	// that are missing here may still arrive. Commits that are missing at the end are a gap.
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
 		return ctx.Err()
 	} else if missing != nil {
@@ -40,7 +40,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	s.progress("settled after %.1f s", s.Clock.Since(start).Seconds())
 	if missing := s.catchUp(ctx); ctx.Err() != nil {
-		return ctx.Err() // the catch-up was aborted, so missing commits prove nothing
+		return ctx.Err() // ctx ended the wait, so missing commits are no gap
 	} else if missing != nil {
 		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: "missing at the end of the run: " + strings.ReplaceAll(missing.Error(), "\n", "; ")}})
 	}
@@ -48,8 +48,8 @@ func (s *Session) Settle(ctx context.Context) error {
 	return s.Environment.Recorder.Flush()
 }
 
-// Converged waits until the subject has converged while faults may be active, for at most
-// settle.within of the scenario. The error says what has not converged.
+// Converged waits until the subject has converged, for at most settle.within of the scenario.
+// Faults may be active. The error says which objects have not converged.
 func (s *Session) Converged(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 	defer cancel()
@@ -62,5 +62,5 @@ func (s *Session) Converged(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("not converged within %s: %s", s.Scenario.Settle.Within, strings.Join(s.monitor.settled.Pending(), "; "))
+	return fmt.Errorf("the objects did not converge within %s: %s", s.Scenario.Settle.Within, strings.Join(s.monitor.settled.Pending(), "; "))
 }

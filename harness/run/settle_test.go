@@ -16,15 +16,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestSettleGaps verifies that commits missing at the start of settling are no gap,
-// because they may still arrive. Commits missing at the end are a gap, unless the run
-// was aborted.
+// TestSettleGaps checks which missing commits are recorded as a gap. Commits that are missing
+// when Settle begins are no gap, because they may still arrive. Commits that are missing at
+// the end are a gap, unless the run was aborted.
 func TestSettleGaps(t *testing.T) {
 	complete, missing := func() error { return nil }, func() error { return errors.New("services n/web at version 7") }
 	for _, test := range []struct {
 		name        string
 		first, last func() error
-		abortAt     int // the catch-up during which the run is canceled; 0 is none
+		abortAt     int // number of the catch-up during which the run is canceled, counted from 1; 0 means none
 		want        []string
 	}{
 		{name: "complete", first: complete, last: complete, want: []string{"settle", "quiet", "end"}},

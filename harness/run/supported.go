@@ -7,9 +7,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Supported returns an error if a scenario cannot run on a provider. The provider must have
-// room for all pods of the scenario and support all its faults. The error contains the
-// position in the scenario.
+// Supported returns an error if a provider cannot run a scenario. The provider must have room
+// for all pods of the scenario, and support all its faults. The error contains the position in
+// the scenario file.
 func Supported(s *scenario.Scenario, provider string) error {
 	p, err := providers.Named(provider)
 	if err != nil {

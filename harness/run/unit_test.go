@@ -58,7 +58,7 @@ func TestRunDirectories(t *testing.T) {
 	}
 	for _, want := range []string{
 		"20260102T030405-burst-exec-run.test-seed5",
-		"20260102T030405-burst-exec-run.test-seed5-2", // the same second: a new directory
+		"20260102T030405-burst-exec-run.test-seed5-2", // a second run in the same second gets a new directory
 	} {
 		dir, err := createDirectory(out, runName(&o))
 		if err != nil {
@@ -78,7 +78,7 @@ func TestCheckRejectsOtherDirectories(t *testing.T) {
 	for path, want := range map[string]string{
 		file:               "expected a run directory: it is a file",
 		file + "-missing":  "expected a run directory: stat",
-		filepath.Dir(file): "no run directory: ",
+		filepath.Dir(file): "expected a run directory: ",
 	} {
 		if _, err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", path, err, want)
@@ -139,8 +139,8 @@ func TestFaultRandomIsIndependent(t *testing.T) {
 	}
 }
 
-// TestSupported verifies that an unsupported fault is rejected with its position in the
-// scenario.
+// TestSupported checks that a fault that the provider does not support is rejected, with its
+// position in the scenario.
 func TestSupported(t *testing.T) {
 	with := func(fault string) *scenario.Scenario {
 		return parse(t, "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\nfaults:\n  - "+fault+"\n")
@@ -158,8 +158,8 @@ func TestSupported(t *testing.T) {
 	}
 }
 
-// TestSupportedByPodCapacity verifies that a scenario with too many pods for the nodes
-// is rejected.
+// TestSupportedByPodCapacity checks that a scenario with too many pods for its nodes is
+// rejected.
 func TestSupportedByPodCapacity(t *testing.T) {
 	spec, err := scenario.Parse("x.yaml", []byte(`name: x
 description: y
@@ -214,7 +214,7 @@ func TestPreflightOnKind(t *testing.T) {
 	}
 	for _, test := range []struct {
 		options Options
-		want    string // empty: no error
+		want    string // part of the expected error; "" means no error
 	}{
 		{Options{Target: subject.Upstream}, ""},
 		{Options{Target: image}, ""},

@@ -66,9 +66,9 @@ func boundedFields(of reflect.Type) []boundedField {
 	return fields
 }
 
-// bounded reports an error if a number or a duration of a struct is out of bounds. The argument
-// of is a pointer to the struct. A field that is a nil pointer is valid, because the file omits
-// it.
+// bounded reports an error if a number or a duration of a struct is out of bounds. The second
+// argument is a pointer to the struct. A field that is a nil pointer is valid, because the file
+// omits it.
 func (v *validator) bounded(path string, of any) {
 	value := reflect.ValueOf(of).Elem()
 	for _, field := range boundedFields(value.Type()) {

@@ -150,7 +150,7 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	return nil
 }
 
-// mismatch returns the error that the file has another value at path than expected.
+// mismatch returns an error that says what the file has at path and what was expected.
 func (d decoder) mismatch(from *node, path, expected string) error {
 	return d.source.errorAt(from.position, path, "found %s; expected %s", from.describe(), expected)
 }

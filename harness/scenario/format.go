@@ -79,8 +79,8 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct type that declares a field: the type of, or a struct embedded in
-// it.
+// declares returns the struct type that declares a field. This is the given struct type, or a
+// struct that is embedded in it.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type

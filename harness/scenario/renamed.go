@@ -6,7 +6,8 @@ import (
 	"reflect"
 )
 
-// renamedUntil is the first release that rejects scenarios with old names.
+// renamedUntil is the first release that rejects the old names. VERSIONING.md says how long an
+// old name works.
 const renamedUntil = "v0.4"
 
 // These maps have the new names of renamed fields, checks and scenarios. The keys are the
@@ -56,9 +57,10 @@ func RenamedScenario(old string) (string, bool) {
 // RenamedFields returns the new YAML names of the renamed fields of a struct, by the old names.
 func RenamedFields(of reflect.Type) map[string]string { return maps.Clone(renamedFields[of]) }
 
-// RenameWarning returns the text of the warning that a file or a command line has an old name.
+// RenameWarning returns the text of the warning for the use of an old name. The name may be of a
+// YAML field, a check, a library scenario or a flag.
 func RenameWarning(old, name string) string {
-	return fmt.Sprintf("%q is now %q; the old name is read until %s", old, name, renamedUntil)
+	return fmt.Sprintf("%q is now %q; release %s removes the old name", old, name, renamedUntil)
 }
 
 // Warnings returns the warnings about the scenario, such as one line for each old name in the

@@ -18,8 +18,8 @@ exercises: [converged, quiet]
 		t.Fatal(err)
 	}
 	want := []string{
-		`x.yaml:7:33: "truth" is now "state"; the old name is read until v0.4`,
-		`x.yaml:9:24: "quiet" is now "no-writes-when-settled"; the old name is read until v0.4`,
+		`x.yaml:7:33: "truth" is now "state"; release v0.4 removes the old name`,
+		`x.yaml:9:24: "quiet" is now "no-writes-when-settled"; release v0.4 removes the old name`,
 	}
 	if diff := cmp.Diff(want, s.Warnings()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

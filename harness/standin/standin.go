@@ -1,8 +1,9 @@
-// Package standin is the program that workload containers run on real kubelets.
+// Package standin implements the program `standin`, which the containers of workload pods run on
+// real kubelets.
 //
-// It does no work. It delays its readiness and its termination as configured, and an
-// HTTP request makes it unready or makes it exit. The command harness/cmd/standin
-// contains only this package, because every pod runs it and it has to be small.
+// The program does no work. It becomes ready after a delay, and exits after another delay when it
+// receives SIGTERM. An HTTP request makes it unready, or makes it exit with an error. The command
+// harness/cmd/standin imports only this package, because its image must be small.
 package standin
 
 import (
@@ -15,21 +16,21 @@ import (
 	"time"
 )
 
-// Port is the TCP port that the program listens on.
+// Port is the TCP port on which the program serves HTTP.
 const Port = 8080
 
 // The HTTP paths that the program serves.
 const (
-	// Ready is the path of the readiness probe. GET returns status 200 if the container
-	// is ready and 503 if not. POST makes the container ready again after Unready.
+	// Ready is the path of the readiness probe. GET returns status 200 if the container is ready
+	// and 503 if not. POST makes the container ready again after POST [Unready].
 	Ready = "/ready"
-	// Unready makes the container unready. Its method is POST.
+	// Unready is the path for POST requests that make the container unready.
 	Unready = "/unready"
-	// Die makes the program exit with an error. Its method is POST.
+	// Die is the path for POST requests that make the program exit with an error.
 	Die = "/die"
 )
 
-// Options are the settings of the program.
+// Options has the delays of the program.
 type Options struct {
 	// StartDelay is the time from the start of the program until the container is
 	// ready.
@@ -39,20 +40,20 @@ type Options struct {
 	StopDelay time.Duration
 }
 
-// Args returns the command line arguments of the program for these options.
+// Args returns the options as command line arguments of the program.
 func (o Options) Args() []string {
 	return []string{"--start-delay=" + o.StartDelay.String(), "--stop-delay=" + o.StopDelay.String()}
 }
 
-// ErrDied is the error that Serve returns after a POST request to Die.
+// ErrDied is the error of [Serve] after a POST request to [Die].
 var ErrDied = errors.New("exiting because of a POST request to " + Die)
 
 // shutdownTimeout is the time that HTTP requests in flight have to finish before Serve
 // returns.
 const shutdownTimeout = time.Second
 
-// Serve serves HTTP requests until ctx is canceled and the stop delay has passed.
-// It closes the listener.
+// Serve serves HTTP requests until ctx is canceled and o.StopDelay has passed, and then returns
+// nil. After a POST request to [Die], it returns [ErrDied] immediately. Serve closes the listener.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	s := &standin{die: make(chan struct{}, 1)}
 	start := time.AfterFunc(o.StartDelay, func() { s.started.Store(true) })
@@ -71,19 +72,21 @@ func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if server.Shutdown(ctx) != nil { // a client does not read its response
+	if server.Shutdown(ctx) != nil { // a request is still in flight after shutdownTimeout
 		_ = server.Close()
 	}
 	return err
 }
 
-// standin is the state of a running program.
+// standin is the state of a running stand-in program.
 type standin struct {
-	started, unready atomic.Bool
-	die              chan struct{}
+	started atomic.Bool   // whether the start delay has passed
+	unready atomic.Bool   // whether the last POST request was to Unready, not to Ready
+	die     chan struct{} // receives a value after a POST request to Die; has capacity 1
 }
 
-// waitStopDelay waits for the stop delay. It returns ErrDied early after a request to Die.
+// waitStopDelay waits until the stop delay has passed, and returns nil. After a POST request to
+// Die, it immediately returns ErrDied.
 func (s *standin) waitStopDelay(delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -95,6 +98,7 @@ func (s *standin) waitStopDelay(delay time.Duration) error {
 	}
 }
 
+// handler returns the HTTP handler for the paths Ready, Unready and Die.
 func (s *standin) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Ready, func(w http.ResponseWriter, _ *http.Request) {
@@ -107,7 +111,7 @@ func (s *standin) handler() http.Handler {
 	mux.HandleFunc("POST "+Die, func(http.ResponseWriter, *http.Request) {
 		select {
 		case s.die <- struct{}{}:
-		default: // an earlier request is pending
+		default: // the channel already has a value of an earlier request
 		}
 	})
 	return mux

@@ -19,7 +19,8 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestServe checks readiness after the start delay, after requests, and during the stop delay.
+// TestServe checks the readiness during and after the start delay, and during the stop delay. It
+// also checks the effect of POST requests to Unready and Ready.
 func TestServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const delay = time.Minute
@@ -42,7 +43,8 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// TestDie checks that Serve answers a request to Die and then returns ErrDied, also during the stop delay.
+// TestDie checks that Serve responds to a POST request to Die and then returns ErrDied. During the
+// stop delay, Serve must do the same.
 func TestDie(t *testing.T) {
 	for _, terminating := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -60,7 +62,7 @@ func TestDie(t *testing.T) {
 	}
 }
 
-// testServer is a running Serve with a client.
+// testServer is a call of Serve in a goroutine, with an HTTP client that connects to it.
 type testServer struct {
 	t         *testing.T
 	client    *http.Client
@@ -100,7 +102,8 @@ func (s *testServer) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// memoryListener is an in-memory listener, which synctest's virtual time requires.
+// memoryListener is a net.Listener without sockets. The virtual time of testing/synctest does not
+// advance while a goroutine waits for a socket.
 type memoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}

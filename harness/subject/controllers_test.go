@@ -21,9 +21,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// TestOtherController runs a controller without a contract as the subject, on a control
-// plane that `make upstream` builds. The control plane must run all other controllers, and
-// only the subject may create pods for a StatefulSet.
+// TestOtherController checks that a controller without a contract can be the subject: the
+// StatefulSet controller. The control plane, which `make upstream` builds, must run all other
+// controllers. Only the subject may create pods for a StatefulSet.
 func TestOtherController(t *testing.T) {
 	underTest := []kube.Controller{{
 		Name: "statefulset-controller", Kind: "StatefulSet",
@@ -83,7 +83,7 @@ func await(t *testing.T, description string, condition wait.ConditionWithContext
 	}
 }
 
-// startUpstream starts the given controllers of kube-controller-manager as the subject.
+// startUpstream starts the subject upstream with the given controllers of kube-controller-manager.
 func startUpstream(t *testing.T, c *embedded.Cluster, admin kubernetes.Interface, controllers []kube.Controller) {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,33 +8,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// All replicas use the lease name of kube-controller-manager for leader election,
-// because the upstream RBAC roles allow only that name.
+// The name and the default namespace of the leader-election Lease of the subject.
 const (
+	// leaseName is the name that kube-controller-manager uses for its Lease. The upstream RBAC
+	// roles allow only this name.
 	leaseName = kube.LeaseName
-	// LeaseNamespace is the namespace of the lease, unless the run uses an existing
-	// cluster. On the clusters that gauntlet creates, no other component uses this lease:
-	// their kube-controller-manager runs without leader election.
+	// LeaseNamespace is the namespace of the Lease on clusters that gauntlet creates. No other
+	// component uses this Lease, because the kube-controller-manager of such a cluster runs without
+	// leader election. On an existing cluster, the Lease is in the namespace of the run.
 	LeaseNamespace = "kube-system"
 )
 
-// Settings are the settings of a subject in a scenario.
+// Settings are the settings of the replicas, which a scenario can change.
 type Settings struct {
-	// Controllers are the controllers under test. If it is empty, these are the default
-	// controllers.
+	// Controllers lists the controllers that the replicas run. Empty means
+	// [kube.DefaultControllers].
 	Controllers []kube.Controller
-	QPS, Burst  int // client-side rate limit of each controller's client
-	Concurrency int // workers per controller
-	// LeaseDuration is the lease duration of the leader election. The renew deadline
-	// and the retry period are derived from it. The proportions are those of
-	// kube-controller-manager's defaults: 15 s, 10 s and 2 s.
+	// QPS and Burst are the client-side rate limit (requests per second, and burst) of each
+	// controller's client.
+	QPS, Burst  int
+	Concurrency int // number of workers per controller
+	// LeaseDuration is the lease duration of the leader election. The renew deadline is 2/3 and the
+	// retry period 2/15 of it, as in the defaults of kube-controller-manager (15 s, 10 s and 2 s).
 	LeaseDuration time.Duration
-	// LeaseNamespace is the namespace of the lease; see [LeaseNamespace].
+	// LeaseNamespace is the namespace of the leader-election Lease.
 	LeaseNamespace string
 }
 
-// Flags returns the command line of one replica. It is the same for every target. If
-// serving is nil, the replica opens no port.
+// Flags returns the command line arguments of one replica, which are the same for every [Target].
+// The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the replica
+// opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	controllers := kube.OrDefault(s.Controllers)
 	flags := []string{

@@ -16,14 +16,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// managerRole is the bootstrap cluster role of kube-controller-manager itself. Each
-// controller has a role of its own.
+// managerRole is the default ClusterRole of kube-controller-manager, with the permissions for
+// leader election. Each controller also has a default ClusterRole.
 const managerRole = "system:kube-controller-manager"
 
-// Grant gives a user or service account exactly the RBAC permissions that the controllers
-// need. No controllers mean the default ones. Our controllers get the roles that
-// they ship with. Other targets get the bootstrap cluster roles of the controllers. Grant
-// allows access to the lease only in leaseNamespace.
+// Grant gives account, a user or ServiceAccount, the RBAC permissions that the controllers need.
+// Empty controllers mean [kube.DefaultControllers]. The target ours gets the roles that are part of
+// its manifests, and access to the Lease only in leaseNamespace. All other targets get the default
+// ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
 	if target != Ours {
 		all := []error{bindClusterRole(ctx, admin, managerRole, account)}
@@ -49,12 +49,12 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, contr
 	)
 }
 
-// grantedLabels are the labels of the cluster-wide objects that Grant creates.
+// grantedLabels are the labels of the ClusterRoles and ClusterRoleBindings that Grant creates.
 var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
-// Revoke deletes the cluster-wide objects that Grant created. It leaves the role and
-// role binding in the lease's namespace, because the deletion of that namespace
-// removes them.
+// Revoke deletes the ClusterRoles and ClusterRoleBindings that Grant has created. It does not
+// delete the Role and the RoleBinding in the namespace of the Lease, because the caller deletes
+// that namespace.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
 	var now metav1.DeleteOptions
@@ -64,6 +64,7 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	)
 }
 
+// bindClusterRole creates a ClusterRoleBinding of a ClusterRole to account, unless it exists.
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
@@ -76,6 +77,7 @@ func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role strin
 	return nil
 }
 
+// bindRole creates a RoleBinding of a Role to account in a namespace, unless it exists.
 func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
@@ -88,15 +90,17 @@ func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role s
 	return nil
 }
 
+// bindingName returns the name of the binding that Grant creates for a role.
 func bindingName(role string) string { return "gauntlet-subject:" + role }
 
-// User returns the user name of a subject that runs as processes of this machine.
+// User returns the user of the [cluster.Subject] role as the RBAC subject of a role binding.
+// Replicas that run as local processes authenticate as this user.
 func User() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
-// ignoreExists returns nil for AlreadyExists, because an earlier subject may have
-// created the roles.
+// ignoreExists returns nil if err is an AlreadyExists error, and err otherwise. A subject that ran
+// earlier on the cluster may have created the roles.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

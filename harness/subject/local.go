@@ -16,25 +16,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// Local contains the options for replicas that run as processes of this machine.
+// Local has the options of replicas that run as local processes.
 type Local struct {
-	Executable string
+	Executable string // path of the program
 	Settings   Settings
 	Cluster    cluster.Cluster
-	// Route may change the client configuration of a replica, for example to connect
-	// through the fault proxy. Without a change the replica connects directly to the
-	// API server. Route is called once for each replica, and restarts use the same
-	// configuration.
+	// Route changes the client configuration of a replica, for example so that the replica connects
+	// to the fault proxy. The given configuration connects directly to the API server. Route is
+	// called once for each replica; restarts use the same configuration.
 	Route func(replica string, config *rest.Config) error
 
-	// ServesDebug makes the replicas serve metrics and goroutines, for Fetch.
+	// ServesDebug makes the replicas serve their metrics and goroutines; see [Subject.Fetch].
 	ServesDebug bool
 
-	StateDir string // for kubeconfigs and keys; contains credentials and is removed after the run
-	LogDir   string
+	StateDir string // directory for kubeconfigs and keys, which the caller removes after the run
+	LogDir   string // directory for the logs; the log of a replica is <replica>.log
 }
 
-// Launcher returns a launcher that starts replicas as processes.
+// Launcher returns a [Launcher] that starts each replica as a local process.
 func (l Local) Launcher() Launcher {
 	var mu sync.Mutex
 	replicas := map[string]replicaFiles{}
@@ -65,12 +64,13 @@ func (l Local) Launcher() Launcher {
 	}
 }
 
-// replicaFiles are the paths of the files that all instances of a replica share.
+// replicaFiles has the files of a replica, which all instances of the replica use.
 type replicaFiles struct {
-	kubeconfig string
-	serving    *Serving // nil if the replica serves nothing
+	kubeconfig string   // path of the kubeconfig
+	serving    *Serving // nil if the replica has no debug endpoint
 }
 
+// files creates the files of a replica in the state directory.
 func (l Local) files(replica string) (files replicaFiles, err error) {
 	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
 		files.serving, err = newServing(l.StateDir, replica)
@@ -78,23 +78,23 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 	return files, err
 }
 
-// route calls Route for a replica, writes the resulting kubeconfig, and returns its
-// path.
+// route writes the kubeconfig of a replica, which l.Route may change, and returns its path.
 func (l Local) route(replica string) (string, error) {
 	config := l.Cluster.Config(cluster.Subject)
 	if err := l.Route(replica, config); err != nil {
-		return "", fmt.Errorf("setting up the connection to the API server: %w", err)
+		return "", fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
 	}
 	kubeconfig := filepath.Join(l.StateDir, replica+".kubeconfig")
 	return kubeconfig, cluster.WriteKubeconfig(kubeconfig, config)
 }
 
-// local is an instance that runs as a process.
+// local is an [Instance] that runs as a local process.
 type local struct {
 	*process.Process
-	serving *Serving
+	serving *Serving // nil if the replica has no debug endpoint
 }
 
+// Fetch implements [DebugClient].
 func (l local) Fetch(ctx context.Context, path string) ([]byte, error) {
 	if l.serving == nil {
 		return nil, ErrNoDebugEndpoint
@@ -102,6 +102,7 @@ func (l local) Fetch(ctx context.Context, path string) ([]byte, error) {
 	return l.serving.fetch(ctx, path)
 }
 
+// Usage returns the CPU time and the peak memory of the process, or nil while the process runs.
 func (l local) Usage() *history.Usage {
 	select {
 	case <-l.Done():
@@ -112,10 +113,11 @@ func (l local) Usage() *history.Usage {
 	}
 }
 
-func (l local) Kill(context.Context) error { return l.Process.Kill() } // ends within seconds
+// Kill kills the process. It ignores its context, because it returns within seconds.
+func (l local) Kill(context.Context) error { return l.Process.Kill() }
 
-// DumpStacks sends SIGQUIT. The Go runtime then prints the stacks of all goroutines
-// and ends the process.
+// DumpStacks sends SIGQUIT to the process. The Go runtime of the process then prints the stacks of
+// all goroutines and exits.
 func (l local) DumpStacks(ctx context.Context) error {
 	if err := l.Signal(syscall.SIGQUIT); err != nil && !errors.Is(err, process.ErrEnded) {
 		return err
@@ -128,6 +130,8 @@ func (l local) DumpStacks(ctx context.Context) error {
 	}
 }
 
+// Pause sends SIGSTOP to the process.
 func (l local) Pause(context.Context) error { return l.Signal(syscall.SIGSTOP) }
 
+// Resume sends SIGCONT to the process.
 func (l local) Resume(context.Context) error { return l.Signal(syscall.SIGCONT) }

@@ -24,10 +24,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/embedded"
 )
 
-// TestShippedManifests applies the shipped manifests of our controllers to a real
-// control plane, which `make upstream` builds. The API server must know every field, a
-// pod must start without our controllers, and the pod must meet the restricted Pod
-// Security Standard.
+// TestShippedManifests creates the objects of our controllers' manifests on an embedded cluster.
+// The API server must know every field. The scheduler and the kubelet must be able to start a pod
+// of the manifests without our controllers, and the pod must meet the restricted Pod Security
+// Standard.
 func TestShippedManifests(t *testing.T) {
 	dir := t.TempDir()
 	c, err := embedded.Start(t.Context(), embedded.Options{Nodes: 1, Dir: dir, LogDir: filepath.Join(dir, "logs")})
@@ -53,8 +53,8 @@ func TestShippedManifests(t *testing.T) {
 	t.Run("the pod is restricted", func(t *testing.T) { meetsRestrictedStandard(t, admin) })
 }
 
-// creator returns a function that creates the object of a YAML document with strict
-// field validation.
+// creator returns a function that creates the object in a YAML document. The API server rejects
+// unknown fields (strict field validation).
 func creator(t *testing.T, c cluster.Cluster, admin kubernetes.Interface) func(document []byte) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config(cluster.Admin))

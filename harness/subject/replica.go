@@ -13,56 +13,54 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// replica is one replica of the subject. It stays the same across restarts, and each
-// start creates a new instance.
+// replica is one replica of the subject. Each start of the replica creates a new instance.
 type replica struct {
-	name    string
+	name    string // such as subject-0
 	subject *Subject
 
-	mu      sync.Mutex       // held while an instance starts or ends
+	mu      sync.Mutex       // held while an instance starts, stops, pauses or resumes
 	current *trackedInstance // the latest instance; nil before the first start
-	retired bool             // no further start is allowed
+	retired bool             // true after Subject.Stop; the replica must not start again
 }
 
-// trackedInstance is an instance with the state that decides whether its end was
-// expected.
+// trackedInstance is an instance with the information whether gauntlet has stopped or paused it.
+// This information decides whether the end of the instance was expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
-	stopRequested bool
+	stopRequested bool // true after a method of Subject has stopped or killed the instance
 	pause         pauseState
-	// endRecorded is closed when the end of the instance is in the history. The start
-	// of the next instance waits for it, so that the records are in order.
+	// endRecorded is closed when the history contains the end of the instance. The next instance
+	// starts only after that, so that the records are in order.
 	endRecorded chan struct{}
 }
 
-// pauseState contains the times of a pause of an instance and what the run must do
-// after it.
+// pauseState describes the latest pause of an instance. Its zero value means that the instance was
+// never paused.
 type pauseState struct {
 	paused    bool
 	resumedAt time.Time // zero if the instance was never paused or is still paused
-	// lease is the lease that the replica held before the pause; nil if it held none.
+	// lease is the leader-election Lease as it was before the pause, if the replica held it.
+	// Otherwise it is nil.
 	lease *coordinationv1.Lease
-	// restart makes the run start another instance after this one has ended because of
-	// the pause.
+	// restart starts the replica again if the instance has ended because of the pause.
 	restart func()
 }
 
-// endAfterResumeMax is the time after a resume within which an end counts as a
-// consequence of the pause. A resumed leader may take that long to notice that it has lost
-// its lease, and exits then.
+// endAfterResumeMax is the time after Resume within which the end of an instance is expected. A
+// resumed leader may need this time to notice that it has lost the lease. It then exits.
 const endAfterResumeMax = 30 * time.Second
 
-// explainsEnd reports whether the pause explains an end of the instance at the given
-// time.
+// explainsEnd reports whether the end of the instance now is a consequence of the pause. The
+// instance is then paused, or was resumed less than [endAfterResumeMax] ago.
 func (s pauseState) explainsEnd() bool {
 	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
 }
 
-// errStopped means that the subject was stopped and no replica may start again.
+// errStopped is the error of start after Subject.Stop.
 var errStopped = errors.New("the subject has been stopped")
 
-// start starts an instance, unless one is running.
+// start starts a new instance of the replica. It does nothing if an instance is running.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,8 +80,8 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance with the function by. It reports whether an instance
-// was running.
+// stop ends the running instance with the function by, and reports whether an instance was running.
+// If permanently is true, the replica cannot be started again.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,8 +99,8 @@ func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) 
 	return true, nil
 }
 
-// pause suspends the running instance and reports whether one was running. The
-// argument lease is the lease that the replica holds, or nil.
+// pause suspends the running instance, and reports whether an instance was running. The argument
+// lease is the leader-election Lease if the replica holds it, and nil otherwise.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +117,8 @@ func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool,
 	return true, nil
 }
 
-// resume resumes the instance if it is paused. If the replica held the lease before
-// the pause, resume waits until it has renewed the lease or has ended.
+// resume resumes the instance if it is paused. If the replica held the lease before the pause,
+// resume waits until the replica has renewed the lease or the instance has ended.
 func (r *replica) resume(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +135,7 @@ func (r *replica) resume(ctx context.Context) error {
 	if !pause.paused {
 		return nil
 	}
-	r.record(current, history.ProcessResumed, "") // record it before the instance can act
+	r.record(current, history.ProcessResumed, "") // before the first request of the resumed instance
 	if err := current.Resume(ctx); err != nil {
 		return fmt.Errorf("resuming %s: %w", r.name, err)
 	}
@@ -155,15 +153,16 @@ func (r *replica) resume(ctx context.Context) error {
 		case err != nil:
 			return err
 		case lease == nil:
-			return errors.New("it runs, but does not hold the lease")
+			return fmt.Errorf("%s is running, but does not hold the lease", r.name)
 		case lease.Spec.RenewTime.Equal(pause.lease.Spec.RenewTime):
-			return errors.New("it has not renewed its lease")
+			return fmt.Errorf("%s has not renewed its lease", r.name)
 		}
 		return nil
 	})
 }
 
-// restart starts an instance after one that ended because of a pause.
+// restart starts the replica again after an instance has ended because of a pause. If the start
+// fails, the subject fails, unless it was stopped.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
@@ -184,8 +183,8 @@ func (r *replica) running() bool {
 	}
 }
 
-// awaitEnd waits until an instance ends and records the end. If neither the run nor a
-// pause explains the end, awaitEnd reports a failure of the subject.
+// awaitEnd waits until an instance ends, and records the end. If the end was not expected, awaitEnd
+// makes the subject fail; see [Subject.Failed].
 func (r *replica) awaitEnd(current *trackedInstance) {
 	defer close(current.endRecorded)
 	<-current.Done()
@@ -205,6 +204,7 @@ func (r *replica) awaitEnd(current *trackedInstance) {
 	r.subject.fail(current.Err())
 }
 
+// logTail returns the last lines of the log of the latest instance.
 func (r *replica) logTail() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,6 +214,7 @@ func (r *replica) logTail() string {
 	return r.current.LogTail()
 }
 
+// record appends a process record of an instance to the history.
 func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
 		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),

@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// fakeInstance is an instance that ends when the test asks for it.
+// fakeInstance is an Instance without a process. It ends when the test calls finish.
 type fakeInstance struct {
 	pid    int
 	once   sync.Once
@@ -42,7 +42,7 @@ func (i *fakeInstance) Err() error                                { return i.rea
 func (i *fakeInstance) Usage() *history.Usage                     { return nil }
 func (i *fakeInstance) LogTail() string                           { return "" }
 
-// fakeLauncher launches instances and collects the process records.
+// fakeLauncher starts fake instances. It is also the Recorder, and collects the process records.
 type fakeLauncher struct {
 	mu        sync.Mutex
 	pids      int
@@ -70,7 +70,7 @@ func (s *fakeLauncher) Append(record history.Record) {
 	s.records = append(s.records, strings.TrimSpace(fmt.Sprintf("%s %s %d %s", p.Name, p.Event, p.PID, p.Detail)))
 }
 
-// newSubject starts a subject with two replicas.
+// newSubject starts a subject with two replicas, whose instances are fake.
 func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) {
 	t.Helper()
 	all := &fakeLauncher{instances: map[string]*fakeInstance{}}
@@ -90,8 +90,8 @@ func newSubject(t *testing.T, client *fake.Clientset) (*Subject, *fakeLauncher) 
 	return s, all
 }
 
-// TestStopAndStart verifies that replicas end and start as asked, and that the history
-// contains it in order. The subject has not failed.
+// TestStopAndStart verifies that Kill, Terminate, Start and Stop end and start replicas. The
+// process records must be in order, and the channel of Failed must stay open.
 func TestStopAndStart(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	ctx := t.Context()
@@ -131,8 +131,7 @@ func TestStopAndStart(t *testing.T) {
 	}
 }
 
-// TestDumpStacks verifies that only an instance that supports it is ended with a stack
-// dump.
+// TestDumpStacks verifies that DumpStacks ends a replica only if its instance is a StackDumper.
 func TestDumpStacks(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	s.options.Launch = func(ctx context.Context, replica string) (Instance, error) {
@@ -159,13 +158,13 @@ func TestDumpStacks(t *testing.T) {
 	}
 }
 
-// stackDumper is an instance that supports DumpStacks.
+// stackDumper is a fake instance that implements StackDumper.
 type stackDumper struct{ *fakeInstance }
 
 func (t stackDumper) DumpStacks(context.Context) error { t.finish("dumped stacks"); return nil }
 
-// TestUnexpectedEnd verifies that an unexpected end fails the subject, also after a
-// restart.
+// TestUnexpectedEnd verifies that Failed reports the unexpected end of a replica that was
+// restarted.
 func TestUnexpectedEnd(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if _, err := s.Kill(t.Context(), "subject-1"); err != nil {
@@ -184,8 +183,8 @@ func TestUnexpectedEnd(t *testing.T) {
 	}
 }
 
-// TestPause verifies that a replica that ends because of a pause is restarted and has
-// not failed. An end of the next instance is a failure.
+// TestPause verifies that the subject restarts a replica that ends because of a pause. Failed must
+// not report this end. It must report an unexpected end of the next instance.
 func TestPause(t *testing.T) {
 	s, all := newSubject(t, fake.NewClientset())
 	if paused, err := s.Pause(t.Context(), "subject-0"); !paused || err != nil {
@@ -208,14 +207,14 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// last returns the latest instance of a replica.
+// last returns the instance that was started last for a replica.
 func (s *fakeLauncher) last(replica string) *fakeInstance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.instances[replica]
 }
 
-// await waits until the process records equal want.
+// await waits until the collected process records are equal to want.
 func (s *fakeLauncher) await(t *testing.T, want []string) {
 	t.Helper()
 	var got []string
@@ -245,7 +244,7 @@ func TestUnknownReplica(t *testing.T) {
 	}
 }
 
-// TestLeader verifies that Leader returns the replica that holds the lease.
+// TestLeader verifies that Leader returns the name of the replica that holds the lease.
 func TestLeader(t *testing.T) {
 	client := fake.NewClientset()
 	s, _ := newSubject(t, client)
@@ -272,8 +271,9 @@ func TestLeader(t *testing.T) {
 	}
 }
 
-// TestFlags verifies the order that leader election requires: lease duration, renew
-// deadline, retry period.
+// TestFlags verifies the durations of leader election in the flags of a replica. client-go requires
+// that the lease duration is longer than the renew deadline, which must be longer than the retry
+// period.
 func TestFlags(t *testing.T) {
 	for lease, want := range map[time.Duration][]string{
 		15 * time.Second: {"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},

@@ -18,28 +18,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// Paths under which a replica serves debug information.
+// The HTTP paths of a replica's debug endpoint.
 const (
-	MetricsPath    = "/metrics"
+	// MetricsPath is the path of the metrics in the Prometheus text format.
+	MetricsPath = "/metrics"
+	// GoroutinesPath is the path of the stacks of all goroutines, as text.
 	GoroutinesPath = "/debug/pprof/goroutine?debug=2"
 )
 
-// servingPort is the port of every replica; each has its own address. The port is below
-// Linux's ephemeral range, so no client connection uses it.
+// servingPort is the TCP port on which each replica serves its debug endpoint. Each replica has its
+// own IP address. The port is below the ephemeral port range of Linux, so no client connection uses
+// it.
 const servingPort = 20257
 
-// Serving describes the HTTPS endpoint of a replica. Each replica has a loopback
-// address of its own, so no other process can occupy its port or be mistaken for it.
+// Serving describes the HTTPS debug endpoint of a replica. Each replica listens on a random
+// loopback address of its own. Other programs therefore do not use its port, and clients do not
+// confuse the replica with another process.
 type Serving struct {
-	Address           string // 127.x.y.z
-	CertFile, KeyFile string // valid for the address only
+	Address           string // IP address 127.x.y.z on which the replica listens
+	CertFile, KeyFile string // paths of the serving certificate, which is valid only for Address
 
-	client *http.Client // trusts only that certificate
+	client *http.Client // trusts only the certificate in CertFile
 }
 
-// flags returns the flags that make a replica serve. Every process on the machine may
-// read metrics and goroutines, because these contain no secrets. The replica therefore
-// needs no permission to authorize requests.
+// flags returns the command line flags with which a replica serves its debug endpoint. A nil
+// Serving disables the endpoint. The replica authorizes no requests for these paths, and needs no
+// permissions to do so. Every local process may read the metrics and goroutines, because they
+// contain no secrets.
 func (s *Serving) flags() []string {
 	if s == nil {
 		return []string{"--secure-port=0"}
@@ -53,8 +58,8 @@ func (s *Serving) flags() []string {
 	}
 }
 
-// newServing chooses an address for a replica and writes its certificate to a
-// directory.
+// newServing chooses an IP address for the debug endpoint of a replica. It writes the serving
+// certificate and its key to the directory dir.
 func newServing(dir, replica string) (*Serving, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -76,7 +81,7 @@ func newServing(dir, replica string) (*Serving, error) {
 	return s, errors.Join(os.WriteFile(s.CertFile, pair.Certificate, 0o600), os.WriteFile(s.KeyFile, pair.Key, 0o600))
 }
 
-// freeAddress returns a random loopback address whose port is free.
+// freeAddress returns a random loopback address on which servingPort is free.
 func freeAddress() (net.IP, error) {
 	const tries = 10
 	var last error
@@ -85,8 +90,8 @@ func freeAddress() (net.IP, error) {
 		if _, err := rand.Read(address[1:]); err != nil {
 			return nil, err
 		}
-		address[1] |= 1 << 6 // avoid 127.0.0.1 and its neighbors, which other programs use
-		address[3] |= 1
+		address[1] |= 1 << 6 // never 127.0.x.y, because other programs use such addresses
+		address[3] |= 1      // never 127.x.y.0
 		listener, err := net.Listen("tcp4", net.JoinHostPort(address.String(), strconv.Itoa(servingPort)))
 		if err == nil {
 			return address, listener.Close()
@@ -96,12 +101,12 @@ func freeAddress() (net.IP, error) {
 	return nil, fmt.Errorf("finding a loopback address with a free port %d: %w", servingPort, last)
 }
 
-// bodyBytesMax limits the size of a response. 64 MiB are enough for the stacks of
-// about 50,000 goroutines.
+// bodyBytesMax is the maximum size in bytes of a response of the debug endpoint. 64 MiB are enough
+// for the stacks of about 50,000 goroutines.
 const bodyBytesMax = 64 << 20
 
-// fetch sends a GET request for a path to the replica and returns the response. A
-// response of more than bodyBytesMax is an error.
+// fetch sends a GET request for a path to the replica and returns the response body. It returns an
+// error if the body has more than [bodyBytesMax] bytes.
 func (s *Serving) fetch(ctx context.Context, path string) ([]byte, error) {
 	url := fmt.Sprintf("https://%s:%d%s", s.Address, servingPort, path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestServing verifies that Fetch accepts only a server with the replica's certificate.
+// TestServing verifies that fetch accepts only a server with the certificate of the replica.
 func TestServing(t *testing.T) {
 	s, err := newServing(t.TempDir(), "subject-0")
 	if err != nil {
@@ -72,7 +72,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestNoServing verifies that the flags of a replica without serving disable the port.
+// TestNoServing verifies that a replica without a debug endpoint gets a flag that disables the
+// port.
 func TestNoServing(t *testing.T) {
 	if flags := (Settings{}).Flags("k", nil); !slices.Contains(flags, "--secure-port=0") {
 		t.Errorf("flags %v; want --secure-port=0", flags)

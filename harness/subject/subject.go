@@ -1,12 +1,12 @@
-// Package subject starts, stops and supervises the subject under test. The subject consists
-// of the controllers under test, in one replica or in several with leader election.
+// Package subject starts, stops and pauses the replicas of the subject. The subject is the program
+// with the controllers under test. Its replicas elect a leader.
 //
-// A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the
-// flags of kube-controller-manager, and exactly the RBAC permissions that its
-// controllers need. The checks read its API requests, never its log.
+// A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the flags of
+// kube-controller-manager, and exactly the RBAC permissions that its controllers need. The checks
+// read the API requests of the subject, never its log.
 //
-// A [Subject] manages permissions, lease and replicas, and records starts and ends. A
-// [Launcher] decides whether a replica is a process or a pod.
+// A [Subject] grants the permissions, starts the replicas, and records when they start and end. A
+// [Launcher] starts a replica as a local process or as a pod.
 package subject
 
 import (
@@ -28,73 +28,77 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Launcher starts an instance of a replica, for the first start and for each restart.
-// The replicas are named subject-0, subject-1, and so on.
+// Launcher starts a replica and returns the running [Instance]. A Subject calls it for the first
+// start of each replica and for each restart. The replicas are named subject-0, subject-1 and so
+// on.
 type Launcher func(ctx context.Context, replica string) (Instance, error)
 
-// Instance is one start of a replica. It exists until its process ends; a restart
+// Instance is the process of a replica between one start and its end. A restart of the replica
 // creates another Instance.
 type Instance interface {
-	// PID returns the process ID on this machine, 0 if the process runs elsewhere.
+	// PID returns the ID of the process on this machine, or 0 if the process runs in a pod.
 	PID() int
-	// Stop asks the instance to end and waits until it has ended. It kills the instance
-	// after grace or when ctx ends. A kill is not an error.
+	// Stop sends SIGTERM to the process and waits until the process has ended. It sends SIGKILL
+	// after the grace period or when ctx is canceled, which is not an error.
 	Stop(ctx context.Context, grace time.Duration) error
-	// Kill kills the instance and waits for its end.
+	// Kill sends SIGKILL to the process and waits until the process has ended.
 	Kill(ctx context.Context) error
-	// Pause suspends the instance until Resume. Its connections stay open.
+	// Pause suspends the process until Resume. The connections of the process stay open.
 	Pause(ctx context.Context) error
+	// Resume continues a process that Pause has suspended.
 	Resume(ctx context.Context) error
-	// Done returns a channel that is closed when the instance has ended.
+	// Done returns a channel that is closed when the process has ended.
 	Done() <-chan struct{}
-	// Err returns nil until Done is closed. Afterwards it returns a non-nil error that says
-	// how the instance ended.
+	// Err returns nil until the channel of Done is closed. After that, it returns a non-nil error,
+	// which says how the process ended.
 	Err() error
-	// Usage returns the resource usage, nil if it is unknown or the instance is
-	// running.
+	// Usage returns the CPU time and the memory that the process has used. It returns nil if the
+	// process is running, or if the usage is unknown.
 	Usage() *history.Usage
-	// LogTail returns the end of the log so far.
+	// LogTail returns the last lines that the process has written to its log so far.
 	LogTail() string
 }
 
-// Options describes the subject to start.
+// Options describes the subject that [Start] starts.
 type Options struct {
-	// Target and Controllers determine the permissions. No controllers mean the default
-	// controllers, as in the replicas' Settings.
+	// Target and Controllers determine the RBAC permissions. They must match the program and the
+	// Settings.Controllers of the replicas. Empty Controllers mean [kube.DefaultControllers].
 	Target      Target
 	Controllers []kube.Controller
-	Account     rbacv1.Subject // identity that gets the permissions
+	// Account is the user or ServiceAccount that gets the permissions.
+	Account rbacv1.Subject
 
-	Replicas int
-	Launch   Launcher
-	// Holder returns the running replica that uses a leader-election identity, "" if there
-	// is none.
+	Replicas int      // number of replicas
+	Launch   Launcher // starts a replica
+	// Holder returns the name of the running replica that uses a leader-election identity. It
+	// returns "" if no running replica uses the identity.
 	Holder func(identity string) (replica string)
-	// LeaseNamespace is the namespace of the lease, as in the replicas' Settings.
+	// LeaseNamespace is the namespace of the leader-election Lease. It must be equal to
+	// Settings.LeaseNamespace of the replicas.
 	LeaseNamespace string
-	Admin          kubernetes.Interface
+	Admin          kubernetes.Interface // client with all permissions
 	Recorder       Recorder
 }
 
-// Recorder receives the process records of the replicas.
+// Recorder receives a record each time a replica starts, pauses, resumes or ends.
 type Recorder interface{ Append(history.Record) }
 
-// Subject is a running subject under test.
+// Subject is a started subject. Its methods start, stop and pause single replicas.
 type Subject struct {
 	options  Options
 	replicas []*replica
 
-	failed chan struct{}
-	once   sync.Once
-	err    error // set before failed is closed
+	failed chan struct{} // closed when a replica has ended unexpectedly
+	once   sync.Once     // closes failed
+	err    error         // set before failed is closed
 }
 
-// stopGracePeriod is the time that a replica has to end when asked. Its workers finish
-// their current keys, and it releases its lease.
+// stopGracePeriod is the time between SIGTERM and SIGKILL for a replica. In this time, the workers
+// of the replica finish their current work queue keys, and the replica releases the lease.
 const stopGracePeriod = 5 * time.Second
 
-// Start grants the subject its permissions and starts its replicas. It does not wait
-// for a leader; see WaitForLeader.
+// Start grants the subject its RBAC permissions and starts all replicas. It does not wait until a
+// replica holds the lease; see [Subject.WaitForLeader].
 func Start(ctx context.Context, o Options) (*Subject, error) {
 	if err := o.Target.CheckControllers(o.Controllers); err != nil {
 		return nil, err
@@ -114,8 +118,8 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 	return s, nil
 }
 
-// WaitForLeader waits until a replica holds the lease. If a replica fails first,
-// WaitForLeader returns the error of that replica.
+// WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
+// unexpectedly before that, it returns the error of the replica.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -125,8 +129,8 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("expected a replica of the subject to hold Lease %s/%s, found none; the end of its log:\n%s",
-				s.options.LeaseNamespace, leaseName, s.replicas[0].logTail())
+			return fmt.Errorf("no replica of the subject holds Lease %s/%s; last lines of the log of %s:\n%s",
+				s.options.LeaseNamespace, leaseName, s.replicas[0].name, s.replicas[0].logTail())
 		case <-s.failed:
 			return s.err
 		case <-ticker.C:
@@ -134,7 +138,8 @@ func (s *Subject) WaitForLeader(ctx context.Context) error {
 	}
 }
 
-// Replicas returns the names of all replicas in order, running or not.
+// Replicas returns the names of all replicas, in the order of their numbers. It includes replicas
+// that do not run.
 func (s *Subject) Replicas() []string {
 	var names []string
 	for _, r := range s.replicas {
@@ -143,7 +148,8 @@ func (s *Subject) Replicas() []string {
 	return names
 }
 
-// Leader returns the running replica that holds the lease, "" if there is none.
+// Leader returns the name of the running replica that holds the leader-election lease. It returns
+// "" if no running replica holds the lease.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	if apierrors.IsNotFound(err) {
@@ -158,29 +164,28 @@ func (s *Subject) Leader(ctx context.Context) (string, error) {
 	return s.options.Holder(holderOf(lease)), nil
 }
 
-// Kill kills a replica and waits for its end. It returns false if the replica was not
-// running.
+// Kill kills a replica with SIGKILL and waits until the replica has ended. It reports whether the
+// replica was running. The subject does not restart the replica; see [Subject.Start].
 func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Kill(ctx) })
 }
 
-// Terminate asks a replica to end and waits until it has ended. It kills the replica
-// after stopGracePeriod. It returns false if the replica was not running.
+// Terminate sends SIGTERM to a replica and waits until the replica has ended. It sends SIGKILL
+// after 5 seconds ([stopGracePeriod]). It reports whether the replica was running.
 func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 }
 
-// StackDumper is an Instance that can write the stacks of all goroutines to its log
-// when it ends.
+// StackDumper is an [Instance] that can write the stacks of all its goroutines to its log.
 type StackDumper interface {
-	// DumpStacks ends the instance with a dump of all goroutines, and waits for its
-	// end. It kills the instance when ctx ends first.
+	// DumpStacks makes the process write the stacks of all goroutines to its log and exit. It waits
+	// until the process has ended, and kills the process when ctx is canceled.
 	DumpStacks(ctx context.Context) error
 }
 
-// DumpStacks ends a replica as Terminate does, and writes the stacks of all goroutines
-// to its log first. If the instance is not a [StackDumper], DumpStacks does nothing
-// and returns false.
+// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. It kills the
+// replica after 5 seconds ([stopGracePeriod]). It reports whether it has ended the replica: it does
+// nothing if the replica is not running or is no [StackDumper].
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -202,21 +207,23 @@ func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, e
 	})
 }
 
-// DebugClient is an Instance with a debug endpoint.
+// DebugClient is an [Instance] that serves its metrics and goroutines over HTTPS.
 type DebugClient interface {
-	// Fetch returns the response for [MetricsPath] or [GoroutinesPath].
+	// Fetch returns the body of the response to a GET request for [MetricsPath] or
+	// [GoroutinesPath].
 	Fetch(ctx context.Context, path string) ([]byte, error)
 }
 
-// ErrNoDebugEndpoint means that the replica has no debug endpoint.
+// ErrNoDebugEndpoint is the error of [Subject.Fetch] if the replica serves no metrics and
+// goroutines.
 var ErrNoDebugEndpoint = errors.New("the replica has no debug endpoint")
 
-// ErrNotRunning means that the replica has ended, so that its debug endpoint cannot be
-// read.
+// ErrNotRunning is the error of [Subject.Fetch] if the replica has ended or was never started.
 var ErrNotRunning = errors.New("the replica is not running")
 
-// Fetch returns the response of a running replica's debug endpoint. It returns
-// ErrNoDebugEndpoint if the replica has none.
+// Fetch sends a GET request to the debug endpoint of a replica and returns the response body. The
+// path is [MetricsPath] or [GoroutinesPath]. The error is [ErrNotRunning] if the replica is not
+// running, and [ErrNoDebugEndpoint] if the replica has no debug endpoint.
 func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -235,9 +242,9 @@ func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, erro
 	return client.Fetch(ctx, path)
 }
 
-// Pause suspends a replica until Resume. It returns false if the replica was not
-// running. A resumed leader may exit because it has lost its lease. The subject does
-// not count this exit as a failure and restarts the replica, as a kubelet does.
+// Pause suspends a replica until Resume, and reports whether the replica was running. A leader may
+// exit after Resume, because it has lost the lease. The channel of [Subject.Failed] then stays
+// open, and the Subject restarts the replica, as a kubelet would.
 func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -250,9 +257,9 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 	return r.pause(ctx, lease)
 }
 
-// Resume resumes a paused replica. If the replica held the lease before the pause,
-// Resume waits until the replica has renewed the lease or has ended. When Resume
-// returns, the replica therefore no longer acts on an outdated lease.
+// Resume resumes a paused replica. If the replica held the lease before the pause, Resume waits
+// until the replica has renewed the lease or has ended. After Resume, the replica therefore no
+// longer writes because of a lease that it has lost.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -261,7 +268,8 @@ func (s *Subject) Resume(ctx context.Context, replica string) error {
 	return r.resume(ctx)
 }
 
-// lease returns the lease if the given replica holds it, and nil otherwise.
+// lease returns the leader-election Lease if the given replica holds it. Otherwise, it returns nil
+// and no error.
 func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	switch {
@@ -275,8 +283,8 @@ func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Le
 	return lease, nil
 }
 
-// Start starts a replica that has ended. It does nothing if the replica is running.
-// After Stop it fails.
+// Start starts a replica that has ended. It does nothing if the replica is running, and returns an
+// error after [Subject.Stop].
 func (s *Subject) Start(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -285,11 +293,13 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 	return r.start(ctx)
 }
 
-// Failed returns a channel that is closed when a replica has ended unexpectedly.
+// Failed returns a channel that is closed when a replica has ended unexpectedly. An end is expected
+// if a method of s has stopped or killed the replica. It is also expected during a pause, and
+// within 30 seconds after Resume.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
-// Err returns nil until Failed is closed. Afterwards its error says which replica ended and
-// how.
+// Err returns nil until the channel of Failed is closed. After that, it returns an error that says
+// which replica ended, and how.
 func (s *Subject) Err() error {
 	select {
 	case <-s.failed:
@@ -299,8 +309,8 @@ func (s *Subject) Err() error {
 	}
 }
 
-// Stop ends every replica permanently. It takes at most stopGracePeriod and the time
-// of a kill.
+// Stop stops all replicas at the same time; they cannot be started again. It sends SIGTERM and,
+// after 5 seconds ([stopGracePeriod]) or when ctx is canceled, SIGKILL.
 func (s *Subject) Stop(ctx context.Context) error {
 	all := make([]error, len(s.replicas))
 	var group sync.WaitGroup
@@ -313,6 +323,7 @@ func (s *Subject) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
+// stopReplica ends the named replica with the function by, and reports whether it was running.
 func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
@@ -321,6 +332,7 @@ func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error
 	return r.stop(false, by)
 }
 
+// replica returns the named replica. Its error lists the names of all replicas.
 func (s *Subject) replica(name string) (*replica, error) {
 	i := slices.IndexFunc(s.replicas, func(r *replica) bool { return r.name == name })
 	if i < 0 {
@@ -329,8 +341,8 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// CheckLeaseHeld returns nil if some process holds the subject's lease in the
-// namespace, and an error otherwise.
+// CheckLeaseHeld returns nil if the leader-election Lease in leaseNamespace has a holder. It does
+// not check whether the lease has expired.
 func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
@@ -342,13 +354,16 @@ func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamesp
 	return nil
 }
 
+// leaseOf gets the leader-election Lease of the subject from the API server.
 func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) (*coordinationv1.Lease, error) {
 	return admin.CoordinationV1().Leases(leaseNamespace).Get(ctx, leaseName, metav1.GetOptions{})
 }
 
+// holderOf returns the identity of the holder of a Lease, or "" if the Lease has no holder.
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
-// fail stores the first unexpected end of a replica and closes the channel failed.
+// fail stores err as the reason why the subject has failed, and closes the channel failed. It
+// ignores all calls but the first.
 func (s *Subject) fail(err error) {
 	s.once.Do(func() {
 		s.err = fmt.Errorf("the subject ended unexpectedly: %w", err)

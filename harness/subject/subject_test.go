@@ -54,8 +54,8 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// TestCheckControllers checks that our binary is refused for a controller that it does not
-// contain.
+// TestCheckControllers checks that CheckControllers rejects controllers that the target ours does
+// not contain.
 func TestCheckControllers(t *testing.T) {
 	unknown := []kube.Controller{{Name: "statefulset-controller"}}
 	for _, controllers := range [][]kube.Controller{nil, kube.OrDefault(nil)[1:2]} {
@@ -87,7 +87,8 @@ func TestFlagsOfControllers(t *testing.T) {
 	}
 }
 
-// TestGrant checks that a subject gets only the cluster roles of its controllers.
+// TestGrant checks which ClusterRoles Grant binds for the subject upstream. These must be only the
+// roles of the controllers under test, and managerRole.
 func TestGrant(t *testing.T) {
 	controllers := []kube.Controller{{Name: "statefulset-controller", ClusterRole: "system:controller:statefulset-controller"}}
 	admin := fake.NewClientset()

@@ -11,14 +11,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Target identifies the subject under test.
+// Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF.
 type Target struct {
-	kind string
-	// name is the path of an exec target or the reference of an image target.
+	kind string // "ours", "upstream", execKind or imageKind
+	// name is the path of an executable or the name of an image. It is empty for ours and upstream.
 	name string
 }
 
-// Targets without a name.
+// The targets of gauntlet's own controllers and of kube-controller-manager.
 var (
 	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}
@@ -26,15 +26,15 @@ var (
 	Upstream = Target{kind: "upstream"}
 )
 
-// Kinds of targets with a name.
+// The kinds of targets that have a name.
 const (
 	execKind  = "exec"
 	imageKind = "image"
 )
 
-// ParseTarget parses a target of the command line: ours, upstream, exec:PATH or
-// image:REF. PATH is an executable; REF is a container image with an entrypoint. Both
-// must accept kube-controller-manager's flags.
+// ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
+// is the path of an executable, and REF the name of a container image with an entrypoint. The
+// program must accept the flags of kube-controller-manager.
 func ParseTarget(s string) (Target, error) {
 	switch kind, named, ok := strings.Cut(s, ":"); {
 	case s == Ours.kind:
@@ -50,6 +50,7 @@ func ParseTarget(s string) (Target, error) {
 	}
 }
 
+// parseExec returns the target of an executable. It returns an error if the file is not executable.
 func parseExec(path string) (Target, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -65,6 +66,7 @@ func parseExec(path string) (Target, error) {
 	return Target{kind: execKind, name: absolute}, nil
 }
 
+// parseImage returns the target of a container image. It checks only the syntax of the name.
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
 		return Target{}, fmt.Errorf("subject image:%s: expected an image reference: %w", reference, err)
@@ -72,10 +74,11 @@ func parseImage(reference string) (Target, error) {
 	return Target{kind: imageKind, name: reference}, nil
 }
 
-// Image returns the image reference of an image target, and whether t is one.
+// Image returns the name of the container image if t is a target image:REF, and reports whether it
+// is.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String returns the target in the format of ParseTarget.
+// String returns the target in the format that [ParseTarget] parses.
 func (t Target) String() string {
 	if t.name != "" {
 		return t.kind + ":" + t.name
@@ -83,9 +86,9 @@ func (t Target) String() string {
 	return t.kind
 }
 
-// CheckControllers returns nil if the target can run the given controllers. Ours can run
-// only controllers with a contract. Other targets accept the flags of
-// kube-controller-manager, and thus all its controllers.
+// CheckControllers returns an error if the target cannot run one of the given controllers. The
+// target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md). All other
+// targets accept the flags of kube-controller-manager, and so all its controllers.
 func (t Target) CheckControllers(controllers []kube.Controller) error {
 	if t != Ours {
 		return nil
@@ -99,9 +102,9 @@ func (t Target) CheckControllers(controllers []kube.Controller) error {
 	return nil
 }
 
-// Executable returns the path of the target's executable. The arguments are the paths
-// of our and upstream's executable. If the file is missing, the error names the make
-// target that builds it.
+// Executable returns the path of the executable of a target that runs as a local process. The
+// argument ours is the path for the target [Ours], and upstream the path for [Upstream]. If the
+// file is missing, the error names the make target that builds it.
 func (t Target) Executable(ours, upstream string) (string, error) {
 	var path, remedy string
 	switch {

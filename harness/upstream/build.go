@@ -15,13 +15,14 @@ import (
 	"time"
 )
 
-// tempPrefix is the name prefix of the temporary directories that builds write to.
-// A finished binary is renamed from there to its final path.
+// tempPrefix is the beginning of the names of temporary directories in the cache. The go command
+// writes a binary to a temporary directory. The build then renames the complete binary to its path
+// in the cache.
 const tempPrefix = ".build-"
 
-// build compiles the targets and moves the binaries to their paths in the cache.
-// It runs one go command for all targets, so that shared packages are compiled
-// once and all cores are used.
+// build compiles the targets and moves the binaries to their paths in the cache root. It runs one
+// go command for all targets. The go command then compiles shared packages only once, and uses all
+// cores.
 func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
 	if err := removeInterruptedBuilds(root); err != nil {
 		return err
@@ -74,7 +75,8 @@ func removeInterruptedBuilds(root string) error {
 	return nil
 }
 
-// install renames a finished binary to its path in the cache. The rename is atomic.
+// install renames a complete binary to its path in the cache, so that readers never see a part of
+// it.
 func install(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("installing %s: %w", filepath.Base(to), err)
@@ -85,8 +87,8 @@ func install(from, to string) error {
 	return nil
 }
 
-// stalePackages lists the packages that the build has to compile.
-// Listing them also downloads the Go modules that are missing.
+// stalePackages returns the import paths of all packages that the build has to compile. It also
+// downloads the Go modules that are missing.
 func stalePackages(ctx context.Context, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
@@ -96,12 +98,13 @@ func stalePackages(ctx context.Context, packages []string, p *progress) ([]strin
 	return strings.Fields(out.String()), nil
 }
 
-// goCommand runs the go command and shows its progress while it runs.
-// The error contains the lines of standard error that are not progress output.
-// The go command runs in its own process group, so that it gets an interrupt once:
-// from here and not also from the terminal.
+// goCommand runs the go command with the given arguments, and shows its progress. If the command
+// fails, the error contains the lines of its standard error that are not progress output. The go
+// command runs in its own process group. After Ctrl-C, it therefore receives SIGINT only from this
+// program and not also from the terminal.
 func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress) error {
-	// The kernel sends the Pdeathsig signal when the thread that forked exits.
+	// The kernel sends the signal Pdeathsig when the forking thread exits, so this thread must
+	// exist as long as the go command runs.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -123,7 +126,7 @@ func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress
 	switch {
 	case ctx.Err() != nil:
 		p.clear()
-		return errors.New("interrupted; run it again to continue: packages that were compiled are not compiled again")
+		return errors.New("the build was interrupted; run the command again to continue: compiled packages are not compiled again")
 	case err != nil:
 		p.clear()
 		return fmt.Errorf("go %s failed: %w\n%s", args[0], err, strings.Join(otherLines, "\n"))
@@ -131,8 +134,8 @@ func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress
 	return nil
 }
 
-// follow reads the standard error of the go command until it ends and updates the progress.
-// It returns the lines that are not progress output, such as compiler errors.
+// follow reads the standard error of the go command until EOF, and updates the progress. It returns
+// the first 200 lines that are not progress output, such as compiler errors.
 func (p *progress) follow(r io.Reader) []string {
 	const otherLinesMax = 200
 	stop := p.showPeriodically()
@@ -148,8 +151,8 @@ func (p *progress) follow(r io.Reader) []string {
 	return otherLines
 }
 
-// lock takes the lock of the cache directory root and waits while another build holds it.
-// The kernel releases the lock when the process exits, even after SIGKILL.
+// lock locks the cache directory root. It waits while another process holds the lock. The kernel
+// releases the lock when this process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("creating the cache directory: %w", err)
@@ -173,7 +176,7 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			file.Close()
-			return nil, errors.New("interrupted while waiting for another build")
+			return nil, fmt.Errorf("interrupted while waiting for another build, which locks %s", file.Name())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

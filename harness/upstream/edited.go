@@ -13,17 +13,18 @@ import (
 	"strings"
 )
 
+// The import paths of the module and of the main package that buildEdited builds.
 const (
 	kubernetesModule         = "k8s.io/kubernetes"
 	controllerManagerPackage = kubernetesModule + "/cmd/kube-controller-manager"
 )
 
-// buildEdited builds kube-controller-manager from changed source files and writes it to output.
-// Each file below the directory edited replaces the file at the same path of k8s.io/kubernetes.
+// buildEdited builds kube-controller-manager from changed source files, and writes the binary to
+// output. Each file in the directory tree edited replaces the file with the same path in the module
+// k8s.io/kubernetes.
 //
-// The go command accepts no overlay for files in its module cache; it checks only
-// their paths. A temporary go.mod therefore replaces the module with a symbolic
-// link to its directory in the module cache.
+// The go command rejects an overlay for a file whose path is in its module cache. Therefore a
+// temporary go.mod replaces the module with a symbolic link to its directory in the module cache.
 func buildEdited(ctx context.Context, edited, output string) error {
 	if output == "" {
 		return errors.New("-edited requires -output")
@@ -63,7 +64,8 @@ func buildEdited(ctx context.Context, edited, output string) error {
 	return goCommand(ctx, []string{"build", "-trimpath", "-ldflags", flags, "-modfile", modfile, "-overlay", overlayFile, "-o", output, controllerManagerPackage}, io.Discard, p)
 }
 
-// linkModule creates a symbolic link to the directory of k8s.io/kubernetes in the module cache.
+// linkModule creates the symbolic link link to the directory of k8s.io/kubernetes in the module
+// cache.
 func linkModule(ctx context.Context, link string) error {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f={{.Dir}}", kubernetesModule).Output()
 	if err != nil {
@@ -76,8 +78,8 @@ func linkModule(ctx context.Context, link string) error {
 	return os.Symlink(dir, link)
 }
 
-// writeReplacedModfile writes copies of go.mod and go.sum to tempDir and returns the path of the first.
-// The copy of go.mod replaces k8s.io/kubernetes with the directory moduleDir.
+// writeReplacedModfile writes copies of go.mod and go.sum to tempDir, and returns the path of the
+// new go.mod. The new go.mod replaces the module k8s.io/kubernetes with the directory moduleDir.
 func writeReplacedModfile(ctx context.Context, tempDir, moduleDir string) (string, error) {
 	modfile := filepath.Join(tempDir, "replaced.mod")
 	for from, to := range map[string]string{"go.mod": modfile, "go.sum": filepath.Join(tempDir, "replaced.sum")} {
@@ -95,8 +97,9 @@ func writeReplacedModfile(ctx context.Context, tempDir, moduleDir string) (strin
 	return modfile, nil
 }
 
-// overlayJSON returns the -overlay file that replaces files below moduleDir with those below edited.
-// Every edited file must exist in the module, because a new file is most likely a wrong path.
+// overlayJSON returns the content of the file for the flag -overlay of `go build`. It replaces each
+// file in moduleDir that also exists in the directory edited. A file that exists only in edited is
+// an error, because its path is most likely wrong.
 func overlayJSON(edited, moduleDir string) ([]byte, error) {
 	replace := map[string]string{}
 	err := filepath.WalkDir(edited, func(path string, entry fs.DirEntry, err error) error {

@@ -1,22 +1,22 @@
-// Command upstream builds the binaries of the embedded control plane from their Go modules.
+// Command upstream builds the binaries of the embedded control plane from Go modules.
 //
 //	go run -C harness/upstream .
 //
-// It builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
-// kwok at the versions that go.mod of this directory pins. The binaries go into a
-// cache directory outside the source tree:
+// It builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok. The file go.mod
+// in this directory has their versions. The command writes the binaries to a cache directory
+// outside of the source tree:
 //
 //	$XDG_CACHE_HOME/gauntlet/upstream/<os>-<arch>/<project>-<version>/<binary>
 //
 // It builds only the binaries that the cache does not have yet.
 //
-// With -nodes it builds the binaries for a kind node image instead; most of them
-// are the same. With -edited it builds one kube-controller-manager from changed
-// source files and writes it to the path given with -output.
+// With the flag -nodes, it builds the binaries for a kind node image instead. With the flag
+// -edited, it builds only kube-controller-manager, from changed source files. It then writes
+// the binary to the path in the flag -output.
 //
-// The command is a separate Go module so that the dependencies of these binaries
-// stay out of the main go.mod. It imports only the standard library so that it
-// adds no dependencies of its own.
+// The command is a separate Go module, so that the main go.mod does not contain the dependencies of
+// these binaries. It imports only the standard library, so that its own go.mod has no other
+// dependencies.
 package main
 
 import (
@@ -53,7 +53,8 @@ func main() {
 	}
 }
 
-// run builds the binaries that the cache does not have and prints the path of each binary.
+// run builds the binaries that the cache does not have, and prints the paths of all binaries. The
+// argument wanted is forEmbedded or forNodes.
 func run(ctx context.Context, wanted use) error {
 	root, err := cacheRoot(os.Getenv)
 	if err != nil {
@@ -78,8 +79,9 @@ func run(ctx context.Context, wanted use) error {
 	return nil
 }
 
-// buildMissing takes the lock of the cache and builds the targets that are not in the cache.
-// It looks for them after it has the lock, because the previous holder may have built them.
+// buildMissing locks the cache and builds the targets that are not in the cache. While it waits for
+// the lock, another process may build some of the targets. It therefore searches the cache after it
+// has the lock.
 func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
 	unlock, err := lock(ctx, root)
 	if err != nil {
@@ -98,7 +100,8 @@ func buildMissing(ctx context.Context, root string, targets []target, versions m
 	return nil
 }
 
-// cacheRoot returns the cache directory for the binaries of this operating system and architecture.
+// cacheRoot returns the path of the cache directory for this operating system and architecture. The
+// argument getenv is os.Getenv, or a replacement in tests.
 func cacheRoot(getenv func(string) string) (string, error) {
 	cache := getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -8,30 +8,33 @@ import (
 	"time"
 )
 
-// plainInterval is the time between two progress lines if the output is not a terminal.
+// plainInterval is the interval at which progress lines are printed if the output is not a
+// terminal.
 const plainInterval = 15 * time.Second
 
-// progress shows the progress of a go command.
-// On a terminal it updates one line in place. Elsewhere it prints a line every plainInterval.
+// progress shows users how far a go command has come. On a terminal, it updates one line in place.
+// Otherwise, it prints a line every plainInterval.
 type progress struct {
 	out      *os.File
-	terminal bool
-	started  time.Time
+	terminal bool      // whether out is a terminal
+	started  time.Time // when newProgress was called
 
 	mu        sync.Mutex
-	remaining map[string]bool // packages still to compile; nil before setPackages
+	remaining map[string]bool // packages whose compilation has not started; nil before setPackages
 	compiled  int             // number of packages whose compilation has started
-	packages  int             // number of packages to compile in total
-	current   string          // current step, package or download
+	packages  int             // total number of packages to compile
+	current   string          // the current step, package or download
 }
 
+// newProgress returns a progress that writes to out.
 func newProgress(out *os.File) *progress {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	return &progress{out: out, terminal: terminal, started: time.Now()}
 }
 
-// setStep shows a step that precedes the compilation of packages.
+// setStep shows the name of a step before the compilation, such as "listing the packages to
+// compile".
 func (p *progress) setStep(step string) {
 	p.mu.Lock()
 	p.current = step
@@ -51,9 +54,9 @@ func (p *progress) setPackages(packages []string) {
 	p.show()
 }
 
-// parseLine parses a line of the go command's standard error.
-// It reports whether the line is progress output: a package name, which
-// the go command prints when its compilation starts, or a download.
+// parseLine updates the progress from a line of the go command's standard error. It reports whether
+// the line is progress output. Such a line is the import path of a package whose compilation
+// starts, or the download of a module.
 func (p *progress) parseLine(text string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,6 +88,7 @@ func (p *progress) String() string {
 	return fmt.Sprintf("upstream: %d of %d packages (%s) %s", p.compiled, p.packages, elapsed, current)
 }
 
+// show prints the progress once.
 func (p *progress) show() {
 	if p.terminal {
 		const columns = 100
@@ -94,7 +98,7 @@ func (p *progress) show() {
 	fmt.Fprintln(p.out, p)
 }
 
-// showPeriodically shows the progress at regular intervals until the caller calls stop.
+// showPeriodically calls show in the background at a regular interval, until the caller calls stop.
 func (p *progress) showPeriodically() (stop func()) {
 	interval := plainInterval
 	if p.terminal {
@@ -117,7 +121,7 @@ func (p *progress) showPeriodically() (stop func()) {
 	return func() { close(stopped); <-finished }
 }
 
-// clear removes the progress line from a terminal.
+// clear erases the progress line, if the output is a terminal.
 func (p *progress) clear() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\033[K")

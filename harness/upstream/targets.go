@@ -13,27 +13,27 @@ import (
 	"strings"
 )
 
-// command is one program to build.
+// command describes one program that this package can build.
 type command struct {
 	binary  string // file name of the binary in the cache
 	pkg     string // import path of the main package
-	module  string // module in go.mod that contains the package
-	project string // prefix of the cache directory; the version follows it
-	use     use
+	module  string // path of the module in go.mod that contains the package
+	project string // first part of the name of the cache directory <project>-<version>
+	use     use    // what needs the program
 }
 
-// use is a bit mask of the purposes of a program.
+// use is a bit mask of the purposes for which a program is built.
 type use int
 
 const (
-	forEmbedded use = 1 << iota // the embedded control plane
-	forNodes                    // a kind node image, see harness/nodeimage
+	forEmbedded use = 1 << iota // for the embedded control plane
+	forNodes                    // for a kind node image; see harness/nodeimage
 )
 
-// commands lists every program that this command can build.
+// commands lists all programs that this package can build.
 //
-// harness/internal/cluster/embedded/binaries.go repeats the names and versions of the
-// programs of the embedded control plane. A test there compares them with go.mod.
+// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the programs of the
+// embedded control plane. A test in that directory compares the versions with go.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
@@ -46,14 +46,14 @@ var commands = []command{
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl", "k8s.io/kubernetes", "kubernetes", forNodes},
 }
 
-// target is a command with the path of its binary in the cache.
+// target is a program to build, with the path of its binary in the cache.
 type target struct {
 	command
 	path string
 }
 
-// output returns the file name that `go build -o <directory>/` gives the binary.
-// It is the last element of the package path without a major version suffix.
+// output returns the file name that `go build -o <directory>/` gives the binary of the program. It
+// is the last element of the import path; the go command ignores a major version such as v3.
 func (c command) output() string {
 	name := path.Base(c.pkg)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
@@ -62,7 +62,7 @@ func (c command) output() string {
 	return name
 }
 
-// pinnedVersions returns the version of every module that go.mod requires, by module path.
+// pinnedVersions returns the versions of the modules that go.mod requires, by module path.
 func pinnedVersions(ctx context.Context) (map[string]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json").Output()
 	if err != nil {
@@ -71,7 +71,7 @@ func pinnedVersions(ctx context.Context) (map[string]string, error) {
 	return parseRequirements(out)
 }
 
-// parseRequirements parses the output of `go mod edit -json` into versions by module path.
+// parseRequirements returns the versions in the output of `go mod edit -json`, by module path.
 func parseRequirements(data []byte) (map[string]string, error) {
 	var mod struct {
 		Require []struct{ Path, Version string }
@@ -86,7 +86,8 @@ func parseRequirements(data []byte) (map[string]string, error) {
 	return versions, nil
 }
 
-// targetsFor returns the targets for one use, with their paths below root.
+// targetsFor returns the targets that are built for the use wanted, with their paths in the cache
+// root.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
@@ -102,7 +103,7 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 	return targets, nil
 }
 
-// missingTargets returns the targets whose binary is not in the cache.
+// missingTargets returns those targets whose binary does not exist in the cache.
 func missingTargets(targets []target) []target {
 	var missing []target
 	for _, t := range targets {
@@ -113,10 +114,10 @@ func missingTargets(targets []target) []target {
 	return missing
 }
 
-// linkerFlags returns the linker flags that set the version of the programs.
-// The release builds of Kubernetes and kwok set it in the same way. Without it a
-// program reports v0.0.0-master, which fails version checks of clients and puts a
-// wrong version into reports. The linker ignores a variable that a program lacks.
+// linkerFlags returns the linker flags that set the versions that the programs report. The release
+// builds of Kubernetes and kwok use the same flags. Without these flags, a program reports
+// v0.0.0-master. Version checks of clients then fail, and reports contain a wrong version. The
+// linker ignores variables that a program does not have.
 func linkerFlags(versions map[string]string) (string, error) {
 	kubernetes := versions["k8s.io/kubernetes"]
 	major, rest, ok := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
@@ -138,7 +139,7 @@ func linkerFlags(versions map[string]string) (string, error) {
 	return strings.Join(flags, " "), nil
 }
 
-// withStderr appends the standard error of a failed command to its error.
+// withStderr appends the standard error of a failed command to err, the error of exec.Cmd.Output.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

@@ -2,7 +2,7 @@
 
 package main
 
-// These imports keep the programs and their dependencies in go.mod and go.sum.
+// Because of these imports, `go mod tidy` keeps the programs and their dependencies in go.mod.
 import (
 	_ "go.etcd.io/etcd/server/v3"
 	_ "k8s.io/kubernetes/cmd/kube-apiserver"

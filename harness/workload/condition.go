@@ -29,7 +29,7 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 	return met, state, nil
 }
 
-// hasCondition reports whether status.conditions has a condition of type of with a status. It
+// hasCondition reports whether status.conditions has a condition with a type and a status. It
 // returns false for a condition of an earlier generation of the object. The text describes the
 // found condition.
 func hasCondition(object map[string]any, of, status string) (bool, string) {

@@ -1,7 +1,6 @@
-// Package bench compares the cost of our controllers with that of kube-controller-
-// manager on the embedded control plane. Times, CPU and memory depend on the machine.
-// Only ratios of alternating runs are meaningful. The benchmarks of this package
-// neither pass nor fail.
+// Package bench measures the cost of our controllers and of kube-controller-manager on the
+// embedded control plane. Times, CPU and memory depend on the machine, so only ratios of
+// alternating runs are meaningful. The benchmarks neither pass nor fail.
 package bench
 
 import (
@@ -22,8 +21,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// loadScenario is the scenario that both subjects run. It has no faults, and its
-// client rate limits are high enough to have no effect.
+// loadScenario is the scenario that both subjects run. It has no faults. Its client rate
+// limits are so high that they have no effect.
 const loadScenario = `
 name: load
 description: scale thousands of pods up, roll them out, publish their Endpoints, and scale them down
@@ -50,7 +49,8 @@ workload:
 settle: {within: 2m, quiet: 1s}
 `
 
-// measuredSteps are the names of the measured steps of the workload, by index.
+// measuredSteps maps the index of each measured step of the workload to its name in the
+// report.
 var measuredSteps = map[int]string{
 	1: "scale up to 1000 pods",
 	2: "rolling update of 1000 pods",
@@ -60,10 +60,10 @@ var measuredSteps = map[int]string{
 	7: "scale down from 5000 pods",
 }
 
-// BenchmarkControllers prints the cost ratios of our controllers to upstream's for
-// loadScenario. It makes PAIRS pairs of runs, by default 5, without the fault proxy.
-// The two subjects take turns in running first. One more pair uses the proxy to count
-// requests.
+// BenchmarkControllers runs loadScenario on our controllers and on upstream, and prints the
+// ratios of their costs. It makes PAIRS pairs of runs without the fault proxy, by default 5.
+// The subject that runs first alternates. One more pair runs with the fault proxy, which
+// counts requests.
 func BenchmarkControllers(b *testing.B) {
 	pairs := 5
 	if value := os.Getenv("PAIRS"); value != "" {
@@ -88,7 +88,8 @@ func BenchmarkControllers(b *testing.B) {
 	}
 }
 
-// measurePair runs both subjects, one after the other.
+// measurePair runs loadScenario on both subjects, one after the other, and returns their
+// costs.
 func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	b.Helper()
 	if oursFirst {
@@ -101,7 +102,8 @@ func measurePair(b *testing.B, oursFirst, direct bool) (pair compare.Pair) {
 	return pair
 }
 
-// measureRun runs the scenario, returns its cost and removes the run directory.
+// measureRun runs loadScenario on a subject and returns the cost of the measured steps. It
+// removes the run directory.
 func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	b.Helper()
 	s, err := scenario.Parse("load", []byte(loadScenario))
@@ -133,8 +135,8 @@ func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	return keepMeasuredSteps(b, c)
 }
 
-// keepMeasuredSteps removes all steps that are not in measuredSteps, and gives the
-// remaining steps their names.
+// keepMeasuredSteps removes all steps that are not in measuredSteps from the cost, and names
+// the remaining steps.
 func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	b.Helper()
 	var kept []compare.Step
@@ -151,6 +153,7 @@ func keepMeasuredSteps(b *testing.B, c compare.Cost) compare.Cost {
 	return c
 }
 
+// printRatios prints the cost ratios as a table.
 func printRatios(b *testing.B, ratios []compare.Ratio) {
 	b.Helper()
 	var table strings.Builder

@@ -1,13 +1,13 @@
-// Package chaos runs the library's scenarios against our controllers and against kube-
-// controller-manager. Both subjects must pass all scenarios, except for known upstream
-// issues. Any other failure of upstream is a false alarm.
+// Package chaos runs the scenarios of the library on our controllers and on
+// kube-controller-manager. Our controllers must pass all scenarios. Kube-controller-manager
+// may also have a known upstream issue; any other failure of it means that a check is wrong.
 //
 //	go test ./suites/chaos -ginkgo.label-filter='upstream && pod-churn'
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
 //	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
-// The labels of a spec name its subject, its provider, its scenario, the kinds of its
-// faults, and its speed: fast, slow or slower.
+// The labels of a spec are its subject, its provider, its scenario, its fault types and its
+// speed: fast, slow or slower.
 package chaos
 
 import (
@@ -39,7 +39,7 @@ var (
 	providerNames    = flag.String("provider", providers.Default(), "the providers of control planes, separated by commas")
 	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
 	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
-	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the controllers under test on an existing cluster; gauntlet calls it with off and on")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the existing cluster's own instances of the controllers under test; gauntlet calls it with off before a run and with on after the run")
 	reportsDir       = flag.String("reports", "", "the directory for the combined reports of all runs, relative to the root of the repository; empty means no reports")
 )
 
@@ -63,6 +63,7 @@ var _ = ginkgo.Describe("chaos", func() {
 	}
 })
 
+// labels returns the Ginkgo labels of the spec for a scenario; the package comment lists them.
 func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo.Labels {
 	all := ginkgo.Labels{target.String(), provider, s.Name}
 	for _, fault := range s.Faults {
@@ -78,23 +79,23 @@ func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo
 	}
 }
 
-// lightweight reports whether a run on a provider takes only seconds, because the provider
-// has simulated kubelets. It returns false for an unknown provider, whose specs then fail.
+// lightweight reports whether a run on a provider takes only seconds, because its kubelets are
+// simulated. It returns false for an unknown provider; the specs of that provider fail.
 func lightweight(provider string) bool {
 	p, err := providers.Named(provider)
 	return err == nil && p.Capabilities.Has(cluster.SimulatedKubelets)
 }
 
-// slowOnKubelets reports whether a fault takes long on real kubelets. Such a fault
-// restarts parts of the cluster or waits for a trigger.
+// slowOnKubelets reports whether a fault takes long with real kubelets. Such a fault restarts
+// parts of the cluster or waits for a trigger.
 func slowOnKubelets(fault scenario.Fault) bool {
 	kind, _ := catalog.Find(fault.Name) // a test of the scenario library checks that every fault exists
 	return kind.Outage || fault.When != nil || strings.HasPrefix(fault.Name, "node-")
 }
 
-// expectPass runs a scenario and expects it to pass. For upstream, the verdict may also
-// be known-upstream. Whether such an issue occurs in a scenario depends on timing. The
-// scenarios in suites/regression show each issue reliably.
+// expectPass runs a scenario and expects that it passes. Upstream may also get the verdict
+// known-upstream, because timing decides whether a known upstream issue occurs. The scenarios
+// in suites/regression show each issue reliably.
 func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario) {
 	if target == subject.Upstream {
 		expectVerdict(ctx, provider, target, s, check.Pass, check.KnownUpstream)
@@ -103,8 +104,8 @@ func expectPass(ctx ginkgo.SpecContext, provider string, target subject.Target, 
 	expectVerdict(ctx, provider, target, s, check.Pass)
 }
 
-// expectVerdict runs a scenario and expects one of the given verdicts. After any other
-// verdict, the run directory stays in out/.
+// expectVerdict runs a scenario and expects one of the given verdicts. If the verdict is
+// another one, the run directory is kept.
 func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Target, s *scenario.Scenario, want ...check.Verdict) *reports.Run {
 	s.Seed = uint64(ginkgo.GinkgoRandomSeed())
 	options := run.Options{
@@ -121,7 +122,7 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		Revision:  "test",
 	}
 	if err := run.Supported(s, provider); err != nil {
-		if lightweight(provider) { // the check for unused permissions uses only such a provider
+		if lightweight(provider) { // the test of unused permissions needs this entry, and uses only lightweight providers
 			ginkgo.AddReportEntry(unsupportedEntry, ginkgo.ReportEntryVisibilityNever, err.Error())
 		}
 		ginkgo.Skip(err.Error())

@@ -26,8 +26,8 @@ import (
 
 var savedRuns = flag.String("runs", "", "the directory of saved runs for TestRBACInRuns, relative to the root of the repository; empty means no runs")
 
-// allowedUnused are the permissions of our controllers that no scenario needs, with
-// the reason for granting them.
+// allowedUnused maps each permission of our controllers that no scenario uses to the reason
+// why it is granted.
 var allowedUnused = map[rbacaudit.Permission]string{
 	"update replicationcontrollers/finalizers": usedByAdmission,
 	"update replicasets.apps/finalizers":       usedByAdmission,
@@ -46,19 +46,19 @@ const (
 	usedWithoutWatchList = "requested if the API server does not support streaming lists"
 )
 
-// requestedEntry is the name of the report entry with the permissions that a run of
-// our controllers requested.
+// requestedEntry is the name of the report entry that lists the permissions that our
+// controllers requested in a run.
 const requestedEntry = "requested permissions"
 
-// expectPermissionsGranted expects that the roles of our controllers grant all
-// permissions that a run requested, and reports these permissions.
+// expectPermissionsGranted expects that rbac.yaml grants all permissions that our controllers
+// requested in a run. It reports these permissions for the test of unused permissions.
 func expectPermissionsGranted(directory string) {
 	ginkgo.GinkgoHelper()
 	ginkgo.AddReportEntry(requestedEntry, ginkgo.ReportEntryVisibilityNever, requestedPermissions(directory))
 }
 
-// requestedPermissions returns the permissions that a run of our controllers
-// requested, and expects that the roles grant them.
+// requestedPermissions returns the permissions that our controllers requested in a run. It
+// expects that rbac.yaml grants all of them.
 func requestedPermissions(directory string) rbacaudit.Requested {
 	ginkgo.GinkgoHelper()
 	requested, err := rbacaudit.RequestedIn(history.ReadFile(run.HistoryFile(directory)))
@@ -68,16 +68,16 @@ func requestedPermissions(directory string) rbacaudit.Requested {
 	return requested
 }
 
-// Every permission in rbac.yaml was used by a run.
+// After the suite, this node checks that some run used each permission in rbac.yaml.
 var _ = ginkgo.ReportAfterSuite("unused permissions of our controllers", func(report ginkgo.Report) {
 	used, complete := permissionsUsedIn(report)
 	if !complete {
-		return // if only some of the scenarios ran, some permissions remain unused
+		return // some scenarios did not run, so a permission that only they use would seem unused
 	}
 	expectNoUnusedPermissions(used)
 })
 
-// expectNoUnusedPermissions expects that the runs used all permissions in rbac.yaml,
+// expectNoUnusedPermissions expects that the list used contains all permissions in rbac.yaml,
 // except those in allowedUnused.
 func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	ginkgo.GinkgoHelper()
@@ -86,9 +86,9 @@ func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 	gomega.Expect(rbacaudit.Without(unused, slices.Collect(maps.Keys(allowedUnused)))).To(gomega.BeEmpty(), "permissions granted by rbac.yaml that no run used")
 }
 
-// TestRBACInRuns checks the permissions in saved runs of our controllers. It uses the
-// runs that make chaos saved, so the specs need not run again. It requires a run of
-// every scenario and uses the last run of each.
+// TestRBACInRuns checks the permissions of our controllers in saved runs, so that the specs
+// need not run again. `make chaos` saves these runs. The test needs a run of every scenario,
+// and uses the last run of each.
 func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
 		t.Skip("needs saved runs: run make rbac")
@@ -103,16 +103,16 @@ func TestRBACInRuns(t *testing.T) {
 	expectNoUnusedPermissions(used)
 }
 
-// lastRunDirectory returns the directory of the last saved run of a scenario with our
-// controllers. The names of run directories begin with the time.
+// lastRunDirectory returns the directory of the last saved run of a scenario on our
+// controllers. The name of a run directory begins with the start time.
 func lastRunDirectory(name string) string {
 	directories, err := filepath.Glob(filepath.Join(root, *savedRuns, "*-"+name+"-"+subject.Ours.String()+"-seed*"))
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	last := ""
-	for _, directory := range directories { // sorted
+	for _, directory := range directories { // sorted by name
 		encoded, err := os.ReadFile(filepath.Join(directory, "environment.json"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the run ended before its start
+			continue // the run could not start
 		}
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		var environment run.Environment
@@ -125,8 +125,8 @@ func lastRunDirectory(name string) string {
 	return last
 }
 
-// permissionsUsedIn returns the permissions that the runs of our controllers requested.
-// The result complete is true if all supported scenarios ran and passed.
+// permissionsUsedIn returns the permissions that our controllers requested in all runs of a
+// report. The result complete is true if all supported scenarios ran and passed.
 func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, complete bool) {
 	ours := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
 	ours = slices.DeleteFunc(ours, func(spec types.SpecReport) bool { return !slices.Contains(spec.Labels(), subject.Ours.String()) })
@@ -141,7 +141,7 @@ func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, compl
 	return used, len(ours) > 0
 }
 
-// grantedPermissions returns the permissions in rbac.yaml.
+// grantedPermissions returns the permissions that rbac.yaml grants to our controllers.
 func grantedPermissions() []rbacaudit.Permission {
 	ginkgo.GinkgoHelper()
 	controllers, lease, err := rbac.Roles("kube-system", "lease")

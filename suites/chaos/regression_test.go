@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// regressionDir is the directory with a scenario for each known upstream issue. The
-// issue occurs in this scenario with upstream's controllers, but not with ours.
+// regressionDir is the directory with one scenario for each known upstream issue. Upstream's
+// controllers have the issue in this scenario, our controllers do not.
 var regressionDir = filepath.Join("..", "regression")
 
 var _ = ginkgo.Describe("regression", func() {
@@ -49,7 +49,7 @@ var _ = ginkgo.Describe("regression", func() {
 	})
 })
 
-// regressionLabels returns the labels of a regression spec.
+// regressionLabels returns the Ginkgo labels of a spec for a known upstream issue.
 func regressionLabels(provider string, target subject.Target, issue *check.KnownIssue) ginkgo.Labels {
 	speed := "fast"
 	if !lightweight(provider) || issue.Slow {

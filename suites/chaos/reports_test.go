@@ -12,14 +12,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// runEntry is the name of the report entry with the result of a run.
+// runEntry is the name of the report entry that contains the result of a run.
 const runEntry = "run"
 
-// unsupportedEntry is the name of the report entry with the reason why the provider
-// cannot run a scenario.
+// unsupportedEntry is the name of the report entry that says why the provider cannot run a
+// scenario.
 const unsupportedEntry = "unsupported"
 
-// The combined reports of all runs go to the directory of the flag -reports.
+// After the suite, this node writes the reports of all runs to the directory of the flag
+// -reports.
 var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	if *reportsDir == "" || report.SuiteConfig.DryRun {
 		return
@@ -33,8 +34,8 @@ var _ = ginkgo.ReportAfterSuite("reports", func(report ginkgo.Report) {
 	gomega.Expect(reports.WriteFiles(dir, runs...)).To(gomega.Succeed())
 })
 
-// entries returns the values of the report entries of a spec that have the given name.
-// Values from another process arrive as plain JSON.
+// entries returns the values of all report entries of a spec with the given name. It decodes
+// JSON, because entries of parallel Ginkgo processes arrive as JSON.
 func entries[T any](spec types.SpecReport, name string) []T {
 	ginkgo.GinkgoHelper()
 	var all []T

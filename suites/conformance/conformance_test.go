@@ -1,19 +1,19 @@
-// Package conformance has a spec for each Kubernetes test of the four controllers. It
-// also has a spec for every statement of controllers/CONTRACT.md that these tests do
-// not cover. Package rows lists the tests and statements, and a test requires that
-// specs and list agree.
+// Package conformance has specs that every implementation of the four controllers must pass.
+// There is a spec for each Kubernetes test of these controllers. There is also a spec for each
+// statement of controllers/CONTRACT.md that no Kubernetes test covers. Package rows lists
+// these tests and statements.
 //
 //	make conformance SUBJECTS=ours,upstream
 //	go test ./suites/conformance -args -subject=exec:/path/to/my-kcm -ginkgo.label-filter=Deployment
 //
-// Each spec has a namespace of its own. It can therefore run alone, in any order, and
-// in parallel with other specs. Package testenv explains how specs state their
-// guarantees. With a fault profile, the same specs run while faults are active:
+// Each spec has its own namespace. It can therefore run alone, in any order, and in parallel
+// with other specs. Package testenv explains how specs state what they expect. With a fault
+// profile, the specs run while faults are active:
 //
 //	make conformance PROFILE=steady
 //
-// The labels of a spec are its subject, its controller, the name of the Kubernetes
-// test and the statements that it covers.
+// The labels of a spec are its subject, its controller, the name of its Kubernetes test, and
+// the statements that it tests.
 package conformance
 
 import (
@@ -39,7 +39,7 @@ var (
 	provider         = flag.String("provider", "embedded", "the provider of the control plane")
 	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
 	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
-	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the four controllers of an existing cluster; gauntlet calls it with off and on")
+	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the existing cluster's own instances of the four controllers; gauntlet calls it with off before the specs and with on after them")
 	profile          = flag.String("profile", "", "the fault profile: steady, or empty for none")
 	reportsDir       = flag.String("reports", "", "the directory for the table in JSON and Markdown, absolute or relative to the root of the repository; empty means no files")
 )
@@ -62,13 +62,14 @@ func TestConformance(t *testing.T) {
 	ginkgo.RunSpecs(t, "conformance")
 }
 
-// environments has the environment of each subject in this process. The first spec of a
-// subject starts its environment.
+// environments maps a subject to its environment in this process. The first spec of a subject
+// starts the environment.
 var environments = map[string]*testenv.Env{}
 
-// startTimeout limits how long the start of an environment may take.
+// startTimeout is the maximum time for the start of an environment.
 const startTimeout = 3 * time.Minute
 
+// environmentOf returns the environment of a subject, and starts it if it does not exist yet.
 func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	ginkgo.GinkgoHelper()
 	if env := environments[target]; env != nil {
@@ -94,7 +95,7 @@ func environmentOf(ctx ginkgo.SpecContext, target string) *testenv.Env {
 	return env
 }
 
-// The environments stop after the namespaces of all specs are deleted.
+// The environments are stopped after the namespaces of all specs are gone.
 var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	for _, env := range environments {
 		gone := env.WaitNamespacesGone(ctx)
@@ -103,17 +104,17 @@ var _ = ginkgo.AfterSuite(func(ctx ginkgo.SpecContext) {
 	}
 }, ginkgo.NodeTimeout(2*time.Minute))
 
-// specTimeout limits how long a spec may take, without the start of its environment.
+// specTimeout is the maximum duration of a spec. The start of its environment does not count.
 const specTimeout = 3 * time.Minute
 
-// rowLabel is the prefix of the label that names the row of a spec.
+// rowLabel is the prefix of the label that contains the row ID of a spec.
 const rowLabel = "row:"
 
-// specBody is the body of a spec.
+// specBody is the function that runs a spec in its namespace.
 type specBody func(ginkgo.SpecContext, *testenv.Namespace)
 
-// spec adds one spec for each subject, with the label of a row. The options are Ginkgo
-// decorators or withoutProfile.
+// spec declares one Ginkgo spec for each subject, with labels from the row. The options are
+// Ginkgo decorators and withoutProfile.
 func spec(row, text string, body specBody, options ...any) {
 	labels := ginkgo.Labels{label(rowLabel + row)}
 	if known, ok := rows.Find(row); ok {
@@ -142,7 +143,7 @@ func spec(row, text string, body specBody, options ...any) {
 	}
 }
 
-// label replaces the characters that have a special meaning in label filters.
+// label replaces the characters that have a meaning in Ginkgo's label filters.
 func label(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("&|!,()/", r) {
@@ -152,6 +153,6 @@ func label(text string) string {
 	}, text)
 }
 
-// withoutProfile is an option of spec. The spec then runs without the fault profile.
-// The text of the option is the reason.
+// withoutProfile is an option of spec: the spec runs without the fault profile. Its text is
+// the reason.
 type withoutProfile string

@@ -14,13 +14,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// isComplete matches a Deployment if all its pods have the latest template and are
-// available.
+// isComplete matches a Deployment whose pods all have the latest template and are available.
 func isComplete() types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool { return d != nil && d.Complete() }, "a complete Deployment, and a status for the latest generation")
 }
 
-// deploymentCondition matches a Deployment with a condition of the given status and
+// deploymentCondition matches a Deployment with a condition of the given type, status and
 // reason.
 func deploymentCondition(kind, status, reason string) types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool {
@@ -32,7 +31,8 @@ func deploymentCondition(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// desiredReplicas matches ReplicaSets with the given spec.replicas, oldest first.
+// desiredReplicas matches a list of ReplicaSets, oldest first, with the given values of
+// spec.replicas.
 func desiredReplicas(replicas ...int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(sets testenv.ReplicaSets) bool {
 		if len(sets) != len(replicas) {
@@ -47,7 +47,7 @@ func desiredReplicas(replicas ...int32) types.GomegaMatcher {
 	}, "ReplicaSets with spec.replicas %v, oldest first", replicas)
 }
 
-// withRollingUpdate sets maxSurge and maxUnavailable.
+// withRollingUpdate sets maxSurge and maxUnavailable of a Deployment.
 func withRollingUpdate(maxSurge, maxUnavailable string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		surge, unavailable := intstr.Parse(maxSurge), intstr.Parse(maxUnavailable)
@@ -62,7 +62,7 @@ func withRecreate(d *appsv1.Deployment) {
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 }
 
-// withPods edits the pod template of a Deployment.
+// withPods changes the pod template of a Deployment.
 func withPods(edit func(*corev1.PodTemplateSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { edit(&d.Spec.Template) }
 }
@@ -71,18 +71,18 @@ func withProgressDeadline(seconds int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(seconds) }
 }
 
-// versionKey is the annotation that distinguishes the pod templates of a spec.
+// versionKey is the annotation whose value distinguishes the pod templates of a spec.
 const versionKey = "version"
 
-// updateTemplate changes the pod template of a Deployment.
+// updateTemplate changes the pod template of a Deployment, which starts a rollout.
 func updateTemplate(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, version string) {
 	ginkgo.GinkgoHelper()
 	n.Patch(ctx, ref, `{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, versionKey, version)
 }
 
-// stuckRollout creates a Deployment with available pods and starts a rollout. The new
-// pods never become ready, so the rollout stops. stuckRollout waits until the old and
-// the new ReplicaSet have the given spec.replicas.
+// stuckRollout creates a Deployment with available pods and starts a rollout whose pods never
+// become ready. It waits until spec.replicas of the old and of the new ReplicaSet have the
+// given values.
 func stuckRollout(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deployment, old, latest int32) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	testenv.Unschedulable(&d.Spec.Template)
@@ -94,8 +94,8 @@ func stuckRollout(ctx ginkgo.SpecContext, n *testenv.Namespace, d *appsv1.Deploy
 	return ref
 }
 
-// setAllPodsReady makes the unschedulable pods of a Deployment with one ReplicaSet
-// ready.
+// setAllPodsReady makes all pods of a Deployment ready. The Deployment must have one
+// ReplicaSet and unschedulable pods.
 func setAllPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	set := onlyReplicaSet(ctx, n, ref)
@@ -105,14 +105,14 @@ func setAllPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.R
 	return active
 }
 
-// onlyReplicaSet returns the only ReplicaSet of a Deployment.
+// onlyReplicaSet returns the ReplicaSet of a Deployment that has exactly one.
 func onlyReplicaSet(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) *testenv.ReplicaOwner {
 	ginkgo.GinkgoHelper()
 	return n.Eventually(ctx, testenv.GetReplicaSets(ref), testenv.Satisfy(func(sets testenv.ReplicaSets) bool { return len(sets) == 1 }, "one ReplicaSet")).(testenv.ReplicaSets)[0]
 }
 
-// desiredAtMost returns the invariant that the ReplicaSets of a Deployment have at most
-// the given sum of spec.replicas.
+// desiredAtMost returns an invariant: the sum of spec.replicas of a Deployment's ReplicaSets
+// does not exceed count.
 func desiredAtMost(ref testenv.Ref, count int32) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().ControlledBy(ref); sets.Desired() > count {
@@ -129,8 +129,8 @@ func completeAt(revision string) types.GomegaMatcher {
 	}, "revision %s, complete", revision)
 }
 
-// rolledBackTo matches a complete Deployment with the given revision and without the
-// rollback annotation.
+// rolledBackTo matches a complete Deployment that has the given revision and no rollback
+// annotation.
 func rolledBackTo(revision string) types.GomegaMatcher {
 	return testenv.Satisfy(func(d *testenv.Deployment) bool {
 		_, requested := d.Annotations[appsv1.DeprecatedRollbackTo]

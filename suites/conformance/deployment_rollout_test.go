@@ -14,7 +14,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs cover the rollouts of a Deployment.
+// These specs test the rollouts of a Deployment.
 var _ = ginkgo.Describe("rollout", func() {
 	spec("Deployment/TestNewDeployment", "a Deployment creates a ReplicaSet with the hash of its template in name and labels, and with revision 1",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -41,10 +41,11 @@ var _ = ginkgo.Describe("rollout", func() {
 			updateTemplate(ctx, n, d, "2")
 			n.Eventually(ctx, testenv.GetDeployment(d), isComplete())
 			n.Eventually(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 4))
-			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`) // the first template
+			n.Patch(ctx, d, `{"spec":{"template":{"metadata":{"annotations":null}}}}`) // back to the first template
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(4, 0))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4)) // no second ReplicaSet with the same template
+			// The Deployment must use the first ReplicaSet again, not create another one.
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(4))
 		})
 
 	spec("Deployment/RollingUpdateDeployment deletes old pods and creates new ones", "a Deployment adopts an existing ReplicaSet, rolls out from it, and continues its revision numbers",
@@ -232,11 +233,11 @@ var _ = ginkgo.Describe("rollout", func() {
 		})
 })
 
-// revisionKey is the annotation with the revision of a template.
+// revisionKey is the annotation that contains the revision of a ReplicaSet or Deployment.
 const revisionKey = "deployment.kubernetes.io/revision"
 
-// podsOfOneTemplate is the invariant that all pods that have not failed or succeeded
-// have the same template.
+// podsOfOneTemplate is an invariant: all pods that have not failed or succeeded have the same
+// template.
 func podsOfOneTemplate(v *testenv.View) error {
 	alive := v.Pods().Filter(func(p testenv.Pod) bool { return !p.Terminal() })
 	for _, pod := range alive {

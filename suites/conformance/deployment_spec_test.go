@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs cover the other fields of a Deployment, and the ownership of ReplicaSets.
+// These specs test fields of a Deployment, and which ReplicaSets it controls.
 var _ = ginkgo.Describe("deployment", func() {
 	spec("Deployment/TestDeploymentSelectorImmutability", "the API server rejects a change of a Deployment's selector",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -271,7 +271,8 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.Eventually(ctx, testenv.GetDeployment(d), completeAt("3"))
 			n.Patch(ctx, d, `{"metadata":{"annotations":{%q:"0"}}}`, appsv1.DeprecatedRollbackTo)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), rolledBackTo("4"))
-			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0)) // revision 1 is not the previous revision
+			// The previous revision is 2, so revision 1 stays scaled down.
+			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(first.Ref), allReady(0))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEvents(d), eventWithPrefix("Normal DeploymentRollback (deployment-controller): "))
 		})
 	spec("Deployment/statement 18", "the rollback annotation rolls a Deployment back to the given revision",
@@ -305,8 +306,8 @@ var _ = ginkgo.Describe("deployment", func() {
 		})
 })
 
-// deploymentAtRevision2 returns a complete Deployment at revision 2, and the
-// ReplicaSet of revision 1.
+// deploymentAtRevision2 creates a Deployment and updates its template once. It returns the
+// complete Deployment and the ReplicaSet of revision 1.
 func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testenv.Ref, *testenv.ReplicaOwner) {
 	ginkgo.GinkgoHelper()
 	d := n.Create(ctx, testenv.NewDeployment("web", 1))
@@ -317,8 +318,7 @@ func deploymentAtRevision2(ctx ginkgo.SpecContext, n *testenv.Namespace) (testen
 	return d, first
 }
 
-// replicaSetsAtMost returns the invariant that a Deployment has at most the given
-// number of ReplicaSets.
+// replicaSetsAtMost returns an invariant: a Deployment controls at most count ReplicaSets.
 func replicaSetsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if sets := v.ReplicaSets().ControlledBy(ref); len(sets) > count {

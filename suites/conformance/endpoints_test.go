@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// hasAddresses matches Endpoints with exactly these ready and not ready addresses.
+// hasAddresses matches Endpoints with exactly the given ready and not ready addresses.
 func hasAddresses(ready []string, notReady ...string) types.GomegaMatcher {
 	slices.Sort(ready)
 	slices.Sort(notReady)
@@ -22,16 +22,16 @@ func hasAddresses(ready []string, notReady ...string) types.GomegaMatcher {
 	}, "Endpoints, ready %v, not ready %v", ready, notReady)
 }
 
-// endpointsThat matches existing Endpoints for which the predicate is true.
+// endpointsThat matches existing Endpoints for which the predicate returns true.
 func endpointsThat(predicate func(*testenv.Endpoints) bool, format string, args ...any) types.GomegaMatcher {
 	return testenv.Satisfy(func(e *testenv.Endpoints) bool { return e != nil && predicate(e) }, format, args...)
 }
 
-// webLabels are the labels that the Services of these specs select.
+// webLabels is the selector of the Services in these specs.
 var webLabels = map[string]string{"app": "web"}
 
-// createReadyPod creates a pod that the Services select, waits until it is ready, and
-// returns its address.
+// createReadyPod creates a pod that the Services select. It waits until the pod is ready, and
+// returns the pod's IP address.
 func createReadyPod(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, edits ...func(*corev1.PodTemplateSpec)) (ip string) {
 	ginkgo.GinkgoHelper()
 	n.RequireSimulatedKubelets("the spec sets the status of pods")
@@ -42,7 +42,7 @@ func createReadyPod(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, e
 	return pod.Status.PodIP
 }
 
-// setReady sets the readiness of a pod, as its kubelet would.
+// setReady sets the condition Ready of a pod, as its kubelet would.
 func setReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, ready bool) {
 	ginkgo.GinkgoHelper()
 	status := map[bool]string{true: "True", false: "False"}[ready]
@@ -55,7 +55,7 @@ func withExternalName(s *corev1.Service) {
 	s.Spec.Type, s.Spec.ExternalName, s.Spec.Selector = corev1.ServiceTypeExternalName, "example.org", webLabels
 }
 
-// These specs cover the addresses and the metadata of Endpoints.
+// These specs test the addresses and the metadata of Endpoints.
 var _ = ginkgo.Describe("endpoints", func() {
 	spec("Endpoints/create Endpoints for Pods matching a Service", "the Endpoints of a Service have the addresses of its ready pods under the port that each resolves",
 		func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
@@ -201,7 +201,8 @@ var _ = ginkgo.Describe("endpoints", func() {
 			want := map[string]string{corev1.IsHeadlessService: "", managedBy: "endpoint-controller"}
 			n.Eventually(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 			n.Patch(ctx, testenv.Ref{Kind: testenv.EndpointsKind, Name: "web"}, `{"metadata":{"labels":{%q:null}}}`, corev1.IsHeadlessService)
-			one := createReadyPod(ctx, n, "one") // updates of Endpoints enqueue nothing
+			// A new pod makes the controller sync the Service; a change of the Endpoints does not.
+			one := createReadyPod(ctx, n, "one")
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasAddresses([]string{one}))
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("web"), hasLabels(want))
 		})
@@ -372,7 +373,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 
 const managedBy = "endpoints.kubernetes.io/managed-by"
 
-// hasLabels matches Endpoints with exactly these labels.
+// hasLabels matches Endpoints with exactly the given labels.
 func hasLabels(want map[string]string) types.GomegaMatcher {
 	return endpointsThat(func(e *testenv.Endpoints) bool {
 		return fmt.Sprint(e.Labels) == fmt.Sprint(want)

@@ -17,51 +17,53 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// replicaOwnerKinds are the kinds that maintain a number of pods by the same rules.
+// replicaOwnerKinds are the kinds whose controllers maintain a number of pods by the same
+// rules.
 var replicaOwnerKinds = []string{testenv.ReplicaSetKind, testenv.ReplicationControllerKind}
 
-// forEachReplicaOwner adds the specs of both kinds.
+// forEachReplicaOwner calls specs for ReplicaSet and for ReplicationController.
 func forEachReplicaOwner(specs func(kind string)) {
 	for _, kind := range replicaOwnerKinds {
 		specs(kind)
 	}
 }
 
-// scaledTo matches a replica owner if its spec and its status have the given number of
-// pods. The status must be for the current generation.
+// scaledTo matches a ReplicaSet or ReplicationController whose spec.replicas and
+// status.replicas are count. The status must be for the latest generation.
 func scaledTo(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Desired == count && s.Replicas == count
 	}, "spec.replicas and status.replicas of %d, and a status for the latest generation", count)
 }
 
-// allReady matches a replica owner if its status reports the given number of pods, all
-// ready. The status must be for the current generation.
+// allReady matches a ReplicaSet or ReplicationController whose status reports count replicas,
+// all of them ready. The status must be for the latest generation.
 func allReady(count int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.ObservedGeneration == s.GetGeneration() && s.Replicas == count && s.Ready == count
 	}, "%d replicas, all ready, and a status for the latest generation", count)
 }
 
-// podCount matches the given number of pods.
+// podCount matches a list of count pods.
 func podCount(count int) types.GomegaMatcher {
 	return testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) == count }, "%d pods", count)
 }
 
-// podNames matches pods with exactly these names.
+// podNames matches a list of pods with exactly the given names.
 func podNames(names ...string) types.GomegaMatcher {
 	want := slices.Sorted(slices.Values(names))
 	return testenv.Satisfy(func(pods testenv.Pods) bool { return slices.Equal(pods.Names(), want) }, "exactly the pods %v", want)
 }
 
-// controlledBy matches a pod that the object controls. The zero value matches a pod
+// controlledBy matches a pod that the object ref controls. With the zero Ref it matches a pod
 // without a controller.
 func controlledBy(ref testenv.Ref) types.GomegaMatcher {
 	return testenv.Satisfy(func(pod testenv.Pod) bool { return pod.Pod != nil && pod.Controller() == ref }, "a pod controlled by %q", ref)
 }
 
-// ownerCondition matches a replica owner with a condition of the given status and
-// reason. An empty status matches a missing condition.
+// ownerCondition matches a ReplicaSet or ReplicationController with a condition of the given
+// type, status and reason. With status "" it matches a ReplicaSet or ReplicationController
+// without this condition.
 func ownerCondition(kind, status, reason string) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		c := testenv.Condition{}
@@ -72,17 +74,17 @@ func ownerCondition(kind, status, reason string) types.GomegaMatcher {
 	}, "the condition %s=%q, reason %q", kind, status, reason)
 }
 
-// eventWithPrefix matches events if one of them has the prefix, such as "Normal
-// SuccessfulCreate (replicaset-controller)".
+// eventWithPrefix matches a list of events if one of them has the prefix. An example is
+// "Normal SuccessfulCreate (replicaset-controller)".
 func eventWithPrefix(beginning string) types.GomegaMatcher {
 	return testenv.Satisfy(func(events []string) bool {
 		return slices.ContainsFunc(events, func(event string) bool { return strings.HasPrefix(event, beginning) })
 	}, "an event %q", beginning)
 }
 
-// waitActivePods waits until an object has the given number of active pods and its
-// status agrees, and returns the pods. A create with a lost response may add a surplus
-// pod. If the status agrees, the controller has no surplus pod to delete.
+// waitActivePods waits until an object has count active pods and its status says so, and
+// returns these pods. A create with a lost response may add a surplus pod. When the status has
+// the right count, the controller has already deleted the surplus pod.
 func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref, count int) testenv.Pods {
 	ginkgo.GinkgoHelper()
 	found := n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(ref), testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
@@ -91,8 +93,7 @@ func waitActivePods(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return found.(testenv.WithPods[*testenv.ReplicaOwner]).Pods.Active()
 }
 
-// activePodsAtMost returns the invariant that an object has at most the given number
-// of active pods.
+// activePodsAtMost returns an invariant: an object has at most count active pods.
 func activePodsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if pods := v.Pods().ControlledBy(ref).Active(); len(pods) > count {
@@ -102,8 +103,8 @@ func activePodsAtMost(ref testenv.Ref, count int) func(*testenv.View) error {
 	}
 }
 
-// setPodsReady gives unschedulable pods the status of running pods that became ready
-// at the given time.
+// setPodsReady gives unschedulable pods the status of running pods that became ready at the
+// given time.
 func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time, names ...string) {
 	ginkgo.GinkgoHelper()
 	for _, name := range names {
@@ -111,8 +112,8 @@ func setPodsReady(ctx ginkgo.SpecContext, n *testenv.Namespace, since time.Time,
 	}
 }
 
-// setPodRunning gives an unschedulable pod the status of a running pod. since is the
-// time when the readiness last changed, in whole seconds.
+// setPodRunning gives an unschedulable pod the status of a running pod. The argument since is
+// the time of its last change between ready and not ready, in whole seconds.
 func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, ready bool, since time.Time, restarts int) {
 	ginkgo.GinkgoHelper()
 	status := "False"
@@ -127,8 +128,8 @@ func setPodRunning(ctx ginkgo.SpecContext, n *testenv.Namespace, name string, re
 
 func podRef(name string) testenv.Ref { return testenv.Ref{Kind: testenv.PodKind, Name: name} }
 
-// waitDelivered waits until watches have delivered the current versions of the objects
-// to the subject.
+// waitDelivered waits until watches have delivered the current version of each object to the
+// subject.
 func waitDelivered(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	for _, ref := range refs {
@@ -136,14 +137,14 @@ func waitDelivered(ctx ginkgo.SpecContext, n *testenv.Namespace, refs ...testenv
 	}
 }
 
-// removeFinalizer removes the finalizers of an object.
+// removeFinalizer removes all finalizers of an object.
 func removeFinalizer(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) {
 	ginkgo.GinkgoHelper()
 	n.Patch(ctx, ref, `{"metadata":{"finalizers":null}}`)
 }
 
-// removePodFinalizers removes the finalizers of every existing pod. With faults, there
-// may be surplus pods.
+// removePodFinalizers removes the finalizers of all existing pods. These may be more than a
+// spec expects, because faults may cause surplus pods.
 func removePodFinalizers(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 	ginkgo.GinkgoHelper()
 	existing := n.Eventually(ctx, testenv.GetPods(), testenv.Satisfy(func(pods testenv.Pods) bool { return len(pods) > 0 }, "some pods")).(testenv.Pods)
@@ -152,37 +153,38 @@ func removePodFinalizers(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 	}
 }
 
-// containerRuns reports whether the only container of a pod runs.
+// containerRuns reports whether the only container of a pod is running.
 func containerRuns(pod testenv.Pod) bool {
 	containers := pod.Status.ContainerStatuses
 	return len(containers) == 1 && containers[0].State.Running != nil
 }
 
-// statusCounts matches a replica owner whose status has the given counts.
+// statusCounts matches a ReplicaSet or ReplicationController whose status reports the given
+// numbers of pods.
 func statusCounts(replicas, ready, available int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.Ready == ready && s.Available == available
 	}, "%d replicas, %d ready, %d available", replicas, ready, available)
 }
 
-// fullyLabeled matches a replica owner whose status has the given replicas and
-// fullyLabeledReplicas.
+// fullyLabeled matches a ReplicaSet or ReplicationController whose status has the given values
+// of replicas and fullyLabeledReplicas.
 func fullyLabeled(replicas, fully int32) types.GomegaMatcher {
 	return testenv.Satisfy(func(s *testenv.ReplicaOwner) bool {
 		return s != nil && s.Replicas == replicas && s.FullyLabeled == fully
 	}, "%d replicas, %d fully labeled", replicas, fully)
 }
 
-// terminatingCount matches a replica owner whose status has the given replicas and
-// counts all terminating pods separately. With a fault profile, more pods than given
-// may be terminating.
+// terminatingCount matches a ReplicaSet or ReplicationController and its pods. The status must
+// have the given replicas, and count all terminating pods separately. Without a fault profile,
+// exactly want pods must be terminating, otherwise at least want.
 func terminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(s testenv.WithPods[*testenv.ReplicaOwner]) bool {
 		return s.Object != nil && s.Object.Replicas == replicas && countsTerminating(n, s.Object.Terminating, s.Pods, want)
 	}, terminatingText, replicas, want)
 }
 
-// deploymentTerminatingCount matches a Deployment by the rules of terminatingCount.
+// deploymentTerminatingCount is terminatingCount for a Deployment and its pods.
 func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) types.GomegaMatcher {
 	return testenv.Satisfy(func(d testenv.WithPods[*testenv.Deployment]) bool {
 		return d.Object != nil && d.Object.Status.Replicas == replicas && countsTerminating(n, d.Object.Status.TerminatingReplicas, d.Pods, want)
@@ -191,15 +193,16 @@ func deploymentTerminatingCount(n *testenv.Namespace, replicas int32, want int) 
 
 const terminatingText = "%d replicas, and a separate count of all terminating pods, which are %d or, with faults, more"
 
-// countsTerminating reports whether a status counts all terminating pods that have not
-// failed or succeeded. With a fault profile, more pods than want may be terminating.
+// countsTerminating reports whether a status counts all terminating pods that have not failed
+// or succeeded. Without a fault profile, exactly want pods must be terminating, otherwise at
+// least want.
 func countsTerminating(n *testenv.Namespace, counted *int32, pods testenv.Pods, want int) bool {
 	terminating := len(pods.Filter(func(p testenv.Pod) bool { return p.Terminating() && !p.Terminal() }))
 	return counted != nil && int(*counted) == terminating && (terminating == want || n.HasProfile() && terminating > want)
 }
 
-// createQuota limits a resource in the namespace, and waits until the limit is
-// enforced. example is an object of this resource, for a dry-run create.
+// createQuota limits a resource in the namespace to count, and waits until the API server
+// enforces the limit. A dry-run create of example shows whether it does.
 func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.ResourceName, count int64, example testenv.Object) testenv.Ref {
 	ginkgo.GinkgoHelper()
 	ref := n.Create(ctx, &corev1.ResourceQuota{
@@ -216,8 +219,9 @@ func createQuota(ctx ginkgo.SpecContext, n *testenv.Namespace, resource corev1.R
 		}, "a quota that allows %d", count)
 	}
 	n.Eventually(ctx, testenv.GetQuota(ref.Name), allowed(0))
-	// The admission plugin has its own watch of quotas, which may lag. If it rejects a dry
-	// run, its cache contains the quota. A lagging cache of a higher limit does no harm.
+	// The quota admission plugin has its own watch of quotas, which may lag behind. When it
+	// rejects a dry run, it knows the quota. It does no harm if it learns of the higher limit
+	// later.
 	gomega.Eventually(ctx, func() error { return n.WouldCreate(ctx, example) }).WithTimeout(time.Minute).
 		Should(gomega.MatchError(apierrors.IsForbidden, "a rejection by the quota"))
 	n.Patch(ctx, ref, `{"spec":{"hard":{%q:"%d"}}}`, resource, count)

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// mutantRows lists mutants of our controllers and the row in which each mutant must
-// fail. If the mutant passes, the row does not test the behavior.
+// mutantRows lists mutants of our controllers, and for each the row in which it must fail. If
+// the mutant passes, the specs of the row do not test the behavior.
 var mutantRows = []struct{ mutant, row string }{
 	{"R10", "ReplicaSet/statement 5"},
 	{"R11", "ReplicaSet/TestAdoption"},
@@ -56,11 +56,11 @@ var mutantRows = []struct{ mutant, row string }{
 	{"own-labels-lost", "Endpoints/TestEndpointsControllersLabelSemantics"},
 }
 
-// mutantTimeout limits how long the build of a mutant and the run of its row may take.
+// mutantTimeout is the maximum time for building a mutant and running its row.
 const mutantTimeout = 10 * time.Minute
 
-// TestBrokenSubjectsFailTheirRow runs the row of each mutant in a process of its own.
-// At least one spec of the row must fail.
+// TestBrokenSubjectsFailTheirRow runs the row of each mutant in a separate process. At least
+// one spec of the row must fail.
 func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; make conformance-broken runs it")
@@ -100,15 +100,15 @@ func TestBrokenSubjectsFailTheirRow(t *testing.T) {
 	}
 }
 
-// runRow runs the specs of a row against an executable and saves the results in dir.
-// It returns an error if no spec runs, but not if specs fail.
+// runRow runs the specs of a row on the subject of an executable, in a new process. It saves
+// the results in dir. It returns an error if no spec ran, but not if specs failed.
 func runRow(ctx context.Context, executable, row, dir string) (table.Run, error) {
 	var run table.Run
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestConformance$",
 		"-subject=exec:"+executable, "-reports="+dir,
 		"-ginkgo.label-filter="+label(rowLabel+row), "-ginkgo.fail-on-empty")
-	// An interrupt stops the environment of the process. The kernel sends Pdeathsig when
-	// the thread that forked exits. This goroutine therefore stays locked to its thread.
+	// An interrupt makes the process stop its environment. Linux sends Pdeathsig when the
+	// thread that started the process exits, so this goroutine stays locked to its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}

@@ -13,13 +13,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// Ownership of pods: adoption and release.
+// These specs test the adoption and the release of pods.
 var _ = ginkgo.Describe("ownership", func() {
 	forEachReplicaOwner(func(kind string) {
 		for _, test := range []struct {
 			text string
-			// owners returns the ownerReferences for the matching pod. Its parameters are an
-			// owner reference to the object itself and one to another object.
+			// owners returns the ownerReferences of the matching pod as JSON. The argument set
+			// is a reference to the ReplicaSet or ReplicationController, and other a reference
+			// to another object.
 			owners  func(set, other string) string
 			adopted bool
 		}{
@@ -84,7 +85,7 @@ var _ = ginkgo.Describe("ownership", func() {
 				n.Eventually(ctx, testenv.GetActivePods(set), testenv.Satisfy(func(pods testenv.Pods) bool {
 					return len(pods) == 1 && pods[0].Name != pod
 				}, "a replacement of pod %s", pod))
-				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that the scale-down does not delete the pod
+				n.Patch(ctx, set, `{"spec":{"replicas":2}}`) // so that the controller deletes neither pod after the adoption
 				n.Patch(ctx, podRef(pod), `{"metadata":{"labels":{"app":"web"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
@@ -129,8 +130,9 @@ var _ = ginkgo.Describe("ownership", func() {
 			func(ctx ginkgo.SpecContext, n *testenv.Namespace) {
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 1}.Build())
 				pod := waitActivePods(ctx, n, set, 1)[0].Name
-				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // the status is final
-				waitDelivered(ctx, n, set)                                             // the delivery includes the last update by the controller itself
+				n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1)) // wait for the last write of the status
+				// The delivery includes the last update by the controller itself.
+				waitDelivered(ctx, n, set)
 				heal := n.Inject(ctx, "watch-stall", fmt.Sprintf(`{resource: %s}`, testenv.ResourceOf(kind)))
 				n.Delete(ctx, set, metav1.DeletePropagationOrphan)
 				n.Eventually(ctx, testenv.GetPod(pod), controlledBy(testenv.Ref{}))
@@ -248,7 +250,7 @@ var _ = ginkgo.Describe("ownership", func() {
 		})
 })
 
-// ownerReference returns a non-controller owner reference to an object, as JSON.
+// ownerReference returns an owner reference to an object as JSON, without controller: true.
 func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Ref) string {
 	ginkgo.GinkgoHelper()
 	uid := n.Eventually(ctx, testenv.GetUID(ref), gomega.Not(gomega.BeEquivalentTo(""))).(types.UID)
@@ -259,12 +261,12 @@ func ownerReference(ctx ginkgo.SpecContext, n *testenv.Namespace, ref testenv.Re
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, version, ref.Kind, ref.Name, uid)
 }
 
-// asController adds controller: true to an owner reference.
+// asController returns an owner reference with controller: true.
 func asController(owner string) string {
 	return strings.TrimSuffix(owner, "}") + `,"controller":true,"blockOwnerDeletion":true}`
 }
 
-// podsAtMost returns the invariant that there are at most the given number of pods.
+// podsAtMost returns an invariant: the namespace has at most count pods.
 func podsAtMost(count int) func(*testenv.View) error {
 	return func(v *testenv.View) error {
 		if pods := v.Pods(); len(pods) > count {

@@ -12,7 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// These specs cover the number of pods and the status.
+// These specs test the number of pods and the status of ReplicaSets and
+// ReplicationControllers.
 var _ = ginkgo.Describe("replicas", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/TestSpecReplicasChange", "a "+kind+" follows spec.replicas up, down and to zero, and keeps its pods when its template changes",
@@ -113,7 +114,8 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.Eventually(ctx, testenv.GetReplicaOwner(set), fullyLabeled(3, 3))
 				n.Patch(ctx, podRef(names[0]), `{"metadata":{"labels":{"tier":"back"}}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), fullyLabeled(3, 2))
-				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...)) // the controller does not release a pod because a label of the template is missing
+				// The controller must keep pods that lack a label of the template.
+				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podNames(names...))
 			})
 
 		spec(kind+"/surface a failure condition on a common issue like exceeded quota", "a "+kind+" reports ReplicaFailure when the quota is exceeded, and removes the condition when it needs no more pods",
@@ -133,7 +135,8 @@ var _ = ginkgo.Describe("replicas", func() {
 			names := waitActivePods(ctx, n, set, 3).Names()
 			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 0))
 			n.Delete(ctx, podRef(names[0]), "")
-			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 1)) // the controller has replaced the pod, but the pod still exists
+			// The controller must replace the pod although it still exists.
+			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 3, 1))
 			n.Patch(ctx, set, `{"spec":{"replicas":1}}`)
 			n.Eventually(ctx, testenv.GetReplicaOwnerWithPods(set), terminatingCount(n, 1, 3))
 			removeFinalizer(ctx, n, podRef(names[0]))

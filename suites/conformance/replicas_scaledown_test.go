@@ -10,25 +10,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// scaleDownCase describes the states of two pods. The controller scales their owner
-// down by one, and must delete the given pod.
+// scaleDownCase describes the states of two pods of a ReplicaSet or ReplicationController.
+// When the owner is scaled down by one, the controller must delete the pod whose state is the
+// field deleted.
 type scaleDownCase struct {
 	text          string
 	kept, deleted podState
 }
 
-// podState writes a state to an unschedulable pod. This state distinguishes it from the
-// other pod. Both pods must get the same time as now: if their ready times differ by a
-// second, upstream may delete either.
+// podState writes a state to an unschedulable pod. Both pods must get the same time as now. If
+// their ready times differ by a second, upstream may delete either pod.
 type podState func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time)
 
-// longReady is the state of a pod that has been ready for an hour.
+// longReady makes a pod ready since one hour.
 func longReady(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 	withReadiness(true, time.Hour, 0)(ctx, n, pod, now)
 }
 
-// withDeletionCost returns the state of a pod that has been ready for an hour and has a
-// pod-deletion-cost.
+// withDeletionCost returns a podState: ready since one hour, with the given pod-deletion-cost.
 func withDeletionCost(cost string) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -37,8 +36,8 @@ func withDeletionCost(cost string) podState {
 	}
 }
 
-// withReadiness returns the state of a running pod. since is the time since the
-// readiness last changed.
+// withReadiness returns a podState: running, with the given readiness and number of restarts.
+// The readiness last changed at the time now - since.
 func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	return func(ctx ginkgo.SpecContext, n *testenv.Namespace, pod string, now time.Time) {
 		ginkgo.GinkgoHelper()
@@ -46,10 +45,10 @@ func withReadiness(ready bool, since time.Duration, restarts int) podState {
 	}
 }
 
-// unchanged leaves a pod in the state after its creation: Pending.
+// unchanged is a podState that leaves the pod Pending, as it is after its creation.
 func unchanged(ginkgo.SpecContext, *testenv.Namespace, string, time.Time) {}
 
-// Order in which a scale-down deletes pods.
+// These specs test in which order a scale-down deletes pods.
 var _ = ginkgo.Describe("scaling down", func() {
 	for _, c := range []scaleDownCase{
 		{"with the lower pod-deletion-cost", withDeletionCost("10"), withDeletionCost("5")},
@@ -83,7 +82,8 @@ var _ = ginkgo.Describe("scaling down", func() {
 				n.Create(ctx, testenv.NewPod("assigned", labels))
 				n.Eventually(ctx, testenv.GetPod("assigned"), testenv.Satisfy(testenv.Pod.Ready, "a running pod"))
 				n.Create(ctx, testenv.NewPod("unassigned", labels, testenv.Unschedulable))
-				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned") // readiness matters less than the assignment to a node
+				// Readiness matters less than the assignment to a node.
+				setPodsReady(ctx, n, time.Now().Add(-time.Hour), "unassigned")
 				waitDelivered(ctx, n, podRef("assigned"), podRef("unassigned"))
 				set := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: kind, Name: "web", Replicas: 2}.Build())
 				n.Eventually(ctx, testenv.GetActivePods(set), podNames("assigned", "unassigned"))
@@ -93,10 +93,10 @@ var _ = ginkgo.Describe("scaling down", func() {
 	})
 })
 
-// run scales the owner down and checks which pod is deleted. First it removes a label
-// of the pod template from both pods. When the status has no fully labeled pods, the
-// controller has the current state of both pods in its cache. The names of the pods
-// have no effect.
+// run scales the owner down by one and checks which pod is deleted. First it removes a label
+// of the pod template from both pods. When the status counts no fully labeled pods, the
+// current state of both pods is in the controller's cache. The names of the pods do not matter
+// for the order.
 func (c scaleDownCase) run(ctx ginkgo.SpecContext, n *testenv.Namespace, kind string) {
 	ginkgo.GinkgoHelper()
 	set := n.Create(ctx, testenv.ReplicaOwnerSpec{

@@ -12,13 +12,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
 )
 
-// eventSource maps a kind to the component name that its controller uses as the source
-// of events.
+// eventSource maps a kind to the source component of the events that its controller emits.
 var eventSource = map[string]string{
 	testenv.ReplicaSetKind: "replicaset-controller", testenv.ReplicationControllerKind: "replication-controller",
 }
 
-// These specs cover the creation of pods: content, events, retries and failures.
+// These specs test the creation of pods: their content, events, retries and failures.
 var _ = ginkgo.Describe("pod creation", func() {
 	forEachReplicaOwner(func(kind string) {
 		spec(kind+"/statement 2", "a "+kind+" creates each pod once although none of them appears in its cache",
@@ -195,7 +194,7 @@ var _ = ginkgo.Describe("pod creation", func() {
 			n.Patch(ctx, set, `{"metadata":{"labels":{"patched":"yes"}},"spec":{"replicas":2}}`)
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), allReady(2))
 			n.PatchSubresource(ctx, set, "status", `{"status":{"readyReplicas":0,"availableReplicas":0}}`)
-			n.PutScale(ctx, set, 1) // the controller also corrects the status
+			n.PutScale(ctx, set, 1) // the sync after this update also corrects the status
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1))
 			n.DeleteAll(ctx, testenv.ReplicationControllerKind, "patched=yes")
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/table"
 )
 
-// After the suite, Ginkgo writes the table of results to the terminal and to the
-// directory of the flag -reports.
+// After the suite, this node writes the table of results to the terminal. It also writes files
+// to the directory of the flag -reports.
 var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	if report.SuiteConfig.DryRun {
 		return
@@ -43,7 +43,7 @@ var _ = ginkgo.ReportAfterSuite("table", func(report ginkgo.Report) {
 	}
 })
 
-// resultsOf returns the results in a report, in the order of the source code.
+// resultsOf returns the results of the specs in a report, in the order of the source code.
 func resultsOf(report types.Report) table.Run {
 	run := table.Run{
 		Kubernetes: providers.UpstreamVersions("")["kubernetes"], Provider: *provider, Profile: *profile, Subjects: strings.Split(*subjects, ","),
@@ -82,8 +82,8 @@ func stateOf(spec types.SpecReport) table.State {
 	}
 }
 
-// TestTableMatchesSpecs checks that TABLE.md has one line for every spec, and names the
-// pinned version of Kubernetes.
+// TestTableMatchesSpecs checks that TABLE.md has exactly one line for every spec, and the
+// version of Kubernetes that this project uses.
 func TestTableMatchesSpecs(t *testing.T) {
 	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {
@@ -126,13 +126,13 @@ func TestTableMatchesSpecs(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the summary table into docs/conformance.md")
 
-// The summary table in docs/conformance.md is between these lines.
+// The summary table in docs/conformance.md is between the lines tableBegin and tableEnd.
 const (
 	tableBegin = "<!-- conformance table -->\n"
 	tableEnd   = "<!-- end of conformance table -->\n"
 )
 
-// TestDocumentation checks that docs/conformance.md has the summary table of TABLE.md.
+// TestDocumentation checks that docs/conformance.md contains the summary table of TABLE.md.
 func TestDocumentation(t *testing.T) {
 	saved, err := os.ReadFile("TABLE.md")
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// TestEveryRowHasItsSpecs requires one spec for each case of a row, or a reason why the
-// row has none. Each spec must belong to a row.
+// TestEveryRowHasItsSpecs checks that a row has one spec for each of its cases, or a reason
+// why it has none. Each spec must name a row.
 func TestEveryRowHasItsSpecs(t *testing.T) {
 	for _, problem := range mismatches(rows.All(), specsByRow(ginkgo.PreviewSpecs("conformance"), *subjects)) {
 		t.Error(problem)
 	}
 }
 
-// specsByRow returns the texts of the specs of the first subject, grouped by the label
-// of their row.
+// specsByRow returns the texts of the specs of the first subject. The keys are the labels that
+// contain the row IDs.
 func specsByRow(report types.Report, subjects string) map[string][]string {
 	first, _, _ := strings.Cut(subjects, ",")
 	found := map[string][]string{}
@@ -43,7 +43,8 @@ func specsByRow(report types.Report, subjects string) map[string][]string {
 	return found
 }
 
-// mismatches returns the differences between rows and specs.
+// mismatches returns the differences between rows and specs, one per line. A row may have too
+// many or too few specs, and a spec may have no row.
 func mismatches(all []rows.Row, specs map[string][]string) []string {
 	var problems []string
 	known := map[string]bool{}
@@ -69,7 +70,7 @@ func mismatches(all []rows.Row, specs map[string][]string) []string {
 	return problems
 }
 
-// TestMismatches requires that mismatches finds every kind of difference.
+// TestMismatches checks that mismatches finds every kind of difference.
 func TestMismatches(t *testing.T) {
 	has := rows.Row{Controller: rows.ReplicaSet, Name: "has", Cases: 1}
 	lacks := rows.Row{Controller: rows.ReplicaSet, Name: "lacks", Cases: 2}
@@ -89,8 +90,8 @@ func TestMismatches(t *testing.T) {
 	}
 }
 
-// TestEveryStatementHasARow requires a row for every numbered statement of the
-// contract. Rows must refer only to existing statements.
+// TestEveryStatementHasARow checks that a row exists for every numbered statement of the
+// contract. Rows must not name other statements.
 func TestEveryStatementHasARow(t *testing.T) {
 	inContract := statementsOf(t, filepath.Join(root, "controllers", "CONTRACT.md"))
 	covered := map[string]bool{}
@@ -114,7 +115,8 @@ var (
 	numbered = regexp.MustCompile(`^(\d+)\. `)
 )
 
-// statementsOf returns the numbered statements of a contract, such as "ReplicaSet 5".
+// statementsOf returns the numbered statements of the contract at path, such as "ReplicaSet
+// 5".
 func statementsOf(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(path)

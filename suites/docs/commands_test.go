@@ -18,26 +18,27 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// The words that may follow the language of a block of commands:
+// These expressions match what may follow the language of a code block with commands:
 //
-//	run            the test runs the block, and each command must end with status 0
-//	run exit=N     the last command must end with status N
-//	skip="reason"  the test neither runs nor parses the block
+//	run            the test runs the block; each command must exit with status 0
+//	run exit=N     as run, but the last command must exit with status N
+//	skip="reason"  the test ignores the block
 //
-// A block with none of them is parsed and not run.
+// The test parses, but does not run, a block without such a mark.
 var (
 	runInfo  = regexp.MustCompile(`^run(?: exit=(\d+))?$`)
 	skipInfo = regexp.MustCompile(`^skip="(.{10,})"$`)
 )
 
-// runTimeout bounds the run of one block.
+// runTimeout is the maximum duration of one command.
 const runTimeout = 5 * time.Minute
 
-// isCommands reports whether a block holds commands.
+// isCommands reports whether the code block contains shell commands.
 func (b *block) isCommands() bool { return b.language == "sh" || b.language == "console" }
 
-// commands returns the command lines of a block, by line number. A block of language
-// console also has output; its commands begin with "$ ".
+// commands returns the commands of a code block, by their line numbers in the document. In a
+// block of language console, only lines that begin with "$ " are commands; the other lines are
+// output.
 func (b *block) commands() map[int]string {
 	lines := map[int]string{}
 	joined, first := "", 0
@@ -67,8 +68,8 @@ func (b *block) commands() map[int]string {
 	return lines
 }
 
-// TestCommandsParse checks that every command in the documentation exists. Its flags,
-// targets, files and scenarios must exist too.
+// TestCommandsParse checks every command in the documentation without running it. Its program,
+// flags, make targets, files and scenarios must exist.
 func TestCommandsParse(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -99,8 +100,8 @@ func TestCommandsParse(t *testing.T) {
 	}
 }
 
-// splitCommands splits a line of shell into commands, and each command into words. It omits
-// redirections and comments. Quotes group words.
+// splitCommands splits a line of shell into commands, and each command into words. It knows
+// quotes, and omits redirections and comments.
 func splitCommands(line string) [][]string {
 	var all [][]string
 	var words []string
@@ -155,23 +156,24 @@ func splitCommands(line string) [][]string {
 	return all
 }
 
-// parser checks commands without running them.
+// parser checks the commands of the documentation without running them.
 type parser struct {
 	makefile string
-	seen     map[string]string // the help text of a command line of gauntlet
+	seen     map[string]string // key: command line of gauntlet, value: its help text
 }
 
-// external are programs that do not belong to the project. Their command lines are not
-// parsed.
+// external are programs that are not part of this project. The test does not check their
+// arguments.
 var external = []string{
 	"apt-get", "cat", "cd", "cp", "docker", "echo", "export", "git", "gofmt", "grep", "head", "jq", "kind", "kubectl",
 	"ls", "mkdir", "sed", "sudo", "tail", "wc",
 }
 
-// assignment is a variable in front of a command, or an argument of make.
+// assignment matches the beginning of NAME=VALUE, before a command or as an argument of make.
 var assignment = regexp.MustCompile(`^([A-Z_]+)=`)
 
-// problemOf returns the reason why a command cannot run, or "".
+// problemOf returns the reason why a command cannot run. It returns "" for a command that can
+// run.
 func (p *parser) problemOf(t *testing.T, words []string) string {
 	t.Helper()
 	for len(words) > 0 && assignment.MatchString(words[0]) {
@@ -202,8 +204,8 @@ func (p *parser) problemOf(t *testing.T, words []string) string {
 
 var usageLine = regexp.MustCompile(`(?m)^Usage:\n  gauntlet ?(.*)$`)
 
-// problemOfGauntlet runs the help of gauntlet with the same flags, which fails if a flag
-// does not exist.
+// problemOfGauntlet runs gauntlet with the same arguments and --help. It returns a problem if
+// a command, flag, scenario, mutant or file in the arguments does not exist.
 func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	t.Helper()
 	key := strings.Join(arguments, "\x00")
@@ -220,7 +222,7 @@ func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	}
 	match := usageLine.FindStringSubmatch(help)
 	if match == nil {
-		return "found no usage in its help"
+		return "found no line with the usage in the help of the command"
 	}
 	var positional []string
 	for _, argument := range arguments {
@@ -240,13 +242,13 @@ func (p *parser) problemOfGauntlet(t *testing.T, arguments []string) string {
 	}
 	if len(positional) < len(path) || !slices.Equal(positional[:len(path)], path) || strings.HasPrefix(match[1], "[command]") ||
 		strings.HasSuffix(match[1], "[command]") && positional[0] != "help" {
-		return "no such command; expected one of gauntlet --help"
+		return "unknown command; expected a command that gauntlet --help lists"
 	}
 	return problemOfArguments(strings.Join(path, " "), positional[len(path):])
 }
 
-// problemOfArguments checks that the scenarios, mutants and files exist that arguments
-// name.
+// problemOfArguments returns a problem if an argument names a scenario, mutant or file that
+// does not exist.
 func problemOfArguments(command string, arguments []string) string {
 	for _, argument := range arguments {
 		if isPlaceholder(argument) {
@@ -258,11 +260,11 @@ func problemOfArguments(command string, arguments []string) string {
 				continue
 			}
 			if problem := problemOfFile(argument); problem != "" {
-				return problem + ", and no scenario of that name"
+				return problem + ", and no built-in scenario with this name"
 			}
 		case "mutants":
 			if !slices.Contains(mutants.IDs(), argument) {
-				return "no mutant " + argument
+				return "found no mutant with the ID " + argument
 			}
 		case "list", "down", "completion", "help":
 		default:
@@ -274,15 +276,16 @@ func problemOfArguments(command string, arguments []string) string {
 	return ""
 }
 
-// isPlaceholder reports whether an argument is a placeholder. It stands for a file of the user
-// or the output of an earlier command. Examples are my-scenario.yaml, RUNDIR, out/RUN and
-// /tmp/seen.json.
+// isPlaceholder reports whether an argument represents a file of the user or the output of an
+// earlier command. Examples are my-scenario.yaml, RUNDIR, out/RUN and /tmp/seen.json.
 func isPlaceholder(argument string) bool {
 	base := filepath.Base(argument)
 	return strings.HasPrefix(base, "my-") || strings.HasPrefix(argument, "out/") || strings.HasPrefix(argument, "bin/") ||
 		strings.HasPrefix(argument, "/") || strings.Contains(argument, "$") || base == strings.ToUpper(base) && base != strings.ToLower(base)
 }
 
+// problemOfFile returns a problem if the project has no file with this path. It returns "" for
+// placeholders.
 func problemOfFile(path string) string {
 	if isPlaceholder(path) {
 		return ""
@@ -293,8 +296,8 @@ func problemOfFile(path string) string {
 	return ""
 }
 
-// problemOfMake makes a dry run of the targets, and requires that the Makefile has the
-// variables.
+// problemOfMake makes a dry run of the make targets. It also requires that the Makefile
+// defines the targets and variables.
 func (p *parser) problemOfMake(t *testing.T, arguments []string) string {
 	t.Helper()
 	var targets []string
@@ -320,7 +323,8 @@ func (p *parser) problemOfMake(t *testing.T, arguments []string) string {
 	return ""
 }
 
-// problemOfGo requires that the package directories exist that a command names.
+// problemOfGo returns a problem if a package directory in the arguments of the go command does
+// not exist.
 func problemOfGo(arguments []string) string {
 	for _, argument := range arguments {
 		if directory := strings.TrimSuffix(argument, "/..."); strings.HasPrefix(argument, "./") && directory != "." {
@@ -332,11 +336,11 @@ func problemOfGo(arguments []string) string {
 	return ""
 }
 
-// TestCommandsRun runs the blocks that are marked with run. The blocks of one document run
-// in order, in one directory. That directory links to the project, except for out/.
+// TestCommandsRun runs the code blocks that are marked with run. All blocks of a document run
+// in order in one directory, which has links to all files of the project except out/.
 func TestCommandsRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it runs scenarios; expected no -short")
+		t.Skip("skipped with -short, because it runs scenarios")
 	}
 	for _, d := range readDocuments(t) {
 		if !slices.ContainsFunc(d.blocks, func(b block) bool { return b.isCommands() && runInfo.MatchString(b.info) }) {
@@ -353,8 +357,8 @@ func TestCommandsRun(t *testing.T) {
 	}
 }
 
-// workingDirectory returns a directory with symbolic links to all files and directories of
-// the project except out/.
+// workingDirectory returns a temporary directory with symbolic links to all files and
+// directories of the project except out/.
 func workingDirectory(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -376,11 +380,11 @@ func workingDirectory(t *testing.T) string {
 	return directory
 }
 
-// runBlock runs the commands of a block in order. The last command must exit with the
-// status that the block names, and all others with status 0.
+// runBlock runs the commands of a code block in order. The last command must exit with the
+// given status, and all others with status 0.
 func runBlock(t *testing.T, directory, path string, b *block, status string) {
 	t.Helper()
-	want, _ := strconv.Atoi(status) // "" means 0
+	want, _ := strconv.Atoi(status) // 0 if status is ""
 	commands := b.commands()
 	var lines []int
 	for line := range commands {
@@ -406,7 +410,7 @@ func runBlock(t *testing.T, directory, path string, b *block, status string) {
 			t.Fatalf("%s:%d: %s: %v", path, line, commands[line], err)
 		}
 		if found != expected {
-			t.Fatalf("%s:%d: %s: found status %d, expected %d\n%s", path, line, commands[line], found, expected, output)
+			t.Fatalf("%s:%d: %s: found exit status %d, expected %d\n%s", path, line, commands[line], found, expected, output)
 		}
 	}
 }

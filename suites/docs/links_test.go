@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
+// link matches a Markdown link or image, and captures its target.
 var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
 
-// TestLinks checks that every relative link and image names a file of the project. A
-// fragment must name an anchor of that file.
+// TestLinks checks that the target of every relative link and image is a file of the project.
+// A fragment must be an anchor in that file.
 func TestLinks(t *testing.T) {
 	documents := readDocuments(t)
 	byPath := map[string]*document{}
@@ -34,7 +35,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// problemOfLink returns the reason why a link is broken, or "".
+// problemOfLink returns the reason why a link is broken. It returns "" for a valid link, and
+// for every URL.
 func problemOfLink(from *document, target string, byPath map[string]*document) string {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 		return ""
@@ -52,7 +54,7 @@ func problemOfLink(from *document, target string, byPath map[string]*document) s
 	}
 	d := byPath[path]
 	if d == nil {
-		return path + " is no Markdown file of the project"
+		return path + " is not a Markdown file of the project"
 	}
 	if !d.anchors[fragment] {
 		return "found no heading with the anchor #" + fragment + " in " + path

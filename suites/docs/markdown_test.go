@@ -15,21 +15,22 @@ import (
 // root is the root directory of the project.
 var root = filepath.Join("..", "..")
 
-// document is one Markdown file.
+// document is a parsed Markdown file.
 type document struct {
-	path   string // path from root, with slashes
+	path   string // slash-separated path, relative to root
 	blocks []block
-	// prose has the lines of the text, with code replaced by spaces.
+	// prose contains the lines of the file. Code blocks are replaced by empty lines, so that
+	// line numbers stay the same.
 	prose []string
-	// anchors are the fragments that links may name.
+	// anchors are the IDs to which links can point: of headings and of HTML anchors.
 	anchors map[string]bool
 }
 
-// block is one fenced code block.
+// block is a fenced code block.
 type block struct {
-	line     int // line of the opening fence, from 1
+	line     int // line number of the opening fence, counted from 1
 	language string
-	info     string // the words after the language
+	info     string // words after the language, such as "run exit=1"
 	lines    []string
 }
 
@@ -41,8 +42,8 @@ var (
 	htmlID   = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 )
 
-// readDocuments returns every Markdown file of the project. It skips the output of builds
-// and runs.
+// readDocuments parses every Markdown file of the project. It skips hidden directories, bin,
+// out and testdata.
 func readDocuments(t *testing.T) []*document {
 	t.Helper()
 	var all []*document
@@ -74,11 +75,11 @@ func readDocuments(t *testing.T) []*document {
 	return all
 }
 
-// parseDocument splits a Markdown text into its code blocks and its prose.
+// parseDocument splits the text of a Markdown file into its code blocks and its prose.
 func parseDocument(path, text string) *document {
 	d := &document{path: path, anchors: map[string]bool{}}
 	var open *block
-	var indent, closing string // indent and closing fence of the open block
+	var indent, closing string // indentation and closing fence of the open block
 	for i, line := range strings.Split(text, "\n") {
 		match := fence.FindStringSubmatch(line)
 		switch {
@@ -98,7 +99,7 @@ func parseDocument(path, text string) *document {
 	return d
 }
 
-// addProse adds a line outside code blocks, and the anchors that it defines.
+// addProse adds a line that is not in a code block, and its anchors, to the document.
 func (d *document) addProse(line string) {
 	if match := heading.FindStringSubmatch(line); match != nil {
 		slug := slugOf(match[1])
@@ -113,7 +114,7 @@ func (d *document) addProse(line string) {
 	d.prose = append(d.prose, codeSpan.ReplaceAllString(line, "``"))
 }
 
-// slugOf returns the anchor that a Markdown renderer creates for a heading.
+// slugOf returns the anchor that a Markdown renderer generates for a heading.
 func slugOf(title string) string {
 	title = linkText.ReplaceAllString(title, "$1")
 	var slug strings.Builder

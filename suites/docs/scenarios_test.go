@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// TestScenarios checks that every complete scenario of the documentation is valid.
+// TestScenarios checks that every YAML code block with a whole scenario is a valid scenario.
 func TestScenarios(t *testing.T) {
 	checked := 0
 	for _, d := range readDocuments(t) {

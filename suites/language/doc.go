@@ -1,4 +1,5 @@
-// Package language tests the language of the project. It limits the length of sentences in
-// doc comments, and rejects words that docs/glossary.md replaced with the terms of
-// Kubernetes. The rules are in CONTRIBUTING.md.
+// Package language tests the language of comments, messages and documents of this project. It
+// limits the length of sentences in comments. It also rejects words that the project has
+// replaced by the terms of Kubernetes; docs/glossary.md defines the words in use.
+// CONTRIBUTING.md has the rules.
 package language

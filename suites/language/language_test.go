@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// root is the root directory of the source tree.
+// root is the root directory of the project.
 const root = "../.."
 
-// TestComments bounds the sentences of comments in Go files, and refuses replaced words.
-// A doc comment is a comment before a package clause or a declaration.
+// TestComments limits the length of sentences in the comments of Go files, and rejects
+// replaced words. A doc comment is a comment before a package clause or a declaration.
 func TestComments(t *testing.T) {
 	goFiles(t, func(path string, _ []string, set *token.FileSet, file *ast.File) {
 		docs := docComments(file)
@@ -41,8 +41,8 @@ func TestComments(t *testing.T) {
 	})
 }
 
-// TestIdentifiers refuses replaced words in the identifiers that Go files declare, and in
-// file names.
+// TestIdentifiers rejects replaced words in the identifiers that Go files declare, and in the
+// names of Go files.
 func TestIdentifiers(t *testing.T) {
 	goFiles(t, func(path string, lines []string, set *token.FileSet, file *ast.File) {
 		if word, replacement := replacedIn(identifierWords(strings.TrimSuffix(filepath.Base(path), ".go")), replaced, replacedIdentifiers); word != "" {
@@ -62,9 +62,9 @@ func TestIdentifiers(t *testing.T) {
 	})
 }
 
-// TestText refuses replaced words and British spelling in string literals of Go files and
-// in Markdown, YAML and template files. CHANGELOG.md and lines that document an old
-// name may have them.
+// TestText rejects replaced words and British spelling in texts. These are string literals of
+// Go files, and Markdown, YAML and template files. CHANGELOG.md and lines that document an old
+// name may contain such words.
 func TestText(t *testing.T) {
 	goFiles(t, func(path string, lines []string, set *token.FileSet, file *ast.File) {
 		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "suites/language") || strings.HasSuffix(path, "renamed.go") {
@@ -102,7 +102,7 @@ func TestText(t *testing.T) {
 	})
 }
 
-// TestSentences tests the functions of this package on examples.
+// TestSentences tests sentences, identifierWords and replacedIn.
 func TestSentences(t *testing.T) {
 	got := sentences("Run runs it, e.g. twice. It returns an error: the first one. See a.b.c for more")
 	want := []string{"Run runs it, e.g. twice.", "It returns an error: the first one.", "See a.b.c for more"}
@@ -119,8 +119,8 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// documentsOldName reports whether a text documents a name in an old format, which it may
-// then contain.
+// documentsOldName reports whether a text says that it documents an old name. Such a text may
+// contain that name.
 func documentsOldName(text string) bool {
 	for _, reason := range []string{"old name", "format 1", "schema 1"} {
 		if strings.Contains(text, reason) {
@@ -130,8 +130,8 @@ func documentsOldName(text string) bool {
 	return false
 }
 
-// docComments returns the comment groups of a file that document a package or a
-// declaration.
+// docComments returns the doc comments of a file: those of its package and of its
+// declarations.
 func docComments(file *ast.File) map[*ast.CommentGroup]bool {
 	docs := map[*ast.CommentGroup]bool{file.Doc: true}
 	for _, decl := range file.Decls {
@@ -153,8 +153,8 @@ func docComments(file *ast.File) map[*ast.CommentGroup]bool {
 	return docs
 }
 
-// goFiles calls visit with the path, lines and syntax of each Go file of the tree, except
-// generated ones.
+// goFiles calls visit for each Go file of the project, except generated files. The arguments
+// of visit are the path, the lines and the syntax tree of the file.
 func goFiles(t *testing.T, visit func(path string, lines []string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	walk(t, func(path string) {
@@ -176,7 +176,8 @@ func goFiles(t *testing.T, visit func(path string, lines []string, set *token.Fi
 	})
 }
 
-// walk calls visit with the path of each file of the source tree, relative to its root.
+// walk calls visit with the path of each file of the project, relative to root. It skips .git,
+// bin, out and testdata.
 func walk(t *testing.T, visit func(path string)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
@@ -197,7 +198,7 @@ func walk(t *testing.T, visit func(path string)) {
 	}
 }
 
-// scanLines calls visit with each line of a file, numbered from 1.
+// scanLines calls visit with each line of a file. The first line has the number 1.
 func scanLines(t *testing.T, path string, visit func(n int, line string)) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(root, path))

@@ -10,12 +10,12 @@ const (
 	// firstSentenceWordsMax is the maximum number of words of the first sentence of a doc
 	// comment.
 	firstSentenceWordsMax = 20
-	// sentenceWordsMax is the maximum number of words of every other sentence of a comment.
+	// sentenceWordsMax is the maximum number of words of all other sentences of comments.
 	sentenceWordsMax = 30
 )
 
-// docSentences splits a comment into sentences. It leaves out code blocks, lists,
-// headings and directives.
+// docSentences splits a comment into its sentences. It ignores code blocks, lists, headings
+// and directives.
 func docSentences(group *ast.CommentGroup) []string {
 	var prose []string
 	for _, paragraph := range strings.Split(group.Text(), "\n\n") {
@@ -28,15 +28,15 @@ func docSentences(group *ast.CommentGroup) []string {
 }
 
 var (
-	// sentenceEnd matches a period, exclamation mark or question mark before white space or
-	// at the end of the text.
+	// sentenceEnd matches the end of a sentence. This is a period, exclamation mark or
+	// question mark before white space or at the end of the text.
 	sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*(\s+|$)`)
-	// abbreviation matches text that ends with an abbreviation, whose period ends no
-	// sentence.
+	// abbreviation matches a text that ends with an abbreviation such as "e.g.". The period of
+	// an abbreviation does not end a sentence.
 	abbreviation = regexp.MustCompile(`(?i)(\b(e\.g|i\.e|etc|vs|cf|no|approx)\.|…)$`)
 )
 
-// sentences splits a paragraph into sentences.
+// sentences splits a paragraph into its sentences.
 func sentences(paragraph string) []string {
 	var all []string
 	start := 0
@@ -54,5 +54,6 @@ func sentences(paragraph string) []string {
 	return all
 }
 
-// words counts the words of a sentence. A number, a path or an identifier is one word.
+// words returns the number of words of a sentence. A number, a path or an identifier is one
+// word.
 func words(sentence string) int { return len(strings.Fields(sentence)) }

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// replaced maps a word that the project no longer uses to the term that it uses. The
-// words are in the singular and in lower case; an identifier is split into its words
-// first. Words that also have an everyday meaning are in replacedIdentifiers only.
+// replaced maps each word that the project no longer uses to the term that replaces it. The
+// words are singular and in lower case. Words that also have an everyday meaning are in
+// replacedIdentifiers.
 var replaced = map[string]string{
 	"abreast":     "parallel",
 	"bereft":      "without owner",
@@ -33,8 +33,8 @@ var replaced = map[string]string{
 	"weakness":    "known upstream issue",
 }
 
-// replacedIdentifiers are words that are replaced in identifiers. In prose they may have
-// their everyday meaning.
+// replacedIdentifiers maps words to the terms that replace them in identifiers only. In
+// comments and documents these words may have their everyday meaning.
 var replacedIdentifiers = map[string]string{
 	"bag":      "results",
 	"faces":    "pod versions",
@@ -51,8 +51,8 @@ var replacedIdentifiers = map[string]string{
 	"world":    "object set",
 }
 
-// american maps the British spelling of frequent words to the American one. It is for files
-// that the misspell linter does not read.
+// american maps the British spelling of frequent words to the American one. TestText uses it
+// for files that the linter misspell does not read.
 var american = map[string]string{
 	"behaviour": "behavior", "cancelled": "canceled", "catalogue": "catalog", "colour": "color", "favour": "favor",
 	"honour": "honor", "initialise": "initialize", "judgement": "judgment", "labelled": "labeled", "licence": "license",
@@ -63,8 +63,8 @@ var american = map[string]string{
 
 var proseWord = regexp.MustCompile(`[A-Za-z]+`)
 
-// replacedIn returns the first word of a text that is in one of the tables, and its
-// replacement.
+// replacedIn returns the first word of a text that is a key of one of the tables. It also
+// returns the term that replaces the word. Both are empty if no word is a key.
 func replacedIn(text string, tables ...map[string]string) (word, replacement string) {
 	for _, word := range proseWord.FindAllString(text, -1) {
 		for _, table := range tables {
@@ -76,7 +76,8 @@ func replacedIn(text string, tables ...map[string]string) (word, replacement str
 	return "", ""
 }
 
-// lookUp finds a word or its plural.
+// lookUp returns the term that replaces a word or its plural. It returns "" if the table has
+// neither.
 func lookUp(table map[string]string, word string) string {
 	if replacement := table[word]; replacement != "" {
 		return replacement
@@ -84,8 +85,8 @@ func lookUp(table map[string]string, word string) string {
 	return table[strings.TrimSuffix(word, "s")]
 }
 
-// identifierWords splits an identifier in camel case or with underscores into words,
-// separated by spaces.
+// identifierWords splits an identifier into its words, and separates them by spaces. The
+// identifier is in camel case or has underscores.
 func identifierWords(name string) string {
 	var b strings.Builder
 	previousLower := false

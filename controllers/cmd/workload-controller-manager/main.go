@@ -1,9 +1,9 @@
-// Command workload-controller-manager runs the ReplicationController, ReplicaSet,
-// Deployment and Endpoints controllers. It accepts the flags of
-// kube-controller-manager and can replace it if only these controllers are needed.
+// Command workload-controller-manager runs the ReplicationController, ReplicaSet, Deployment
+// and Endpoints controllers. It accepts the same flags as kube-controller-manager. It can
+// replace kube-controller-manager in a cluster that needs only these controllers.
 //
-// The exit code is 0 after SIGTERM or SIGINT, 1 after a failure or a lost lease, and 2
-// after a usage error.
+// The exit code is 0 after SIGTERM or SIGINT, 1 after a failure or the loss of the lease, and
+// 2 after a wrong command line.
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/manager"
 )
 
+// These are the exit codes; the package comment explains them.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -31,14 +32,14 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	// The first signal starts a graceful stop; a second signal ends the process at
-	// once.
+	// The first signal starts a graceful stop. A second signal ends the process immediately.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	klog.Flush()
 	os.Exit(code)
 }
 
+// run runs the command with the given arguments until ctx is done, and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	options, err := parse(args, stdout)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -59,6 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// parse returns the options that the arguments specify. It returns pflag.ErrHelp after it has
+// printed the usage.
 func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 	options := manager.NewOptions()
 	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)
@@ -77,7 +80,7 @@ func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 	return options, options.Validate()
 }
 
-// addLogFlags adds the klog flags -v and --vmodule.
+// addLogFlags adds klog's flags -v and --vmodule.
 func addLogFlags(flags *pflag.FlagSet) {
 	all := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(all)
@@ -86,7 +89,7 @@ func addLogFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// oneLine writes err, which may join several errors, as one line.
+// oneLine writes an error as one line, also if it joins several errors.
 func oneLine(w io.Writer, err error) {
 	fmt.Fprintf(w, "%s: %s\n", manager.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
 }

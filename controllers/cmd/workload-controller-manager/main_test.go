@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/manager"
 )
 
-// kubeControllerManagerArgs is a command line of kube-controller-manager as gauntlet
-// starts it.
+// kubeControllerManagerArgs is a command line with which gauntlet starts
+// kube-controller-manager.
 const kubeControllerManagerArgs = "--kubeconfig=F --controllers=replicationcontroller-controller,replicaset-controller,deployment-controller,endpoints-controller" +
 	" --leader-elect=true --leader-elect-lease-duration=15s --leader-elect-renew-deadline=10s --leader-elect-retry-period=2s" +
 	" --leader-elect-resource-lock=leases --leader-elect-resource-name=NAME --leader-elect-resource-namespace=kube-system" +
@@ -37,10 +37,10 @@ func TestParseAcceptsKubeControllerManagersFlags(t *testing.T) {
 	}
 }
 
-// TestRunReportsErrors checks that an error is one line that names the flag. The exit
-// code must distinguish usage errors from failures.
+// TestRunReportsErrors checks that an error is a single line with the name of the flag. Usage
+// errors and failures must have different exit codes.
 func TestRunReportsErrors(t *testing.T) {
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a pod
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // outside of a pod there is no in-cluster configuration
 	missing := filepath.Join(t.TempDir(), "kubeconfig")
 	tests := []struct {
 		args string

@@ -23,7 +23,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// runAsCommandEnv is the environment variable that makes the test binary run main.
+// runAsCommandEnv is an environment variable. If it is set, the test binary runs main.
 const runAsCommandEnv = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// apiServer is a fake API server with only one lease, which another holder can take
-// over on demand.
+// apiServer is a fake API server with one lease and no other objects. A test can make another
+// holder take the lease.
 type apiServer struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ func newAPIServer(t *testing.T) *apiServer {
 	s := &apiServer{}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
-	t.Cleanup(s.CloseClientConnections) // otherwise open watches delay Close
+	t.Cleanup(s.CloseClientConnections) // open watches would delay Close
 	return s
 }
 
@@ -112,13 +112,14 @@ func (s *apiServer) holder() string {
 	return *s.lease.Spec.HolderIdentity
 }
 
-// process is a running command.
+// process is a running workload-controller-manager.
 type process struct {
 	*exec.Cmd
 	port int
 }
 
-// start starts the command against server and waits until all controllers are running.
+// start starts the command with a kubeconfig for server, and waits until all controllers are
+// running.
 func start(t *testing.T, server *apiServer) *process {
 	t.Helper()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -139,8 +140,8 @@ func start(t *testing.T, server *apiServer) *process {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The log shows when the last of the four controllers has started. The log is read
-	// to its end, so that writing it never blocks the command.
+	// The log shows when all four controllers have started. It must be read to its end,
+	// because a full pipe would block the command.
 	working := make(chan struct{})
 	var said strings.Builder
 	go func() {
@@ -191,7 +192,7 @@ func (p *process) get(ctx context.Context, path string) (string, error) {
 	return fmt.Sprint(response.StatusCode, " ", string(body)), err
 }
 
-// TestTerminate checks the health endpoints of a process and its graceful stop on
+// TestTerminate checks the health endpoints of a process, and that it stops gracefully after
 // SIGTERM.
 func TestTerminate(t *testing.T) {
 	server := newAPIServer(t)
@@ -230,7 +231,7 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
-// TestLostLease checks that a process exits at once when it loses its lease.
+// TestLostLease checks that a process exits immediately when it loses its lease.
 func TestLostLease(t *testing.T) {
 	server := newAPIServer(t)
 	p := start(t, server)

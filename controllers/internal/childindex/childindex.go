@@ -1,6 +1,6 @@
-// Package childindex indexes pods and ReplicaSets by their controller, and orphans by
-// their namespace. With these indexes, a sync does not list the whole namespace. The
-// package is generic over the child, so that pods and ReplicaSets use the same indexes.
+// Package childindex adds indexes to the informers of pods and ReplicaSets. One index finds
+// the children of a controller, the other one the orphans in a namespace. With these indexes,
+// a sync need not list all objects of the namespace.
 package childindex
 
 import (
@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Names of the indexes that Add adds.
+// These are the names of the indexes that Add adds to an informer.
 const (
 	byControllerUID    = "gauntlet/by-controller"
 	orphansByNamespace = "gauntlet/orphans-by-namespace"
 )
 
-// Add adds the indexes of this package to an informer. Several controllers may call it
-// for the informer that they share.
+// Add adds the indexes to the informer of the children. It does nothing if another controller
+// has already added them to the same informer.
 func Add(children cache.SharedIndexInformer) error {
 	if _, present := children.GetIndexer().GetIndexers()[byControllerUID]; present {
 		return nil
@@ -45,27 +45,26 @@ func Add(children cache.SharedIndexInformer) error {
 	return nil
 }
 
-// ControlledBy returns the cached children whose controllerRef has the given UID, in
-// no particular order. The children are shared with the cache: do not modify them.
+// ControlledBy returns the cached children whose controllerRef has the given UID, in no
+// particular order. The children are shared with the cache, so callers must not modify them.
 func ControlledBy[Child metav1.Object](children cache.Indexer, controller types.UID) ([]Child, error) {
 	return lookup[Child](children, byControllerUID, string(controller))
 }
 
-// Candidates returns the cached children that a controller controls or may adopt.
-// These are the children whose controllerRef has the controller's UID and the orphans
-// in its namespace. Each child is returned once, in no particular order. The children
-// are shared with the cache: do not modify them.
+// Candidates returns the cached children that a controller controls or may adopt. These are
+// the children whose controllerRef has the UID of the controller, and the orphans in its
+// namespace. Each child is returned once, in no particular order. The children are shared with
+// the cache, so callers must not modify them.
 //
-// The two indexes cannot be read atomically, and a child may move from one to the other
-// between the reads. A child that is counted twice would make the controller delete a
-// pod; a child that is missed would make it create one. Candidates therefore reads the
-// index of controlled children again after the index of orphans. If it finds a child
-// twice, it returns the most recent version.
+// A child may move from one index to the other between the two reads. If the controller missed
+// the child, it would create a surplus pod. If it counted the child twice, it would delete a
+// pod. Therefore, Candidates reads the index of controlled children again after the index of
+// orphans. If it finds a child twice, it returns the version that it read last.
 func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.Object) ([]Child, error) {
 	controlled := func() ([]Child, error) { return ControlledBy[Child](children, controller.GetUID()) }
 	orphans := func() ([]Child, error) { return lookup[Child](children, orphansByNamespace, controller.GetNamespace()) }
 	var found []Child
-	position := map[types.UID]int{} // index in found, by UID
+	position := map[types.UID]int{} // key: UID, value: index in found
 	for _, read := range []func() ([]Child, error){controlled, orphans, controlled} {
 		children, err := read()
 		if err != nil {
@@ -83,6 +82,7 @@ func Candidates[Child metav1.Object](children cache.Indexer, controller metav1.O
 	return found, nil
 }
 
+// lookup returns the cached children that an index has under the given value.
 func lookup[Child metav1.Object](children cache.Indexer, index, value string) ([]Child, error) {
 	objects, err := children.ByIndex(index, value)
 	if err != nil {

@@ -34,7 +34,7 @@ func names(t *testing.T, pods []*corev1.Pod, err error) []string {
 
 func TestLookups(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, cache.Indexers{})
-	for range 2 { // two controllers share the informer
+	for range 2 { // two controllers share one informer
 		if err := Add(informer); err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +90,8 @@ func (m *changingIndexer) ByIndex(index, value string) ([]any, error) {
 	return found, err
 }
 
-// TestCandidatesWhileControllerRefChanges: a child moves between the indexes while
-// they are read. It must be returned once, in its most recent version.
+// TestCandidatesWhileControllerRefChanges checks a child that moves from one index to the
+// other during Candidates. The child must be returned once, in its latest version.
 func TestCandidatesWhileControllerRefChanges(t *testing.T) {
 	for _, after := range []int{1, 2} {
 		for _, test := range []struct {

@@ -1,12 +1,12 @@
-// Package expectations records the creates and deletes that a controller has requested
-// and not yet observed. A controller consults it so that it does not request them
-// twice while its informer cache is stale.
+// Package expectations records the creates and deletes that a controller has requested and not
+// yet observed in events. A controller waits for these events, so that it does not repeat the
+// requests while its informer cache is stale.
 //
-// The package tracks every child by UID. An observation counts once, however often it
-// is delivered. If the response to a create was lost, the event of its child does not
-// satisfy the expectation of another create.
+// The package identifies every child by its UID. Repeated events of a child therefore count
+// once. If the response to a create is lost, the event of the created child does not satisfy
+// the expectation of another create.
 //
-// The package makes no decisions and calls no API. It is safe for concurrent use.
+// The package does not call the API server. It is safe for concurrent use.
 package expectations
 
 import (
@@ -19,11 +19,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Timeout is how long an unmet expectation blocks the syncs of its owner. Without it,
-// an event that never arrives would block the owner forever.
+// Timeout is the maximum time for which unmet expectations block the syncs of their owner. It
+// protects the owner from an event that never arrives.
 const Timeout = 5 * time.Minute
 
-// Tracker holds the expectations of many owners, at most one set per owner.
+// Tracker contains the expectations of many owners. Each owner has at most one set of
+// expectations.
 type Tracker struct {
 	clock        clock.PassiveClock
 	cacheReached func(resourceVersion string) bool
@@ -32,37 +33,38 @@ type Tracker struct {
 	byKey map[string]*expectation
 }
 
-// expectation is the set of creates and deletes that one owner waits for.
+// expectation is the set of creates and deletes whose events one owner waits for.
 type expectation struct {
 	uid   types.UID
 	since time.Time
-	// unanswered counts creates that have neither succeeded nor failed yet.
+	// unanswered is the number of creates without a result: neither a response nor an error.
 	unanswered int
-	// created maps children that were created and not yet observed to the
-	// resourceVersion of the create response.
+	// created contains the children that were created and not yet observed. The value is the
+	// resourceVersion in the response to the create.
 	created map[types.UID]string
-	// observedEarly holds children that were observed while creates were unanswered: a
-	// watch event may arrive before the response.
+	// observedEarly contains children that were observed while some creates were unanswered. A
+	// watch event may arrive before the response to the create.
 	observedEarly map[types.UID]struct{}
-	// deleted holds children whose deletion was requested and not yet observed.
+	// deleted contains the children whose deletion was requested and not yet observed.
 	deleted map[types.UID]struct{}
 }
 
-// New returns an empty Tracker. The function cacheReached must report whether the cache
-// of the children has reached a resourceVersion. It must return false if the versions
-// cannot be compared. Once the cache has reached the version at which a child was
-// created, the child has been observed or is gone. This holds even if no event was
-// delivered for it, for example after a relist.
+// New returns an empty Tracker. The function reached must report whether the cache of the
+// children has reached a resourceVersion. It must return false if the versions cannot be
+// compared.
+//
+// A child whose resourceVersion the cache has reached counts as observed. This also holds if a
+// relist brought the child, or its deletion, to the cache without an event.
 func New(clock clock.PassiveClock, reached func(resourceVersion string) bool) *Tracker {
 	return &Tracker{clock: clock, cacheReached: reached, byKey: map[string]*expectation{}}
 }
 
-// ExpectCreations replaces the expectations of owner with n creates.
+// ExpectCreations replaces the expectations of owner by n creates.
 func (t *Tracker) ExpectCreations(owner ownership.ID, n int) {
 	t.set(owner, &expectation{unanswered: n})
 }
 
-// ExpectDeletions replaces the expectations of owner with the deletion of children.
+// ExpectDeletions replaces the expectations of owner by the deletions of the given children.
 func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	deleted := make(map[types.UID]struct{}, len(children))
 	for _, child := range children {
@@ -71,6 +73,7 @@ func (t *Tracker) ExpectDeletions(owner ownership.ID, children []types.UID) {
 	t.set(owner, &expectation{deleted: deleted})
 }
 
+// set replaces the expectations of owner, and starts their Timeout.
 func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	e.uid, e.since = owner.UID, t.clock.Now()
 	e.created, e.observedEarly = map[types.UID]string{}, map[types.UID]struct{}{}
@@ -79,8 +82,8 @@ func (t *Tracker) set(owner ownership.ID, e *expectation) {
 	t.byKey[owner.Key] = e
 }
 
-// Created records that a create succeeded and returned child. The tracker then waits
-// for child, unless it has been observed already.
+// Created records that a create succeeded and returned the given child. The owner then waits
+// for the event of this child, unless the event has already arrived.
 func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion string) {
 	t.update(owner, func(e *expectation) {
 		if _, seen := e.observedEarly[child]; seen {
@@ -92,18 +95,18 @@ func (t *Tracker) Created(owner ownership.ID, child types.UID, resourceVersion s
 	})
 }
 
-// CreationsFailed records that n creates failed or were never sent.
+// CreationsFailed records that n creates failed or were not sent.
 func (t *Tracker) CreationsFailed(owner ownership.ID, n int) {
 	t.update(owner, func(e *expectation) { e.answer(n) })
 }
 
-// CreationObserved records that a child of owner was observed.
+// CreationObserved records an event that shows a child of owner.
 func (t *Tracker) CreationObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) { e.observe(child) })
 }
 
-// DeletionObserved records that a child of owner is terminating, is gone or has been
-// released. Call it also if the delete request failed.
+// DeletionObserved records that a child of owner is terminating, deleted or released. The
+// controller also calls it after a failed delete request, because no event will follow.
 func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	t.update(owner, func(e *expectation) {
 		delete(e.deleted, child)
@@ -111,14 +114,14 @@ func (t *Tracker) DeletionObserved(owner ownership.ID, child types.UID) {
 	})
 }
 
-// Satisfied reports whether owner has no unmet expectations, or has waited for
-// Timeout.
+// Satisfied reports whether owner has no unmet expectations. Expectations older than Timeout
+// count as satisfied.
 func (t *Tracker) Satisfied(owner ownership.ID) bool {
 	return t.Remaining(owner) == 0
 }
 
-// Remaining returns how much longer unmet expectations block owner: 0 if they are
-// satisfied, at most Timeout.
+// Remaining returns how much longer unmet expectations block the owner. It returns 0 if they
+// are satisfied or older than Timeout.
 func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	var remaining time.Duration
 	t.update(owner, func(e *expectation) {
@@ -129,15 +132,14 @@ func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	return remaining
 }
 
-// Unmet reports whether owner has unmet expectations, even if they are older than
-// Timeout. Satisfied, in contrast, ignores expectations that are older.
+// Unmet reports whether owner has unmet expectations, even if they are older than Timeout.
 func (t *Tracker) Unmet(owner ownership.ID) (unmet bool) {
 	t.update(owner, func(e *expectation) { unmet = t.pending(e) > 0 })
 	return unmet
 }
 
-// Forget drops the expectations of owner. An object with the same key and another UID
-// keeps its own.
+// Forget drops the expectations of owner. It does nothing if they belong to an owner with the
+// same key and another UID.
 func (t *Tracker) Forget(owner ownership.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +148,7 @@ func (t *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops the expectations of any owner under key.
+// ForgetKey drops the expectations of the owner with the given key, whatever its UID is.
 func (t *Tracker) ForgetKey(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +163,8 @@ func (t *Tracker) update(owner ownership.ID, change func(*expectation)) {
 	}
 }
 
-// pending returns the number of observations that e still waits for.
+// pending returns the number of events and responses that e waits for. It drops created
+// children that the cache has reached.
 func (t *Tracker) pending(e *expectation) int {
 	for child, resourceVersion := range e.created {
 		if t.cacheReached(resourceVersion) {
@@ -171,6 +174,7 @@ func (t *Tracker) pending(e *expectation) int {
 	return e.unanswered + len(e.created) + len(e.deleted)
 }
 
+// answer records the results of n creates.
 func (e *expectation) answer(n int) {
 	e.unanswered = max(0, e.unanswered-n)
 	if e.unanswered == 0 {
@@ -178,6 +182,7 @@ func (e *expectation) answer(n int) {
 	}
 }
 
+// observe records an event of a child.
 func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)

@@ -1,10 +1,10 @@
-// Package ownership decides which children belong to an owner. It keeps children that
-// the owner controls and selects, adopts matching orphans, and releases children that
-// the selector no longer matches. The package is generic over the child, so that the
-// same rules apply to pods and ReplicaSets.
+// Package ownership decides which children an owner has. The owner keeps the children that it
+// controls and its selector matches. It adopts orphans that its selector matches, and releases
+// children that its selector no longer matches. The same rules apply to pods and to
+// ReplicaSets.
 //
-// The caller chooses the candidates. The package never changes a child that another
-// controller controls.
+// The caller selects the candidates. The package never writes a child that another owner
+// controls.
 package ownership
 
 import (
@@ -20,18 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Decision says whether an owner ignores, keeps, adopts or releases a candidate.
+// Decision says what an owner must do with a candidate.
 type Decision int
 
-// Decisions that Decide returns.
+// These are the decisions that Decide returns.
 const (
-	// Ignore: another controller controls the child, or the owner must not change it.
+	// Ignore means that another owner controls the child, or that the owner must not write it.
 	Ignore Decision = iota
-	// Keep: the owner controls the child and selects it; there is nothing to write.
+	// Keep means that the owner controls the child and its selector matches. No write is
+	// necessary.
 	Keep
-	// Adopt: the child is an orphan that the selector matches.
+	// Adopt means that the child is an orphan that the selector matches.
 	Adopt
-	// Release: the owner controls the child, but the selector no longer matches it.
+	// Release means that the owner controls the child, but its selector no longer matches.
 	Release
 )
 
@@ -40,8 +41,8 @@ func (d Decision) String() string {
 	return [...]string{"Ignore", "Keep", "Adopt", "Release"}[d]
 }
 
-// Decide returns how owner treats child. A terminating owner keeps its children, but
-// neither adopts nor releases any. A terminating orphan is ignored.
+// Decide returns what the owner must do with the child. A terminating owner keeps its
+// children, but adopts and releases none. A terminating orphan is ignored.
 func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	matches := selector.Matches(labels.Set(child.GetLabels()))
 	terminating := owner.GetDeletionTimestamp() != nil
@@ -63,26 +64,26 @@ func Decide(owner, child metav1.Object, selector labels.Selector) Decision {
 	return Adopt
 }
 
-// Claimer adopts and releases children for one owner during one sync. Make a new
-// Claimer for each sync, because it reads the owner from the API server at most once.
+// Claimer adopts and releases children for one sync of an owner. Each sync needs a new
+// Claimer, because a Claimer reads the owner from the API server at most once.
 type Claimer[Child metav1.Object] struct {
-	// Owner is the owner as read from the informer cache.
+	// Owner is the owner, as in the informer cache.
 	Owner metav1.Object
-	// GVK is the owner's group, version and kind, as used in controllerRefs.
+	// GVK is the group, version and kind of the owner, for controllerRefs.
 	GVK schema.GroupVersionKind
 	// Selector is the owner's label selector.
 	Selector labels.Selector
-	// Live reads the owner from the API server, bypassing the cache. Claim calls it
-	// before the first adoption: the cache may be stale, and a deleted owner must not
-	// adopt children that the garbage collector has just orphaned.
+	// Live reads the owner from the API server. Claim calls it before the first adoption,
+	// because the cache may be stale. A deleted owner must not adopt children that the garbage
+	// collector has just orphaned.
 	Live func(ctx context.Context) (metav1.Object, error)
-	// Patch sends a strategic merge patch for a child.
+	// Patch sends a strategic merge patch of a child to the API server.
 	Patch func(ctx context.Context, child Child, data []byte) error
 }
 
-// Claim adopts and releases candidates and returns the children that belong to the
-// owner. If one candidate fails, Claim still tries the others and returns all errors
-// joined. If the error is not nil, the caller must not use the returned children.
+// Claim adopts and releases candidates, and returns the children of the owner. If the write of
+// one candidate fails, Claim continues with the others and returns all errors joined. After an
+// error, callers must not use the returned children.
 func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child, error) {
 	claimed := make([]Child, 0, len(candidates))
 	var failures []error
@@ -118,6 +119,8 @@ func (c Claimer[Child]) Claim(ctx context.Context, candidates []Child) ([]Child,
 	return claimed, errors.Join(failures...)
 }
 
+// checkLive returns an error if the owner was deleted or recreated, or is terminating,
+// according to the API server.
 func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	if err != nil {
@@ -132,6 +135,8 @@ func (c Claimer[Child]) checkLive(ctx context.Context) error {
 	return nil
 }
 
+// adopt makes the owner the controller of the child. It returns false if the child no longer
+// exists.
 func (c Claimer[Child]) adopt(ctx context.Context, child Child) (bool, error) {
 	err := c.patch(ctx, child, []any{*metav1.NewControllerRef(c.Owner, c.GVK)})
 	if apierrors.IsNotFound(err) {
@@ -143,18 +148,19 @@ func (c Claimer[Child]) adopt(ctx context.Context, child Child) (bool, error) {
 	return true, nil
 }
 
+// release removes the owner from the owner references of the child.
 func (c Claimer[Child]) release(ctx context.Context, child Child) error {
 	err := c.patch(ctx, child, []any{map[string]any{"$patch": "delete", "uid": c.Owner.GetUID()}})
-	// NotFound: the child is gone. Invalid: the child now has another UID or no owner
-	// references.
+	// NotFound means that the child no longer exists. Invalid means that the child has another
+	// UID or no owner references.
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 		return nil
 	}
 	return fmt.Errorf("releasing %s from %s: %w", describeChild(child), c.describe(), err)
 }
 
-// patch sends the child's UID with the patch, so that it cannot change another child
-// with the same name.
+// patch changes the owner references of a child. The patch contains the child's UID, so that
+// it cannot change a new child with the same name.
 func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences []any) error {
 	data, err := json.Marshal(map[string]any{
 		"metadata": struct {
@@ -168,10 +174,12 @@ func (c Claimer[Child]) patch(ctx context.Context, child Child, ownerReferences 
 	return c.Patch(ctx, child, data)
 }
 
+// describe returns the kind, namespace and name of the owner.
 func (c Claimer[Child]) describe() string {
 	return fmt.Sprintf("%s %s/%s", c.GVK.Kind, c.Owner.GetNamespace(), c.Owner.GetName())
 }
 
+// describeChild returns the namespace, name and UID of a child.
 func describeChild(child metav1.Object) string {
 	return fmt.Sprintf("%s/%s (UID %s)", child.GetNamespace(), child.GetName(), child.GetUID())
 }

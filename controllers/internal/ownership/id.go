@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ID identifies one owner for its lifetime. A later object with the same key is
-// another owner, because its UID differs.
+// ID identifies one owner. An object that is later created with the same key is another owner,
+// because its UID is different.
 type ID struct {
 	// Key is "namespace/name", as work queues and caches use it.
 	Key string

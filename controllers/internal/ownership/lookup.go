@@ -9,20 +9,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// OwnerLookup finds cached owners of one kind. It finds the owner that a controllerRef
-// names, and the owners that could adopt an orphan.
+// OwnerLookup finds cached owners of one kind. It finds the owner to which a controllerRef
+// points, and the owners that could adopt an orphan.
 type OwnerLookup struct {
-	// Cache is the informer's cache of owners, indexed by namespace.
+	// Cache is the informer cache of the owners. It must have the namespace index.
 	Cache cache.Indexer
-	// Kind is the kind that controllerRefs name.
+	// Kind is the kind of the owners in controllerRefs.
 	Kind string
-	// Selector returns the selector of a cached owner. An owner for which it returns
-	// an error adopts nothing.
+	// Selector returns the selector of a cached owner. If it returns an error, the owner
+	// adopts nothing.
 	Selector func(owner any) (labels.Selector, error)
 }
 
-// ResolveControllerRef returns the cached owner that ref names. It returns false if
-// the kind or the UID differs, or if ref is nil.
+// ResolveControllerRef returns the cached owner to which ref points. It returns false if ref
+// is nil, or if kind or UID differ.
 func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	if ref == nil || ref.Kind != o.Kind {
 		return ID{}, false
@@ -35,7 +35,7 @@ func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerRef
 	return id, id.UID == ref.UID
 }
 
-// EnqueueMatching enqueues the key of every owner that could adopt orphan.
+// EnqueueMatching calls enqueue with the key of every owner that could adopt the orphan.
 func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, enqueue func(key string)) {
 	owners, err := o.Matching(orphan)
 	if err != nil {
@@ -46,7 +46,8 @@ func (o OwnerLookup) EnqueueMatching(logger klog.Logger, orphan metav1.Object, e
 	}
 }
 
-// Matching returns every owner that could adopt orphan.
+// Matching returns every owner in the orphan's namespace whose selector matches the orphan.
+// For a terminating orphan it returns none.
 func (o OwnerLookup) Matching(orphan metav1.Object) ([]ID, error) {
 	if orphan.GetDeletionTimestamp() != nil || len(orphan.GetLabels()) == 0 {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// newOwnerLookup returns a lookup over owners whose selector is their annotation
-// "app". The selector of an owner without it is an error.
+// newOwnerLookup returns a lookup of owners whose selector is app=VALUE, where VALUE is their
+// annotation "app". The selector of an owner without this annotation is an error.
 func newOwnerLookup(t *testing.T, owners ...*appsv1.ReplicaSet) OwnerLookup {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})

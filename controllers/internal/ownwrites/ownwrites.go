@@ -1,11 +1,10 @@
-// Package ownwrites detects that a controller's caches do not contain its own writes
-// yet. It records the last writes for each owner, and reports whether the informer
-// caches already contain them before the next sync reads these caches.
+// Package ownwrites detects that the informer caches do not yet contain a controller's own
+// writes. It records the last writes for each owner. Before the next sync, it reports whether
+// the caches contain these writes.
 //
-// Creates and updates are compared by resourceVersion, which orders the changes of one
-// resource. A delete response has no useful resourceVersion, so deletes are compared
-// by the state of the object in the cache. The package does not wait: the caller
-// retries later.
+// It compares creates and updates by resourceVersion. The response to a delete has no useful
+// resourceVersion, so the package checks whether the deleted object is still in the cache. The
+// package does not wait: its callers try again later.
 package ownwrites
 
 import (
@@ -20,25 +19,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Cache is the informer cache of one resource. cache.Store implements it.
+// Cache is the informer cache of one resource. cache.Store implements this interface.
 type Cache interface {
-	// LastStoreSyncResourceVersion returns the resourceVersion that the cache has
-	// reached, or "" if it is unknown.
+	// LastStoreSyncResourceVersion returns the resourceVersion up to which the cache has all
+	// changes, or "" if it is unknown.
 	LastStoreSyncResourceVersion() string
-	// GetByKey returns the object under "namespace/name".
+	// GetByKey returns the object with the key "namespace/name".
 	GetByKey(key string) (object any, exists bool, err error)
 }
 
 var _ Cache = cache.Store(nil)
 
-// Reached reports whether c has reached resourceVersion. It returns false if the
-// versions cannot be compared.
+// Reached reports whether the cache has all changes up to resourceVersion. It returns false if
+// the versions cannot be compared.
 func Reached(c Cache, resourceVersion string) bool {
 	order, err := resourceversion.CompareResourceVersion(c.LastStoreSyncResourceVersion(), resourceVersion)
 	return err == nil && order >= 0
 }
 
-// Tracker records the writes of many owners. It is safe for concurrent use.
+// Tracker records the last writes for many owners. It is safe for concurrent use.
 type Tracker struct {
 	caches map[string]Cache
 
@@ -46,28 +45,30 @@ type Tracker struct {
 	byKey map[string]*writes
 }
 
+// writes are the last writes for one owner.
 type writes struct {
 	ownerUID types.UID
-	// versions holds the newest resourceVersion written, by resource.
+	// versions contains the highest resourceVersion of the written objects, by resource.
 	versions map[string]string
-	// deletions holds the deleted objects, until StaleReason finds that the caches no
-	// longer contain them.
+	// deletions contains the deleted objects. StaleReason removes an object when the cache no
+	// longer contains it.
 	deletions map[deletion]struct{}
 }
 
+// deletion identifies a deleted object.
 type deletion struct {
 	resource string
 	key      string
 	uid      types.UID
 }
 
-// New returns an empty Tracker. The keys of caches are resource names.
+// New returns an empty Tracker. The keys of caches are resource names, such as "pods".
 func New(caches map[string]Cache) *Tracker {
 	return &Tracker{caches: caches, byKey: map[string]*writes{}}
 }
 
-// Wrote records that an object of resource was created or updated for owner, and that
-// the response had resourceVersion.
+// Wrote records that the controller created or updated an object for owner. The response had
+// the given resourceVersion.
 func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,15 +82,15 @@ func (l *Tracker) Wrote(owner ownership.ID, resource, resourceVersion string) {
 	w.versions[resource] = resourceVersion
 }
 
-// Deleted records that the object of resource under key was deleted for owner.
+// Deleted records that the controller deleted the object with the given key and UID for owner.
 func (l *Tracker) Deleted(owner ownership.ID, resource, key string, uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writesOf(owner).deletions[deletion{resource, key, uid}] = struct{}{}
 }
 
-// writesOf returns the writes of owner and drops those of an earlier owner with the
-// same key. The caller must hold the lock.
+// writesOf returns the writes for owner. It drops the writes for an earlier owner with the
+// same key. The caller must hold l.mu.
 func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	w := l.byKey[owner.Key]
 	if w == nil || w.ownerUID != owner.UID {
@@ -99,9 +100,9 @@ func (l *Tracker) writesOf(owner ownership.ID) *writes {
 	return w
 }
 
-// StaleReason explains which write for the owner under key the caches do not contain
-// yet. It returns "" if they contain all of them. Call it before reading the caches,
-// and not while a sync of the owner is running.
+// StaleReason says which write for an owner the caches do not contain yet. It returns "" if
+// they contain all writes. Callers must call it before they read the caches, and not during a
+// sync of the owner.
 func (l *Tracker) StaleReason(key string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,6 +128,8 @@ func (l *Tracker) StaleReason(key string) string {
 	return ""
 }
 
+// cached reports whether the cache still contains the deleted object without a deletion
+// timestamp.
 func (l *Tracker) cached(d deletion) bool {
 	object, exists, err := l.caches[d.resource].GetByKey(d.key)
 	if err != nil || !exists {
@@ -136,8 +139,8 @@ func (l *Tracker) cached(d deletion) bool {
 	return err == nil && accessor.GetUID() == d.uid && accessor.GetDeletionTimestamp() == nil
 }
 
-// Forget drops the writes of owner. An object with the same key and another UID keeps
-// its own.
+// Forget drops the writes for owner. It does nothing if they belong to an owner with the same
+// key and another UID.
 func (l *Tracker) Forget(owner ownership.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +149,7 @@ func (l *Tracker) Forget(owner ownership.ID) {
 	}
 }
 
-// ForgetKey drops the writes of any owner under key.
+// ForgetKey drops the writes for the owner with the given key, whatever its UID is.
 func (l *Tracker) ForgetKey(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ var (
 	recreated = ownership.ID{Key: "ns/a", UID: "2"}
 )
 
-// fakeCache is a cache at one resourceVersion.
+// fakeCache is a cache that has reached the given resourceVersion.
 type fakeCache struct {
 	version string
 	pods    map[string]*corev1.Pod

@@ -1,5 +1,5 @@
-// Package podcontrol creates, deletes and patches pods for a controller, and emits
-// events about the result. It makes no decisions and keeps no state.
+// Package podcontrol creates, deletes and patches pods for a controller, and emits events
+// about the results.
 package podcontrol
 
 import (
@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// Reasons of the events that this package emits.
+// These are the reasons of the events that this package emits.
 const (
 	SuccessfulCreate = "SuccessfulCreate"
 	FailedCreate     = "FailedCreate"
@@ -24,26 +24,25 @@ const (
 	FailedDelete     = "FailedDelete"
 )
 
-// Owner is the object for which pods are written. Events refer to it.
+// Owner is the object for which the controller writes pods. The events are about this object.
 type Owner interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Control creates, deletes and patches pods.
+// Control creates, deletes and patches pods, and emits events.
 type Control struct {
 	client kubernetes.Interface
 	events record.EventRecorder
 }
 
-// New returns a Control that writes through client and emits events through events.
+// New returns a Control that writes pods through client and emits events through events.
 func New(client kubernetes.Interface, events record.EventRecorder) *Control {
 	return &Control{client: client, events: events}
 }
 
-// Create creates one pod from template, controlled by owner of kind gvk. It emits no
-// event if the API server refuses the create because the namespace is terminating; see
-// NamespaceTerminating.
+// Create creates a pod from template. The owner of kind gvk controls the pod. Create emits an
+// event, except if the namespace is terminating; see NamespaceTerminating.
 func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) (*corev1.Pod, error) {
 	pod, err := c.client.CoreV1().Pods(owner.GetNamespace()).Create(ctx, FromTemplate(owner, gvk, template), metav1.CreateOptions{})
 	if err != nil {
@@ -56,8 +55,8 @@ func (c *Control) Create(ctx context.Context, owner Owner, gvk schema.GroupVersi
 	return pod, nil
 }
 
-// Delete deletes pod, with its UID as a precondition. If the pod is already gone,
-// Delete emits no event and returns an error that satisfies apierrors.IsNotFound.
+// Delete deletes a pod, with its UID as a precondition, and emits an event. If the pod no
+// longer exists, Delete emits no event and returns a NotFound error.
 func (c *Control) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 	err := c.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
@@ -76,15 +75,15 @@ func (c *Control) Patch(ctx context.Context, pod *corev1.Pod, data []byte) (*cor
 	return c.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 }
 
-// NamespaceTerminating reports whether the API server refused a create with err because
-// the namespace is terminating. Such a create fails however often it is retried.
+// NamespaceTerminating reports whether err says that the API server rejected a create because
+// the namespace is terminating. A retry of such a create fails too.
 func NamespaceTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// FromTemplate returns the pod that Create creates.
+// FromTemplate returns the pod that Create sends to the API server.
 func FromTemplate(owner metav1.Object, gvk schema.GroupVersionKind, template *corev1.PodTemplateSpec) *corev1.Pod {
-	// The template is part of a cached object that is shared.
+	// Copy the template, because it is a part of an object in the cache.
 	template = template.DeepCopy()
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -1,6 +1,5 @@
-// Package podutil reports the state of a single pod: whether it is active, ready,
-// available or terminating, and since when. The functions read only the pod that they
-// are given.
+// Package podutil determines the state of a pod: whether it is active, ready, available or
+// terminating, and since when. All functions read only the given pod.
 package podutil
 
 import (
@@ -9,24 +8,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Active reports whether a pod counts as a replica. It must not be terminating, and
-// its phase must be neither Succeeded nor Failed.
+// Active reports whether a pod counts as a replica. An active pod is not terminating, and its
+// phase is neither Succeeded nor Failed.
 func Active(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && !Terminal(pod)
 }
 
-// Terminal reports whether a pod's phase is Succeeded or Failed.
+// Terminal reports whether the phase of a pod is Succeeded or Failed.
 func Terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Terminating reports whether a pod has a deletionTimestamp and is not terminal.
+// Terminating reports whether a pod has a deletion timestamp, and is not terminal.
 func Terminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && !Terminal(pod)
 }
 
-// Ready reports whether a pod is ready, and since when. The time has whole seconds. It
-// is zero if the pod's Ready condition has no lastTransitionTime.
+// Ready reports whether a pod is ready, and since when. The time has a resolution of one
+// second. It is zero if the condition Ready has no lastTransitionTime.
 func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
 	condition := readyCondition(pod)
 	if condition == nil || condition.Status != corev1.ConditionTrue {
@@ -35,8 +34,8 @@ func Ready(pod *corev1.Pod) (since time.Time, ready bool) {
 	return condition.LastTransitionTime.Time, true
 }
 
-// ReadyTransitionTime returns the lastTransitionTime of the pod's Ready condition. It
-// has whole seconds, and is zero if the pod has no such condition.
+// ReadyTransitionTime returns the lastTransitionTime of the condition Ready. The time has a
+// resolution of one second. It is zero if the pod has no such condition.
 func ReadyTransitionTime(pod *corev1.Pod) time.Time {
 	if condition := readyCondition(pod); condition != nil {
 		return condition.LastTransitionTime.Time
@@ -44,6 +43,8 @@ func ReadyTransitionTime(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
+// readyCondition returns the condition Ready of a pod. It returns nil if the pod has no such
+// condition.
 func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
@@ -53,10 +54,10 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// AvailableAt returns the time at which a pod becomes available if it stays ready:
-// minReady after it became ready. The time is zero if minReady is 0. ok is false if the
-// pod is not ready. It is also false if minReady is set and the Ready condition has no
-// lastTransitionTime.
+// AvailableAt returns the time at which a pod becomes available if it stays ready: minReady
+// after it became ready. If minReady is 0, a ready pod is available, and the time is zero. The
+// result ok is false if the pod is not ready. It is also false if minReady is positive and the
+// condition Ready has no lastTransitionTime.
 func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool) {
 	since, ready := Ready(pod)
 	switch {
@@ -71,8 +72,8 @@ func AvailableAt(pod *corev1.Pod, minReady time.Duration) (at time.Time, ok bool
 	}
 }
 
-// Restarts returns the largest restart count among a pod's containers, and the largest
-// among its sidecars.
+// Restarts returns the highest restart count of a pod's containers, and the highest of its
+// sidecars.
 func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 	for i := range pod.Status.ContainerStatuses {
 		containers = max(containers, pod.Status.ContainerStatuses[i].RestartCount)
@@ -86,6 +87,7 @@ func Restarts(pod *corev1.Pod) (containers, sidecars int32) {
 	return containers, sidecars
 }
 
+// isSidecarName reports whether the init container with the given name is a sidecar.
 func isSidecarName(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.InitContainers {
 		if container := &pod.Spec.InitContainers[i]; container.Name == name {
@@ -95,8 +97,8 @@ func isSidecarName(pod *corev1.Pod, name string) bool {
 	return false
 }
 
-// IsSidecar reports whether an init container is a sidecar: its restartPolicy is
-// Always.
+// IsSidecar reports whether an init container is a sidecar, which means that its restartPolicy
+// is Always.
 func IsSidecar(init *corev1.Container) bool {
 	return init.RestartPolicy != nil && *init.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

@@ -5,10 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Trim returns a copy of pod with only the fields that the controllers read. The
-// informer caches hold every pod of the cluster, and container configuration is most
-// of a pod. If a controller starts to read another field, add it here. A trimmed pod
-// must never be written to the API server.
+// Trim returns a copy of a pod with only the fields that the controllers read. The informer
+// caches contain every pod of the cluster, and most of a pod is container configuration. When
+// a controller starts to read another field, add the field here. Never write a trimmed pod to
+// the API server.
 func Trim(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
 		TypeMeta: pod.TypeMeta,
@@ -49,7 +49,8 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimContainers keeps sidecars and containers with ports, and drops the rest.
+// trimContainers returns sidecars and containers with ports, without all fields that the
+// controllers do not read.
 func trimContainers(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for i := range containers {
@@ -60,7 +61,7 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// trimStatuses keeps the statuses of containers that have restarted.
+// trimStatuses returns the restart counts of the containers that have restarted.
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for i := range statuses {

@@ -1,5 +1,5 @@
-// Package slowstart makes calls in batches of 1, 2, 4, 8, … until a batch fails. If
-// all calls fail for one reason, such as an exhausted quota, only a few are made.
+// Package slowstart makes calls in batches of 1, 2, 4, 8, … until a call fails. If all calls
+// would fail for the same reason, such as an exhausted quota, it makes only a few of them.
 package slowstart
 
 import (
@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Run makes up to n calls, the calls of one batch concurrently, and waits for every
-// call that it started. It returns the number of calls started and the first error of
-// the last batch. It starts no batch once ctx is done.
+// Run makes up to n calls. It makes the calls of a batch concurrently, and waits for all of
+// them. It returns the number of calls made, and the first error of the last batch. It starts
+// no further batch after ctx is done.
 func Run(ctx context.Context, n int, call func(ctx context.Context) error) (started int, err error) {
 	for size := 1; started < n; size *= 2 {
 		if err := ctx.Err(); err != nil {
@@ -24,6 +24,8 @@ func Run(ctx context.Context, n int, call func(ctx context.Context) error) (star
 	return started, nil
 }
 
+// runBatch makes size calls concurrently. It returns the first error after all calls have
+// returned.
 func runBatch(ctx context.Context, size int, call func(ctx context.Context) error) error {
 	var calls sync.WaitGroup
 	var once sync.Once

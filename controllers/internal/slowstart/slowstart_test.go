@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRunCounts checks the number of calls. Run must make the calls of the batches 1,
-// 2, 4, … up to and including the first batch with a failing call.
+// TestRunCounts checks the number of calls. Run must make the calls of the batches 1, 2, 4, …,
+// up to the batch of the first failing call, inclusive.
 func TestRunCounts(t *testing.T) {
 	boom := errors.New("boom")
 	ctx := t.Context()
@@ -41,8 +41,8 @@ func TestRunCounts(t *testing.T) {
 	})
 }
 
-// TestRunBatches checks that all calls of a batch run concurrently. The next batch
-// must start only after they have returned.
+// TestRunBatches checks that the calls of a batch run concurrently. The next batch must begin
+// only after all of them have returned.
 func TestRunBatches(t *testing.T) {
 	var mu sync.Mutex
 	begun := sync.NewCond(&mu)
@@ -56,7 +56,7 @@ func TestRunBatches(t *testing.T) {
 		for size := 2; last < calls; size *= 2 {
 			last = min(last+size, 10)
 		}
-		before := map[int]int{1: 0, 3: 1, 7: 3, 10: 7}[last] // number of calls in earlier batches
+		before := map[int]int{1: 0, 3: 1, 7: 3, 10: 7}[last] // number of calls in the batches before
 		if running != calls-before {
 			t.Errorf("call %d: %d are running, want %d", calls, running, calls-before)
 		}

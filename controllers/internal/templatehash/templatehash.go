@@ -1,9 +1,9 @@
-// Package templatehash compares pod templates and computes a short hash of a template
-// for object names and label values.
+// Package templatehash compares pod templates. It also computes a short hash of a template for
+// object names and label values.
 //
-// The hash covers the JSON form that the API server would receive. It therefore does
-// not depend on the layout of Go types, nor on fields that are not set. Two templates
-// may have the same hash: use Equal to compare templates.
+// The hash is computed from the JSON of the template. Therefore, new Go fields that are not
+// set do not change it. Different templates may have the same hash, so use Equal to compare
+// templates.
 package templatehash
 
 import (
@@ -18,42 +18,41 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Label is the label of ReplicaSets and pods that holds the hash.
+// Label is the label whose value is the hash, on ReplicaSets and pods.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
-// alphabet has no vowels, and no digits that look like vowels, so that no hash is a
+// alphabet contains the characters of a hash. Without vowels and similar digits, no hash is a
 // word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
-// Length is the length of every hash, in characters.
+// Length is the number of characters of every hash.
 const Length = 10
 
-// Of returns the hash of template without its Label. collisions is the Deployment's
-// collisionCount, which gives one template a new hash after a collision. A nil
-// collisionCount and 0 give different hashes, because they are different values in a
-// status.
+// Of returns the hash of a template, ignoring Label. The argument collisions is the
+// collisionCount of the Deployment's status. A different count gives the same template a
+// different hash. Nil and 0 give different hashes too.
 func Of(template *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 	content, err := json.Marshal(withoutLabel(template))
 	if err != nil {
 		return "", fmt.Errorf("encoding the pod template: %w", err)
 	}
 	if collisions != nil {
-		// A JSON value is self-delimiting, so the appended number cannot be mistaken
-		// for a part of it.
+		// The end of a JSON value is unambiguous, so the number after it cannot be read as a
+		// part of it.
 		content = fmt.Append(content, *collisions)
 	}
 	sum := sha256.Sum256(content)
 	return encode(binary.BigEndian.Uint64(sum[:])), nil
 }
 
-// Equal reports whether two templates are semantically equal apart from Label. Absent
-// and empty fields are equal.
+// Equal reports whether two templates are semantically equal, ignoring Label. A missing field
+// and an empty field are equal.
 func Equal(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(withoutLabel(a), withoutLabel(b))
 }
 
-// withoutLabel returns template without Label. All other fields are shared with
-// template.
+// withoutLabel returns a template without Label. The result shares all other fields with the
+// argument.
 func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if _, labeled := template.Labels[Label]; !labeled {
 		return template
@@ -64,8 +63,8 @@ func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode returns Length digits of sum in the base of the alphabet, the lowest digit
-// first.
+// encode returns the Length lowest digits of sum, with the characters of alphabet as digits.
+// The lowest digit is first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

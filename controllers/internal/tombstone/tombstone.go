@@ -1,4 +1,4 @@
-// Package tombstone unwraps the objects that informers pass to delete handlers.
+// Package tombstone returns the deleted objects of the delete events of informers.
 package tombstone
 
 import (
@@ -9,9 +9,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LastKnown returns the object of a delete event: the object itself, or the last known
-// state in a cache.DeletedFinalStateUnknown. ok is false if the object has another
-// type, which LastKnown logs.
+// LastKnown returns the object of a delete event. If the informer missed the deletion, this is
+// the last known state in a cache.DeletedFinalStateUnknown. If the object is not a T,
+// LastKnown logs an error and returns false.
 func LastKnown[T any](logger klog.Logger, object any) (known T, ok bool) {
 	if missed, is := object.(cache.DeletedFinalStateUnknown); is {
 		object = missed.Obj

@@ -6,19 +6,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// EventHandler is an event handler and the informer that it belongs to.
+// EventHandler is an event handler, with the informer to which it is added.
 type EventHandler struct {
-	// Resource is the plural name of the resource, for errors.
+	// Resource is the plural name of the resource. Errors contain it.
 	Resource string
 	// Informer is the shared informer of the resource.
 	Informer cache.SharedIndexInformer
-	// Handler handles the informer's events.
+	// Handler receives the events of the informer.
 	Handler cache.ResourceEventHandler
 }
 
-// AddEventHandlers adds each handler to its informer. It returns one function per
-// handler, which reports whether the handler has received the initial list. The caller
-// passes these functions to Loop.Run, so that no sync starts earlier.
+// AddEventHandlers adds each handler to its informer. For each handler it returns a function,
+// which reports whether the handler has received the initial list. Loop.Run starts no sync
+// before all these functions return true.
 func AddEventHandlers(handlers ...EventHandler) ([]cache.InformerSynced, error) {
 	synced := make([]cache.InformerSynced, len(handlers))
 	for i, h := range handlers {

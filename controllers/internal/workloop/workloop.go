@@ -1,10 +1,10 @@
-// Package workloop runs the syncs of a controller. It has a work queue of keys,
-// workers that process the keys, and retries with exponential backoff.
+// Package workloop runs the syncs of a controller. It has a work queue of keys, worker
+// goroutines that sync the keys, and retries with exponential backoff.
 //
-// Two workers never sync one key at the same time, and a failing key does not delay
-// other keys. Retries of one key wait 5 ms, doubling to MaxRetryDelay. Retries that
-// wait less than MaxRetryDelay also share a token bucket of 10 per second with a burst
-// of 100. The loop never stops retrying a key.
+// Two workers never sync the same key at the same time. A failing key does not delay other
+// keys. The first retry of a key waits 5 ms, and each further retry twice as long, up to
+// MaxRetryDelay. All retries with a shorter delay share a token bucket of 10 per second with a
+// burst of 100. The loop never gives up a key.
 package workloop
 
 import (
@@ -19,27 +19,27 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// StaleRetryDelay is the retry delay of a sync that found a stale cache. An event may
-// enqueue the key earlier. A retry makes no API call.
+// StaleRetryDelay is the time after which a sync that found a stale cache is retried. An event
+// may cause a sync earlier. The retry makes no API call while the cache is still stale.
 const StaleRetryDelay = time.Second
 
-// Retry limits. They equal those of kube-controller-manager's work queues, except that
-// a key waits at most MaxRetryDelay instead of 1000 s. With 1000 s, recovery after a
-// long outage can take as long as the outage (kubernetes/kubernetes#98656).
+// These are the limits of retries. They equal those of kube-controller-manager's work queues,
+// except for MaxRetryDelay. Upstream's maximum is 1000 s, so recovery after a long outage can
+// take as long as the outage (kubernetes/kubernetes#98656).
 const (
-	// MaxRetryDelay is the longest backoff of a failing key.
+	// MaxRetryDelay is the maximum delay of a retry.
 	MaxRetryDelay = time.Minute
 	minRetryDelay = 5 * time.Millisecond
 	retryRate     = rate.Limit(10) // per second, for all keys together
 	retryBurst    = 100
 )
 
-// SyncFunc reconciles the object under key ("namespace/name"). If it returns an error,
-// the loop retries the key with backoff. If the error comes from RetryAfter, the loop
-// retries the key after that delay instead.
+// SyncFunc reconciles the object with the given key, "namespace/name". If it returns an error,
+// the loop retries the key with backoff. If RetryAfter made the error, the loop retries the
+// key after the delay of RetryAfter instead.
 type SyncFunc func(ctx context.Context, key string) error
 
-// Loop is a work queue and the workers that process its keys.
+// Loop is a work queue with the workers that sync its keys.
 type Loop struct {
 	name  string
 	sync  SyncFunc
@@ -58,14 +58,15 @@ func New(name string, sync SyncFunc) *Loop {
 	}
 }
 
-// rateLimiter delays retries by a backoff per key and by a token bucket for all keys. A
-// key that waits MaxRetryDelay takes no token, because 600 such keys would keep the
-// bucket empty and delay every other key.
+// rateLimiter delays a retry by the backoff of its key and by a token bucket for all keys. A
+// retry with a delay of MaxRetryDelay takes no token. Otherwise, 600 such keys would keep the
+// bucket empty and delay all other keys.
 type rateLimiter struct {
 	workqueue.TypedRateLimiter[string] // backoff per key
 	bucket                             *rate.Limiter
 }
 
+// newRateLimiter returns the rate limiter for the retries of one loop.
 func newRateLimiter() workqueue.TypedRateLimiter[string] {
 	return rateLimiter{
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, MaxRetryDelay),
@@ -82,18 +83,18 @@ func (l rateLimiter) When(key string) time.Duration {
 	return max(wait, l.bucket.Reserve().Delay())
 }
 
-// Add enqueues key. A key that is already in the queue is not added twice. A key that
-// is being synced is synced again afterwards.
+// Add adds a key to the queue. A key that is already in the queue is not added twice. A key
+// that is being synced is synced again afterwards.
 func (l *Loop) Add(key string) { l.queue.Add(key) }
 
-// AddAfter enqueues key after delay. If a key has several delays, the shortest
-// applies.
+// AddAfter adds a key to the queue after a delay. If AddAfter was called several times for a
+// key, the shortest remaining delay applies.
 func (l *Loop) AddAfter(key string, delay time.Duration) { l.queue.AddAfter(key, delay) }
 
-// Run starts the workers once every function in synced returns true, and returns when all
-// workers have stopped. Closing drain lets each worker finish its current key and take no
-// other. Canceling ctx, which is the context of every sync, aborts the syncs. A Loop runs
-// once.
+// Run starts the workers when all functions in synced return true. It returns when all workers
+// have stopped. After drain is closed, each worker finishes its current sync and starts no
+// other. The context of all syncs is ctx; if it is canceled, the syncs are aborted. Run can be
+// called once.
 func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.InformerSynced, workers int) {
 	var running sync.WaitGroup
 	stopped := make(chan struct{})
@@ -114,7 +115,7 @@ func (l *Loop) Run(ctx context.Context, drain <-chan struct{}, synced []cache.In
 	running.Wait()
 }
 
-// HasSynced reports whether every function in synced returns true.
+// HasSynced reports whether all functions in synced return true.
 func HasSynced(synced []cache.InformerSynced) bool {
 	for _, done := range synced {
 		if !done() {
@@ -124,6 +125,7 @@ func HasSynced(synced []cache.InformerSynced) bool {
 	return true
 }
 
+// work syncs keys from the queue until the queue is shut down.
 func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	for {
 		key, shutdown := l.queue.Get()
@@ -132,7 +134,7 @@ func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 		}
 		select {
 		case <-stopped:
-			// After ShutDown, the queue still returns the keys that it holds.
+			// The queue still returns its keys after ShutDown.
 			l.queue.Done(key)
 			return
 		default:
@@ -141,6 +143,7 @@ func (l *Loop) work(ctx context.Context, stopped <-chan struct{}) {
 	}
 }
 
+// process syncs one key and schedules the retry, if one is necessary.
 func (l *Loop) process(ctx context.Context, key string) {
 	defer l.queue.Done(key)
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", l.name, "key", key)
@@ -162,12 +165,13 @@ func (l *Loop) process(ctx context.Context, key string) {
 	}
 }
 
-// RetryAfter returns an error for a sync that could not run yet, for the given reason.
-// The loop retries the key after delay and leaves its backoff unchanged.
+// RetryAfter returns an error for a sync that cannot run yet, for the given reason. The loop
+// retries the key after delay, without a change of its backoff.
 func RetryAfter(delay time.Duration, reason string) error {
 	return &retryAfter{delay: delay, reason: reason}
 }
 
+// retryAfter is the error that RetryAfter returns.
 type retryAfter struct {
 	delay  time.Duration
 	reason string

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// start runs a loop in a synctest bubble. stop closes drain and waits.
+// start runs a loop in a synctest bubble. The returned function closes drain and waits until
+// the loop has ended.
 func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	drain, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -23,7 +24,7 @@ func start(ctx context.Context, loop *Loop, workers int) (stop func()) {
 	return func() {
 		close(drain)
 		<-done
-		time.Sleep(time.Minute) // lets the queue's goroutines end on their next tick
+		time.Sleep(time.Minute) // wait until the goroutines of the queue end, at their next tick
 	}
 }
 

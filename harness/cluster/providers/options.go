@@ -8,39 +8,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Options says which cluster to start, for any provider. Providers ignore fields that do not
-// apply to them. With a real kubelet, for example, the pod delays have no effect.
+// Options describes the cluster that a provider starts. All providers have the same options, and
+// each provider ignores the options that it does not use. For example, the provider kind ignores
+// the pod delays, because real kubelets start the pods.
 type Options struct {
 	// Nodes is the number of schedulable nodes, at least 1.
 	Nodes int
-	// Pods is the maximum number of pods of the run. An existing cluster must have capacity
-	// for them.
+	// Pods is the maximum number of pods that the run has at one time. The nodes of an existing
+	// cluster must have capacity for this number of additional pods.
 	Pods int
-	// PodStartDelay is the time from scheduling to Ready of a simulated pod.
-	// PodStopDelay is the time from its deletion to its end.
+	// PodStartDelay is the time from the scheduling of a pod until a simulated kubelet makes the
+	// pod Ready. PodStopDelay is the time from the graceful deletion of a pod until a simulated
+	// kubelet removes it.
 	PodStartDelay, PodStopDelay time.Duration
-	// Controllers are the controllers under test, which the cluster does not run. If it is
-	// empty, these are the default controllers.
+	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
+	// does not run. Empty means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Dir is an existing directory for state. LogDir is an existing directory for logs.
+	// Dir is an existing directory, in which the provider keeps the state of the cluster. LogDir is
+	// an existing directory for the logs of the components.
 	Dir, LogDir string
-	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. If it is empty, the
-	// provider uses the cache that harness/upstream fills.
+	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
+	// cache directory that `make upstream` fills.
 	UpstreamDir string
-	// NodeImage is the image of a kind node. If it is empty, the provider uses its
-	// default image.
+	// NodeImage is the container image of the nodes of a kind cluster. Empty means that
+	// [kind.ChooseImage] selects the image.
 	NodeImage string
-	// Relays is the number of subject replicas that run in pods. Each replica connects to
-	// the fault proxy through a relay in its pod. The provider makes the ports of the
-	// relays reachable from this machine.
+	// Relays is the number of subject replicas that run in pods. Each of these replicas connects to
+	// the fault proxy through a relay container in its pod. The provider forwards a local port to
+	// each relay.
 	Relays int
-	// Existing selects an existing cluster.
+	// Existing has the options of the provider existing, such as the kubeconfig.
 	Existing cluster.Existing
-	// Standing makes a cluster with the capability RunsDetached outlive gauntlet.
+	// Standing makes the cluster keep running after gauntlet exits. Only a provider with the
+	// capability [cluster.RunsDetached] uses it.
 	Standing bool
 }
 
-// existing returns the options of an existing cluster.
+// existing returns o.Existing with the pods and controllers of o.
 func (o *Options) existing() existing.Options {
 	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

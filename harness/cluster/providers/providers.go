@@ -1,7 +1,7 @@
-// Package providers is the table of the providers of clusters.
+// Package providers contains the table of all providers of clusters: embedded, kind and existing.
 //
-// A provider is chosen by its name only on the command line. Everything else asks for the
-// capabilities of a provider; see [cluster.Capability].
+// Only users select a provider by its name, with the flag --provider. Code that depends on a
+// feature of the cluster asks for a capability; see [cluster.Capability].
 package providers
 
 import (
@@ -18,21 +18,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 )
 
-// Provider describes a provider of clusters.
+// Provider describes one provider of clusters and has the functions that start its clusters.
 type Provider struct {
 	// Name is the value of the flag --provider.
 	Name string
 	// Capabilities are the capabilities of the provider's clusters.
 	Capabilities cluster.Capabilities
-	// PodsPerNode is the number of workload pods that fit on a node; 0 means any number.
+	// PodsPerNode is the maximum number of workload pods per node; 0 means no limit.
 	PodsPerNode int
 	// Start starts a cluster without a subject.
 	Start func(context.Context, Options) (cluster.Cluster, error)
-	// Preflight returns an error if the options of the provider do not allow a start. It
-	// starts nothing.
+	// Preflight returns an error if Start would fail with these options, for example because a
+	// binary is missing. It starts nothing and contacts no cluster.
 	Preflight func(Options) error
-	// Versions returns the versions of the control plane, as far as they are known before
-	// the start.
+	// Versions returns the known versions of the control plane, by project: "etcd", "kubernetes" or
+	// "kwok". It may be called before Start.
 	Versions func(Options) (map[string]string, error)
 }
 
@@ -51,9 +51,9 @@ var All = []Provider{
 	{
 		Name:         kind.Name,
 		Capabilities: kind.Capabilities,
-		PodsPerNode:  90, // of a kubelet's 110; system pods and the subject use the rest
+		PodsPerNode:  90, // a kubelet runs at most 110 pods, including system pods and the subject
 		Start:        startKind,
-		Preflight:    func(Options) error { return nil }, // the start checks the container engine
+		Preflight:    func(Options) error { return nil }, // Start checks the container engine and the image
 		Versions:     upstreamVersions,
 	},
 	{
@@ -68,6 +68,7 @@ var All = []Provider{
 	},
 }
 
+// startEmbedded is the function Start of the provider embedded.
 func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := embedded.Start(ctx, embedded.Options{
 		Nodes:         o.Nodes,
@@ -84,6 +85,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
+// startKind is the function Start of the provider kind.
 func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := kind.Start(ctx, kind.Options{
 		Workers:     workers(o.Nodes),
@@ -100,8 +102,8 @@ func startKind(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
-// workers returns the number of kind worker nodes for a number of schedulable nodes.
-// With one node, the control-plane node takes the pods.
+// workers returns how many worker nodes a kind cluster with the given number of schedulable nodes
+// needs. For one schedulable node it returns 0, because pods then run on the control plane node.
 func workers(nodes int) int {
 	if nodes == 1 {
 		return 0
@@ -109,6 +111,7 @@ func workers(nodes int) int {
 	return nodes
 }
 
+// startExisting is the function Start of the provider existing.
 func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	c, err := existing.Start(ctx, o.existing())
 	if err != nil {
@@ -117,6 +120,7 @@ func startExisting(ctx context.Context, o Options) (cluster.Cluster, error) {
 	return c, nil
 }
 
+// upstreamVersions is the function Versions of the providers embedded and kind.
 func upstreamVersions(o Options) (map[string]string, error) {
 	return UpstreamVersions(o.UpstreamDir), nil
 }
@@ -145,8 +149,7 @@ func Default() string { return All[0].Name }
 // Names returns the names of all providers.
 func Names() []string { return With() }
 
-// With returns the names of the providers that have all given capabilities, for error
-// messages and documentation.
+// With returns the names of the providers that have all capabilities in needed.
 func With(needed ...cluster.Capability) []string {
 	var names []string
 	for _, p := range All {
@@ -157,8 +160,9 @@ func With(needed ...cluster.Capability) []string {
 	return names
 }
 
-// Alternatives returns a text for the end of an error message. For a [cluster.MissingError],
-// it lists the providers with the needed capabilities. It is "" for other errors.
+// Alternatives returns a text that a caller appends to the message of err. If err contains a
+// [cluster.MissingError], the text lists the providers that have the required capabilities. For all
+// other errors, the text is empty.
 func Alternatives(err error) string {
 	var missing *cluster.MissingError
 	if !errors.As(err, &missing) {
@@ -167,7 +171,8 @@ func Alternatives(err error) string {
 	return "; expected --provider=" + strings.Join(With(missing.Needed...), " or ")
 }
 
-// Named returns the provider with a name. Its error lists all names.
+// Named returns the provider with the given name. If there is none, the error lists the names of
+// all providers.
 func Named(name string) (Provider, error) {
 	i := slices.IndexFunc(All, func(p Provider) bool { return p.Name == name })
 	if i < 0 {
@@ -176,8 +181,8 @@ func Named(name string) (Provider, error) {
 	return All[i], nil
 }
 
-// NamedWith returns the provider with a name, which must have all given capabilities. Its
-// error lists the names of the providers that have them.
+// NamedWith returns the provider with the given name if it has all capabilities in needed.
+// Otherwise, the error lists the names of the providers that have these capabilities.
 func NamedWith(name string, needed ...cluster.Capability) (Provider, error) {
 	p, err := Named(name)
 	if err != nil || !p.Capabilities.Has(needed...) {

@@ -30,7 +30,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestWith checks which providers have the capabilities on which users depend.
+// TestWith checks which providers With returns for the capabilities on which users depend.
 func TestWith(t *testing.T) {
 	for _, test := range []struct {
 		needed []cluster.Capability
@@ -57,7 +57,7 @@ func TestAlternatives(t *testing.T) {
 		t.Errorf("Alternatives(%v) = %q, want %q", err, got, want)
 	}
 	if got := Alternatives(errors.New("other")); got != "" {
-		t.Errorf("Alternatives() of another error = %q, want none", got)
+		t.Errorf("Alternatives() of an error that is no MissingError = %q, want \"\"", got)
 	}
 }
 
@@ -69,8 +69,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestPreflightOfExisting checks that options that cannot work are rejected without a
-// request.
+// TestPreflightOfExisting checks that Preflight of the provider existing rejects invalid options.
 func TestPreflightOfExisting(t *testing.T) {
 	p, err := Named("existing")
 	if err != nil {

@@ -22,21 +22,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// campaignFlags are the flags of commands that make many runs. These commands keep the
-// directories of runs that did not pass.
+// campaignFlags are the flags of commands that make a campaign: nightly, and the subcommands
+// of sweep.
 type campaignFlags struct {
-	runs     runFlags
+	runs     runFlags // for every run; runs.subject is replaced by each of subjects
 	subjects []string
 }
 
+// add adds the flag --subjects and the flags that all commands that run scenarios have.
 func (f *campaignFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.subjects, "subjects", []string{"ours", "upstream"}, "the controllers under test, one after the other; see --subject of \"gauntlet run\"")
 	f.runs.addShared(flags)
 }
 
-// attemptsOf returns the runs of scenarios with a seed, on each subject in turn. Seed 0
-// means the seed of the scenario. It calls load once for each subject, so that the
-// subjects do not share scenarios: each run writes its seed into its scenario.
+// attemptsOf returns the runs of scenarios with a seed, each scenario on all subjects in turn.
+// With seed 0, each scenario uses its own seed. attemptsOf calls load once for each subject,
+// because a run changes the seed in its scenario.
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
@@ -67,7 +68,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 	return attempts, nil
 }
 
-// attemptsOfSeed returns the runs of the scenario that a seed generates.
+// attemptsOfSeed returns the runs of the scenario that a seed generates, one on each subject.
 func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFlags, seed uint64) ([]campaign.Attempt, error) {
 	return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
 		s, err := generated.generate(seed, f.runs.provider)
@@ -75,8 +76,8 @@ func (f *campaignFlags) attemptsOfSeed(cmd *cobra.Command, generated generateFla
 	}, seed)
 }
 
-// attempt returns an attempt that makes a run and prints when the run starts and its
-// verdict.
+// attempt returns an attempt that makes one run. It prints the seed and the subject when the
+// run starts, and the verdict when it ends.
 func attempt(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		o.Progress(fmt.Sprintf("seed %d, subject %s", o.Scenario.Seed, o.Target))
@@ -88,9 +89,10 @@ func attempt(o run.Options) campaign.Attempt {
 	}
 }
 
-// retryUnknown returns an attempt that repeats a run while its verdict is unknown, at most
-// times times. Chance partly decides whether a trigger matches, or whether a fault finds an
-// object to act on. The attempt does not repeat a failed run.
+// retryUnknown returns an attempt that repeats a run while its verdict is unknown. The
+// parameter times is the maximum number of runs. A repetition can help, because the timing of
+// a run decides whether a trigger matches or a fault finds an object. A failed run is not
+// repeated.
 func retryUnknown(once campaign.Attempt, times int, progress func(string)) campaign.Attempt {
 	return func(ctx context.Context) (result *reports.Run, err error) {
 		for n := 1; ; n++ {
@@ -101,12 +103,12 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 			if err != nil {
 				progress(err.Error())
 			}
-			progress(fmt.Sprintf("attempt %d of %d follows an unknown verdict: %s (%s)", n+1, times, result.Reason, result.Directory))
+			progress(fmt.Sprintf("the verdict is unknown: %s (%s); starting attempt %d of %d", result.Reason, result.Directory, n+1, times))
 		}
 	}
 }
 
-// seriesOf returns an iterator over attempts.
+// seriesOf returns the attempts as an iterator without errors.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {
@@ -117,7 +119,9 @@ func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	}
 }
 
-// seriesOfRounds returns the attempts of the rounds from first to last.
+// seriesOfRounds returns an iterator over the attempts of the rounds first to last, inclusive.
+// It calls round only when the attempts of that round are needed. An error of round ends the
+// iteration.
 func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt, error)) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for n := first; n <= last; n++ {
@@ -135,8 +139,8 @@ func seriesOfRounds(first, last uint64, round func(n uint64) ([]campaign.Attempt
 	}
 }
 
-// runCampaign makes the runs and returns the exit code of the verdicts. It reports the
-// failures in a new directory whose name begins with the given name.
+// runCampaign runs a campaign and returns the exit code for its verdicts. It writes the
+// reports to a new directory, whose name is the given name and the start time.
 func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.Options) (int, error) {
 	begun := time.Now()
 	o.Clock = clock.RealClock{}
@@ -157,7 +161,8 @@ func (f *campaignFlags) runCampaign(cmd *cobra.Command, name string, o campaign.
 	return code, nil
 }
 
-// reportCampaign prints the failure groups and writes them and the reports to dir.
+// reportCampaign prints the failure groups. It writes them, and the reports of all runs, to
+// dir.
 func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, took time.Duration) error {
 	var lines bytes.Buffer
 	if err := reports.FailureGroups(&lines, results.Runs, results.Failed); err != nil {
@@ -166,7 +171,7 @@ func reportCampaign(cmd *cobra.Command, dir string, results campaign.Results, to
 	fmt.Fprint(cmd.OutOrStdout(), lines.String())
 	annotated := writeAnnotations(func() error { return reports.Annotations(cmd.OutOrStdout(), results.Failed) })
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("writing the failures: %w", err)
+		return fmt.Errorf("creating the directory of the campaign: %w", err)
 	}
 	all := []error{annotated, os.WriteFile(filepath.Join(dir, "failures.md"), lines.Bytes(), 0o644)}
 	if results.Runs > 0 {

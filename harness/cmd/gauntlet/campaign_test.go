@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestUntilKnown repeats runs with the given verdicts. An empty verdict means that the run
-// could not start.
+// TestUntilKnown checks how often retryUnknown repeats a run. Each test case lists the
+// verdicts of consecutive runs; an empty verdict means that the run could not start.
 func TestUntilKnown(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -18,13 +18,13 @@ func TestUntilKnown(t *testing.T) {
 		times    int
 		runs     int
 	}{
-		{"once is enough unless more is asked for", []check.Verdict{check.Unknown, check.Pass}, 1, 1},
-		{"what is unknown is run again", []check.Verdict{check.Unknown, check.Pass}, 2, 2},
-		{"no more often than asked for", []check.Verdict{check.Unknown, check.Unknown, check.Pass}, 2, 2},
-		{"a pass stands", []check.Verdict{check.Pass, check.Fail}, 3, 1},
-		{"a failure stands", []check.Verdict{check.Fail, check.Pass}, 3, 1},
-		{"so does one that follows", []check.Verdict{check.Unknown, check.Fail, check.Pass}, 3, 2},
-		{"what cannot begin is not tried again", []check.Verdict{"", check.Pass}, 3, 1},
+		{"a run is not repeated by default", []check.Verdict{check.Unknown, check.Pass}, 1, 1},
+		{"an unknown verdict is repeated", []check.Verdict{check.Unknown, check.Pass}, 2, 2},
+		{"at most the given number of runs", []check.Verdict{check.Unknown, check.Unknown, check.Pass}, 2, 2},
+		{"a pass is not repeated", []check.Verdict{check.Pass, check.Fail}, 3, 1},
+		{"a failure is not repeated", []check.Verdict{check.Fail, check.Pass}, 3, 1},
+		{"a failure after an unknown verdict is not repeated", []check.Verdict{check.Unknown, check.Fail, check.Pass}, 3, 2},
+		{"a run that cannot start is not repeated", []check.Verdict{"", check.Pass}, 3, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,14 +39,14 @@ func TestUntilKnown(t *testing.T) {
 			}, test.times, func(string) {})
 			checked, _ := again(t.Context())
 			if runs != test.runs {
-				t.Fatalf("%d runs, want %d", runs, test.runs)
+				t.Fatalf("found %d runs, want %d", runs, test.runs)
 			}
 			var verdict check.Verdict
 			if checked != nil {
 				verdict = checked.Verdict
 			}
 			if want := test.verdicts[runs-1]; verdict != want {
-				t.Errorf("it came to %q, want %q", verdict, want)
+				t.Errorf("the last verdict is %q, want %q", verdict, want)
 			}
 		})
 	}
@@ -61,6 +61,6 @@ func TestInterruptedIsNotRunAgain(t *testing.T) {
 		return &reports.Run{Verdict: check.Unknown}, nil
 	}, 3, func(string) {})
 	if _, err := again(ctx); err != nil || runs != 1 {
-		t.Errorf("%d runs, %v; want 1", runs, err)
+		t.Errorf("found %d runs, error %v; want 1 run", runs, err)
 	}
 }

@@ -27,7 +27,7 @@ same history always gets the same verdicts.`,
 			for _, path := range paths {
 				result, err := run.Check(path)
 				if err != nil && result == nil && !errors.Is(err, run.ErrUnreadable) {
-					return err // not a run directory
+					return err // path is not a run directory
 				}
 				if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", path, err))
@@ -48,17 +48,17 @@ same history always gets the same verdicts.`,
 	}
 }
 
-// relaxGarbageCollection raises the garbage collection target, unless the user sets
-// GOGC. A higher target is faster, because checking a history allocates many
-// short-lived records and retains little memory.
+// relaxGarbageCollection lets the heap grow more between garbage collections, unless the user
+// sets GOGC. A check allocates many short-lived records and retains little memory, so fewer
+// collections make it faster.
 func relaxGarbageCollection() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 }
 
-// printVerdicts prints the verdicts of runs. In a GitHub Actions job it also writes
-// annotations.
+// printVerdicts prints the verdicts of runs. In a GitHub Actions job it also prints the
+// workflow commands that annotate the job.
 func printVerdicts(cmd *cobra.Command, all []reports.Run) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
@@ -73,7 +73,7 @@ func printVerdicts(cmd *cobra.Command, all []reports.Run) error {
 	return nil
 }
 
-// writeAnnotations calls write in a GitHub Actions job, and does nothing elsewhere.
+// writeAnnotations calls write if gauntlet runs in a GitHub Actions job.
 func writeAnnotations(write func() error) error {
 	if os.Getenv("GITHUB_ACTIONS") != "true" {
 		return nil
@@ -81,7 +81,8 @@ func writeAnnotations(write func() error) error {
 	return write()
 }
 
-// verdictCode returns the exit code of the worst verdict of runs.
+// verdictCode returns the exit code for the worst verdict of the runs. Without runs, it
+// returns exitUnknown.
 func verdictCode(all []reports.Run) int {
 	if len(all) == 0 {
 		return exitUnknown

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -36,20 +37,21 @@ func commandOutput(t *testing.T, args ...string) (out, errOut string, err error)
 	return stdout.String(), stderr.String(), err
 }
 
-// TestRenamedFlags uses each old flag name. The old name must have the same effect as the
-// new name, and print one warning that names the new one.
+// TestRenamedFlags checks that each old flag name has the effect of the new name. The command
+// must print one warning, which contains the new name.
 func TestRenamedFlags(t *testing.T) {
 	for old, current := range renamedFlags {
 		_, errOut, err := commandOutput(t, "nightly", "nothing", "--"+old+"=x", "--"+old+"=y")
-		want := "warning: --" + old + " is now --" + current + "; the old name is accepted until the next release\n"
+		want := "warning: " + scenario.RenameWarning("--"+old, "--"+current) + "\n"
 		if errOut != want || err == nil || strings.Contains(err.Error(), "unknown flag") {
 			t.Errorf("--%s: standard error %q, error %v; want %q and the flag to be accepted", old, errOut, err, want)
 		}
 	}
 }
 
-// TestRenamedScenario uses the old name of a scenario. A command that loads the scenario
-// several times must warn once. No run starts, because the directory of binaries is empty.
+// TestRenamedScenario checks the warning about the old name of a scenario. A command must
+// print it once, even if it loads the scenario several times. No run starts, because the
+// directory of binaries is empty.
 func TestRenamedScenario(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "moments"}, {"nightly", "moments"}, {"compare", "moments", "--pairs=2"},
@@ -61,9 +63,8 @@ func TestRenamedScenario(t *testing.T) {
 	}
 }
 
-// TestBadUsage checks that wrong command lines are rejected before anything starts.
-// TestDefaultScenarios verifies that a command without names runs only the scenarios that
-// the provider supports, and says which ones it skips.
+// TestDefaultScenarios checks which scenarios a command without names runs. It must run those
+// that the provider supports, and name those that it skips.
 func TestDefaultScenarios(t *testing.T) {
 	f := runFlags{provider: "embedded"}
 	var warnings strings.Builder
@@ -76,11 +77,12 @@ func TestDefaultScenarios(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if !strings.Contains(warnings.String(), "skipping node-cut-off: ") {
+	if !strings.Contains(warnings.String(), "skipping scenario node-cut-off: ") {
 		t.Errorf("warnings %q, want one of node-cut-off", warnings.String())
 	}
 }
 
+// TestBadUsage checks that gauntlet rejects wrong command lines before anything starts.
 func TestBadUsage(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("name: x\nworkload: []\nfalts: []\n"), 0o644); err != nil {
@@ -102,7 +104,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"run", bad}, bad + ":3:1: "},
 		{[]string{"run", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm`},
 		{[]string{"run", "--seed=7", "--duration=1h"}, "found duration 1h0m0s; expected 1s to 2m0s"},
-		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration and --prefer-uncovered apply to generated scenarios: found them together with the scenario burst"},
+		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration and --prefer-uncovered apply to generated scenarios only: found them together with the scenario burst"},
 		{[]string{"run", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"compare", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"generate", "--seed=seven"}, `invalid argument "seven" for "--seed"`},
@@ -254,7 +256,7 @@ func TestChooseDown(t *testing.T) {
 		want, wantErr string
 	}{
 		{name: "the only one", found: []standing.Cluster{kept("a"), used, left}, want: "a"},
-		{name: "which one", found: []standing.Cluster{kept("a"), kept("b")}, wantErr: "found 2 standing control planes (a, b); expected a NAME or --all"},
+		{name: "which one", found: []standing.Cluster{kept("a"), kept("b")}, wantErr: "found 2 standing control planes (a, b); expected one, a NAME or --all"},
 		{name: "none", found: []standing.Cluster{used}, wantErr: "found 0 standing control planes (none)"},
 		{name: "all", found: []standing.Cluster{kept("a"), used, kept("b")}, all: true, want: "a, b"},
 		{name: "all of none", all: true, want: "none"},

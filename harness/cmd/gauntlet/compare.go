@@ -20,12 +20,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// compareFlags are the flags of "gauntlet compare". Its runs have the flags of
-// "gauntlet run".
+// compareFlags are the flags of "gauntlet compare". The flags in runs apply to each run.
 type compareFlags struct {
 	runs     runFlags
-	subjects []string
-	pairs    int
+	subjects []string // the subject, and the base to compare it with
+	pairs    int      // number of pairs of runs of each scenario
 }
 
 func newCompare(code *int) *cobra.Command {
@@ -33,9 +32,9 @@ func newCompare(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO…]",
 		Short: "Run scenarios on two subjects and compare their behavior",
-		Long: `Run scenarios on two subjects in turn, pair by pair with one seed after another,
-on equal control planes with equal flags, and compare verdicts, end states,
-milestones and cost.
+		Long: `Run each scenario on two subjects, and compare verdicts, end states, milestones and
+cost. The two runs of a pair have the same seed, on equal control planes with equal
+flags. Each further pair uses the next seed.
 
 A difference is accepted if both behaviors are correct, declared if our controllers
 differ on purpose, and undeclared otherwise. The exit status is 1 if a difference is
@@ -49,7 +48,7 @@ of both runs.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "the subject and the subject to compare it with; see --subject of \"gauntlet run\"")
+	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "two subjects: the subject, and the base that it is compared with; see --subject of \"gauntlet run\"")
 	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost is significant from 4 pairs on")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first pair; each further pair uses the next one; 0 uses the seed in the scenario, or a random one if it has none")
 	flags.runs.addAttempts(f)
@@ -57,7 +56,7 @@ of both runs.`,
 	return cmd
 }
 
-// compare makes all pairs of runs and reports the differences.
+// compare makes all pairs of runs, compares the runs of each pair, and returns the exit code.
 func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) {
 	if len(f.subjects) != 2 {
 		return exitPass, fmt.Errorf("--subjects: found %d; expected two, separated by a comma", len(f.subjects))
@@ -103,7 +102,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 	return code, nil
 }
 
-// planPairs returns for each pair the runs of both subjects, one for each scenario.
+// planPairs returns the options of all runs. For each pair and each of the two subjects, it
+// returns one run for each scenario.
 func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run.Options, error) {
 	random := seedOf()
 	warnings := cmd.ErrOrStderr()
@@ -112,7 +112,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 		var both [2][]run.Options
 		for side, name := range f.subjects {
 			scenarios, err := f.runs.loadScenarios(names, warnings)
-			warnings = io.Discard // each run of each pair loads the same scenarios again
+			warnings = io.Discard // all other calls load the same scenarios and would repeat the warnings
 			if err != nil {
 				return nil, err
 			}
@@ -120,7 +120,7 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 				s.Seed = seedOf(f.runs.seed, s.Seed, random) + uint64(i)
 			}
 			flags := f.runs
-			flags.subject, flags.seed = name, 0 // each scenario has its seed
+			flags.subject, flags.seed = name, 0 // each scenario contains its seed
 			if both[side], err = flags.options(cmd, scenarios); err != nil {
 				return nil, err
 			}
@@ -130,13 +130,13 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	return pairs, nil
 }
 
-// comparePairs makes and compares the pairs of runs of one scenario.
+// comparePairs makes all pairs of runs of one scenario and compares the runs of each pair.
 func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
 	c := reports.Comparison{Scenario: pairs[0][0][index].Scenario.Name, Subject: f.subjects[0], Base: f.subjects[1]}
 	var costs []compare.Pair
 	for i, both := range pairs {
 		order := []int{0, 1}
-		if i%2 == 1 { // alternate the order: the second run finds warm caches
+		if i%2 == 1 { // alternate the order, because the second run of a pair finds warm caches
 			slices.Reverse(order)
 		}
 		var result [2]*reports.Run
@@ -160,7 +160,8 @@ func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][
 	return c, nil
 }
 
-// runSide makes one run of a pair and reads its comparable results.
+// runSide makes one run of a pair. It returns the run and the part of its history that compare
+// needs.
 func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run, *compare.Side, error) {
 	result, err := retryUnknown(attempt(o), f.runs.attempts, o.Progress)(ctx)
 	if err != nil {
@@ -170,8 +171,8 @@ func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run
 	return result, side, err
 }
 
-// writeComparisons prints the comparisons and writes their reports, with a page for
-// each pair, to dir.
+// writeComparisons prints the comparisons and writes their reports to dir. The reports include
+// a page for each pair.
 func writeComparisons(cmd *cobra.Command, dir string, all []reports.Comparison) error {
 	if err := reports.Compared(cmd.OutOrStdout(), all); err != nil {
 		return err
@@ -187,7 +188,7 @@ func writeComparisons(cmd *cobra.Command, dir string, all []reports.Comparison) 
 	return err
 }
 
-// comparisonCode returns the exit code of the worst comparison.
+// comparisonCode returns the exit code for the worst verdict of the comparisons.
 func comparisonCode(all []reports.Comparison) int {
 	worst := check.Pass
 	for i := range all {

@@ -25,9 +25,10 @@ func newCoverage() *cobra.Command {
 other objects, and in which phase: while a replica started, during a rollout, during
 scaling, or at rest. A dot means never.
 
-RUNDIR is the directory of a run, checked or not, or a directory that nightly, sweep
-or report wrote; of the latter the runs that were kept count. --out writes the table to
-a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly.`,
+RUNDIR is the directory of a run, or a directory that nightly, sweep or report wrote.
+Of such a directory, it reads only the runs whose directories still exist. --out writes
+the table to a file for the flag --prefer-uncovered of run, generate, sweep seeds and
+nightly.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			files, err := findHistories(dirs)
@@ -39,7 +40,7 @@ a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly
 			for _, file := range files {
 				err := table.Add(history.ReadFile(file))
 				switch {
-				case errors.Is(err, history.ErrTruncated): // the records before it count
+				case errors.Is(err, history.ErrTruncated): // count the records before the truncated line
 					cut = append(cut, err)
 				case err != nil:
 					return err
@@ -60,13 +61,13 @@ a file for the flag --prefer-uncovered of run, generate, sweep seeds and nightly
 	return cmd
 }
 
-// findHistories returns the history files of all runs in the directories, each once. It
-// skips runs whose directory was deleted.
+// findHistories returns the absolute paths of the histories of all runs in the directories,
+// each path once. It skips runs whose directory was deleted.
 func findHistories(dirs []string) ([]string, error) {
 	var files, campaigns []string
 	for _, dir := range dirs {
 		file := run.HistoryFile(dir)
-		if _, err := os.Stat(file); err == nil { // the run need not be checked
+		if _, err := os.Stat(file); err == nil { // a run directory, even if no check has read its history yet
 			files = append(files, file)
 		} else {
 			campaigns = append(campaigns, dir)
@@ -93,6 +94,7 @@ func findHistories(dirs []string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
+// writeCoverage writes the table as JSON to the file at path.
 func writeCoverage(path string, table *coverage.Table) error {
 	text, err := json.MarshalIndent(table, "", "  ")
 	if err != nil {
@@ -104,6 +106,7 @@ func writeCoverage(path string, table *coverage.Table) error {
 	return nil
 }
 
+// readCoverage reads a file that writeCoverage wrote.
 func readCoverage(path string) (*coverage.Table, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

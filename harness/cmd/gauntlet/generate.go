@@ -12,22 +12,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// generateFlags are the options of a generated scenario besides seed and provider.
+// generateFlags are the flags of commands that generate a scenario, besides --seed and
+// --provider.
 type generateFlags struct {
 	profile         string
 	duration        time.Duration
-	preferUncovered string // a file that "gauntlet coverage" wrote
+	preferUncovered string // path of a file that "gauntlet coverage --out" wrote; "" for none
 }
 
+// addProfile adds the flags --profile and --prefer-uncovered.
 func (f *generateFlags) addProfile(flags *pflag.FlagSet) {
 	flags.StringVar(&f.profile, "profile", generate.DefaultProfile, "how many operations and faults a generated scenario has: calm, steady or storm")
-	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage\" wrote; a generated scenario prefers faults that the file has few records of")
+	flags.StringVar(&f.preferUncovered, "prefer-uncovered", "", "a `file` that \"gauntlet coverage --out\" wrote; a generated scenario prefers faults that acted rarely in the runs of that file")
 }
 
+// addDuration adds the flag --duration.
 func (f *generateFlags) addDuration(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.duration, "duration", 0, "how long the workload of a generated scenario lasts; 0 uses the duration of the profile")
 }
 
+// generate returns the scenario that the flags, a seed and a provider determine.
 func (f *generateFlags) generate(seed uint64, provider string) (*scenario.Scenario, error) {
 	profile, err := generate.ProfileNamed(f.profile)
 	if err != nil {

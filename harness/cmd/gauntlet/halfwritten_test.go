@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// These are the files of a run directory that a killed run has written so far.
+// These are the contents of the files that a killed run may leave in its directory.
 const (
 	wroteScenario    = "name: x\ndescription: x\nworkload:\n  - create: {kind: ReplicaSet, name: web, replicas: 1}\n"
 	wroteEnvironment = `{"scenario": "x", "seed": 7, "subject": "ours", "provider": "embedded", "command": ["gauntlet", "run"]}`
@@ -16,7 +16,7 @@ const (
 )
 
 // TestHalfWritten checks that each command reports one clear error for an incomplete run
-// directory. A truncated history is read up to its last complete line.
+// directory. Commands read a truncated history up to its last complete line.
 func TestHalfWritten(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -24,17 +24,17 @@ func TestHalfWritten(t *testing.T) {
 		want  map[string]string // expected in the output or error of each command
 	}{
 		{"nothing", nil, map[string]string{
-			"check": "no run directory: reading the scenario: ", "shrink": "no run directory: reading the scenario: ",
+			"check": "expected a run directory: reading the scenario: ", "shrink": "expected a run directory: reading the scenario: ",
 			"report": "expected a directory of runs that run, check or nightly wrote: ", "coverage": "expected a directory of runs",
 		}},
 		{"scenario cut", map[string]string{"scenario.yaml": wroteScenario[:27]}, map[string]string{
 			"check": "scenario.yaml:3:1: ", "shrink": "scenario.yaml:3:1: ",
 		}},
 		{"scenario alone", map[string]string{"scenario.yaml": wroteScenario}, map[string]string{
-			"check": "no run directory: open ", "shrink": "no run directory: open ", "report": "expected a directory of runs",
+			"check": "expected a run directory: open ", "shrink": "expected a run directory: open ", "report": "expected a directory of runs",
 		}},
 		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
-			"check": "environment.json: expected a run's environment: ", "shrink": "environment.json: expected a run's environment: ",
+			"check": "environment.json: expected the environment of a run: ", "shrink": "environment.json: expected the environment of a run: ",
 		}},
 		{"no history", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment}, map[string]string{
 			"check": "cannot check the history: reading the history: ", "shrink": "cannot check the history: reading the history: ",
@@ -47,7 +47,8 @@ func TestHalfWritten(t *testing.T) {
 		{"a campaign in which all runs passed", map[string]string{"verdicts.json": `{"schema": 1, "runs": [{"verdict": "pass", "directory": ""}]}`}, map[string]string{
 			"report": "1 run: 1 pass", "coverage": ": found no history; expected run directories",
 		}},
-		// The first command checks the run. The other commands find its verdicts.
+		// The first command checks the history and writes the verdicts. The other commands
+		// read these verdicts.
 		{"history cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart + wroteFault + wroteFault[:20],
 		}, map[string]string{

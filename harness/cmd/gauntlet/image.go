@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 )
 
-// imageDefault is the image reference in controllers/deploy. Its registry host is
-// localhost, so that no node pulls an image of the same name from a public registry.
+// imageDefault is the image reference in the manifests of controllers/deploy. Its registry
+// host is localhost, so that no node pulls an image with this name from a public registry.
 const imageDefault = "localhost/workload-controller-manager:dev"
 
 func newImage() *cobra.Command {
@@ -47,13 +47,14 @@ system.`,
 	return cmd
 }
 
-// writeImage writes the archive atomically.
+// writeImage writes the image archive to path. It replaces an existing file only after the
+// archive is complete.
 func writeImage(path string, spec image.Spec) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("writing the image archive: %w", err)
 	}
-	defer os.Remove(file.Name()) // a no-op after the rename
+	defer os.Remove(file.Name()) // fails without effect after the rename
 	err = image.Write(file, spec)
 	if err == nil {
 		err = file.Chmod(0o644)

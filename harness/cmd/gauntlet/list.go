@@ -52,12 +52,14 @@ func newList() *cobra.Command {
 	}
 }
 
+// listScenarios writes the name and the description of each built-in scenario.
 func listScenarios(out io.Writer) {
 	for _, s := range library.All() {
 		fmt.Fprintf(out, "%s\n%s\n", s.Name, wrapIndented(1, s.Description))
 	}
 }
 
+// listFaults writes each fault type: description, parameters, healing and providers.
 func listFaults(out io.Writer) {
 	for _, kind := range catalog.All {
 		fmt.Fprintf(out, "%s\n%s", kind.Name, wrapIndented(1, kind.Description))
@@ -72,6 +74,7 @@ func listFaults(out io.Writer) {
 	}
 }
 
+// listChecks writes each check: guarantee, contract and allowed behaviors.
 func listChecks(out io.Writer) {
 	for _, c := range check.All {
 		written := "Contract: " + c.Contract + "."
@@ -82,7 +85,8 @@ func listChecks(out io.Writer) {
 	}
 }
 
-// listKinds lists the kinds of the registry, in the columns of kubectl api-resources.
+// listKinds writes the known kinds of objects as a table, with the columns of
+// `kubectl api-resources`.
 func listKinds(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tSHORTNAME\tAPIVERSION\tNAMESPACED\tKIND")
@@ -93,7 +97,8 @@ func listKinds(out io.Writer) {
 	fmt.Fprintln(out)
 }
 
-// listControllers lists the controllers that can be under test.
+// listControllers writes each controller that can be under test: the kinds that it watches and
+// writes, and its traits.
 func listControllers(out io.Writer) {
 	for _, c := range kube.Controllers {
 		traits := "No contract: only the general checks apply"
@@ -105,7 +110,7 @@ func listControllers(out io.Writer) {
 	}
 }
 
-// joinTexts joins texts with commas.
+// joinTexts joins texts, separated by commas.
 func joinTexts[T ~string](texts []T) string {
 	joined := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -114,7 +119,7 @@ func joinTexts[T ~string](texts []T) string {
 	return strings.Join(joined, ", ")
 }
 
-// wrapIndented wraps a text at 80 columns, indented by the given number of steps.
+// wrapIndented indents a text by four spaces for each step, and wraps it at 80 columns.
 func wrapIndented(steps int, words string) string {
 	margin := strings.Repeat("    ", steps)
 	var out strings.Builder

@@ -12,12 +12,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// The live tests run commands on control planes. The controllers in these tests contain a
-// deliberate bug.
+// The live tests run commands on control planes, with controllers that have a deliberate bug.
 
-// mortal returns a value of --subject: our controllers with a bug. Once started, they do
-// not start again.
-func mortal(t *testing.T) string {
+// startsOnce returns a value of --subject. The subject is our controllers, except that they cannot
+// be started a second time.
+func startsOnce(t *testing.T) string {
 	t.Helper()
 	ours, err := filepath.Abs(filepath.Join("..", "..", "..", "bin", "workload-controller-manager"))
 	if err != nil {
@@ -34,14 +33,14 @@ fi
 : > "$started"
 exec %s "$@"
 `, ours)
-	path := filepath.Join(t.TempDir(), "mortal")
+	path := filepath.Join(t.TempDir(), "starts-once")
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return "exec:" + path
 }
 
-// file writes a scenario to a file and returns its path.
+// file writes a scenario to a YAML file and returns the path of the file.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "scenario.yaml")
@@ -51,8 +50,8 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// failedIn returns the only run directory in a directory. It requires that the check with
-// the given ID failed in that run.
+// failedIn returns the path of the only run directory in out. The test fails if the check with
+// the given ID did not fail in that run.
 func failedIn(t *testing.T, out, id string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(out, "*", "scenario.yaml"))
@@ -73,8 +72,8 @@ func failedIn(t *testing.T, out, id string) string {
 	return ""
 }
 
-// TestSweepCrashLive checks that a crash at a write makes a passing workload fail, and that
-// a lost response does not. Only the failed run is kept.
+// TestSweepCrashLive checks that a crash at a write makes a passing workload fail, and that a
+// lost response does not. The command must keep only the directory of the failed run.
 func TestSweepCrashLive(t *testing.T) {
 	out := t.TempDir()
 	small := file(t, `name: small
@@ -84,7 +83,7 @@ workload:
   - create: {kind: ReplicaSet, name: web, replicas: 1}
 settle: {within: 30s}
 `)
-	printed, err := command(t, "sweep", "crash", small, "--subjects="+mortal(t), "--from=1", "--to=1", "--out="+out)
+	printed, err := command(t, "sweep", "crash", small, "--subjects="+startsOnce(t), "--from=1", "--to=1", "--out="+out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +93,13 @@ settle: {within: 30s}
 	failedIn(t, out, "process-alive")
 }
 
-// TestShrinkLive checks that shrinking removes the parts that a failure does not need. The
-// result must fail the same check in a new run.
+// TestShrinkLive checks that shrink removes the parts of a scenario that the failure does not
+// need. The same check must fail in a new run of the result.
 func TestShrinkLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute or more: make test-slow has it")
 	}
-	subject, out := mortal(t), t.TempDir()
+	subject, out := startsOnce(t), t.TempDir()
 	large := file(t, `name: large
 description: Much happens, and the subject is killed.
 cluster: {nodes: 2}
@@ -137,8 +136,8 @@ settle: {within: 10s}
 	if len(small.Faults) != 1 || small.Faults[0].Name != "restart" || len(small.Workload) > 1 || small.Seed != 7 {
 		t.Errorf("%d steps, faults %v and seed %d are left; want the restart, at most one step, and seed 7", len(small.Workload), small.Faults, small.Seed)
 	}
-	if !strings.HasPrefix(small.Description, "alive failed in 5 of 5 runs on mortal. Shrunk from large: ") {
-		t.Errorf("it is described as %q", small.Description)
+	if !strings.HasPrefix(small.Description, "process-alive failed in 5 of 5 runs on starts-once. Shrunk from large: ") {
+		t.Errorf("found the description %q; expected the failed runs and the name of the original", small.Description)
 	}
 	fresh := t.TempDir()
 	if _, err := command(t, "run", smallest, "--subject="+subject, "--out="+fresh); err != nil {

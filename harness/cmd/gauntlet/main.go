@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses of gauntlet.
+// These are the exit codes of gauntlet. docs/reference/exit-codes.md documents them.
 const (
 	exitPass    = 0 // every check passed
 	exitFail    = 1 // a check failed
@@ -21,12 +21,13 @@ const (
 	exitUsage   = 3 // the command line or an input is wrong; nothing ran
 )
 
-// revision is set by the linker.
+// revision is the version of gauntlet, such as a Git commit. The linker sets it.
 var revision = "unknown"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The second signal ends gauntlet immediately. The guard process then cleans up.
+	// The second signal ends gauntlet immediately, and the guard process removes what it
+	// started.
 	context.AfterFunc(ctx, stop)
 	code := exitPass
 	root := newRoot(&code)
@@ -38,8 +39,8 @@ func main() {
 	os.Exit(exitCode(code, err))
 }
 
-// exitCode returns the exit status of gauntlet. It combines the exit code of the
-// verdicts with the error of the command.
+// exitCode returns the exit code of gauntlet. The argument verdicts is the exit code for the
+// verdicts of the command, and err is the error of the command.
 func exitCode(verdicts int, err error) int {
 	var unfinished *unfinishedError
 	switch {
@@ -54,15 +55,15 @@ func exitCode(verdicts int, err error) int {
 	}
 }
 
-// unfinishedError is an error that ended a run early. Any other error of a command is
-// a mistake in its arguments or input files, and exits with exitUsage.
+// unfinishedError says why a command stopped before its work was complete. All other errors of
+// a command are wrong arguments or input files; gauntlet then exits with exitUsage.
 type unfinishedError struct{ err error }
 
 func (e *unfinishedError) Error() string { return e.err.Error() }
 func (e *unfinishedError) Unwrap() error { return e.err }
 
-// newRoot returns the root command. Each command stores the exit code of its verdicts
-// in code.
+// newRoot returns the command gauntlet with all its subcommands. A subcommand stores the exit
+// code for its verdicts in code.
 func newRoot(code *int) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gauntlet",

@@ -25,8 +25,8 @@ import (
 // mutantsFlags are the flags of "gauntlet mutants".
 type mutantsFlags struct {
 	runs     runFlags
-	tree     string
-	missing  bool
+	tree     string // root directory of the source tree
+	missing  bool   // run only mutants without a current outcome "detected"
 	keepRuns bool
 }
 
@@ -59,12 +59,13 @@ pass.`,
 	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
 	f.Uint64Var(&flags.runs.seed, "seed", 1, "the seed of every run")
 	f.StringVar(&flags.runs.out, "out", "out", "the `directory` in which the directory mutants is created")
-	f.IntVar(&flags.runs.parallel, "parallel", 0, "how many builds and runs are in progress at the same time; 0 means as many as cores and memory allow")
+	f.IntVar(&flags.runs.parallel, "parallel", 0, "the maximum number of builds and runs at the same time; 0 means as many as cores and memory allow")
 	upstreamDirFlag(f, &flags.runs.upstreamDir)
 	return cmd
 }
 
-// selectMutants returns the mutants with the given IDs, and all if ids is empty.
+// selectMutants returns the mutants with the given IDs. If ids is empty, it returns all
+// mutants.
 func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	all := mutants.All()
 	if len(ids) == 0 {
@@ -81,7 +82,7 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	return selected, nil
 }
 
-// run runs the mutants and returns the exit code of their outcomes.
+// run builds and runs the selected mutants, and returns the exit code for their outcomes.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
 	f.runs.provider, f.runs.terminal = providers.Default(), newTerminal(cmd.ErrOrStderr())
 	parallel, err := f.runs.parallelRuns()
@@ -139,11 +140,12 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	return code, nil
 }
 
+// outcomesFile returns the path of the file with the outcomes of all calls.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs an executable through a scenario. It deletes the directory of a run with
-// the expected verdict (pass for the unmodified controllers, fail for a mutant), unless
-// --keep-runs is set.
+// runOne runs an executable through a scenario. Unless --keep-runs is set, it deletes the run
+// directory if the verdict is the expected one. That is pass for the unmodified controllers,
+// and fail for a mutant.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, executable, name string) (*reports.Run, error) {
 	s, err := mutants.Scenario(name)
 	if err != nil {
@@ -169,7 +171,8 @@ func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, ex
 	return result, err
 }
 
-// removeExecutable removes the executable of a mutant that a check detected.
+// removeExecutable removes the executable of a mutant that a check detected. The executables
+// of other mutants are kept.
 func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o mutant.Outcome) error {
 	if o.State != mutant.Detected {
 		return nil
@@ -177,7 +180,7 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	return os.Remove(w.Executable(m))
 }
 
-// writeTable writes the outcomes of all mutants as Markdown.
+// writeTable writes the outcomes of all mutants to TABLE.md.
 func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	var table bytes.Buffer
 	if err := mutant.Table(&table, mutants.All(), outcomes); err != nil {
@@ -186,8 +189,8 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 	return os.WriteFile(filepath.Join(f.runs.out, "TABLE.md"), table.Bytes(), 0o644)
 }
 
-// readOutcomes returns the latest outcome of each mutant in its current form, by ID,
-// from the files at paths. A missing file is no error.
+// readOutcomes returns the latest outcome of each mutant by its ID, from the files at paths.
+// It ignores files that do not exist, and outcomes of a mutant that has changed since then.
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {
@@ -200,7 +203,7 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 		}
 		var found map[string]mutant.Outcome
 		if err := json.Unmarshal(content, &found); err != nil {
-			return nil, fmt.Errorf("%s: expected outcomes of mutants: %w", path, err)
+			return nil, fmt.Errorf("%s: expected a file of mutant outcomes: %w", path, err)
 		}
 		for i := range all {
 			id, of := all[i].ID, all[i].Fingerprint()
@@ -213,7 +216,8 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 	return outcomes, nil
 }
 
-// writeJSON writes a value to a file atomically.
+// writeJSON writes a value as JSON to the file at path. It replaces an existing file only
+// after the new content is complete.
 func writeJSON(path string, value any) error {
 	content, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -13,7 +13,7 @@ func TestReadOutcomes(t *testing.T) {
 	of := func(id, of string, second int64, state mutant.State) mutant.Outcome {
 		return mutant.Outcome{Mutant: id, Of: of, When: time.Unix(second, 0), State: state}
 	}
-	is := all[0].Fingerprint() // of all mutants; they differ only in the fingerprint
+	is := all[0].Fingerprint() // of every mutant here, because a fingerprint does not depend on the ID
 	dir := t.TempDir()
 	write := func(name string, found ...mutant.Outcome) string {
 		outcomes := map[string]mutant.Outcome{}
@@ -34,7 +34,7 @@ func TestReadOutcomes(t *testing.T) {
 	}
 	for _, m := range all {
 		if got := outcomes[m.ID].State; got != mutant.Detected {
-			t.Errorf("%s: %q; expected the latest that is of the mutant as it is", m.ID, got)
+			t.Errorf("%s: state %q; expected the latest outcome with the current fingerprint", m.ID, got)
 		}
 	}
 }

@@ -48,15 +48,14 @@ makes one page of several such directories.`,
 	return cmd
 }
 
-// run makes runs until the duration has passed, and returns the exit code of the
-// verdicts.
+// run starts runs until the duration has passed, and returns the exit code for the verdicts.
 func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if f.duration <= 0 {
 		return exitPass, fmt.Errorf("--duration: found %s; expected more than 0", f.duration)
 	}
 	generates := slices.ContainsFunc([]string{"profile", "prefer-uncovered"}, cmd.Flags().Changed)
 	if generates && len(names) > 0 {
-		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios: found them together with the scenario %s", names[0])
+		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
 	}
 	first := seedOf(f.runs.seed)
 	warnings := cmd.ErrOrStderr()
@@ -66,13 +65,13 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 		}
 		return f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) {
 			scenarios, err := f.runs.loadScenarios(names, warnings)
-			warnings = io.Discard // each round loads the same scenarios again
+			warnings = io.Discard // later rounds load the same scenarios and would repeat the warnings
 			return scenarios, err
 		}, seed)
 	}
 	if _, err := round(first); err != nil {
-		return exitPass, err // nothing is written yet
+		return exitPass, err // the options are wrong; no run has started
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, from seed %d\n", f.duration, first)
+	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, beginning with seed %d\n", f.duration, first)
 	return f.runCampaign(cmd, "nightly", campaign.Options{Series: seriesOfRounds(first, math.MaxUint64-1, round), Duration: f.duration})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/relay"
 )
 
-// newRelay returns the hidden command that runs next to a subject in its pod; see
-// package relay.
+// newRelay returns the hidden command that runs next to the subject in the subject's pod. It
+// forwards the connections of the subject; see package relay.
 func newRelay() *cobra.Command {
 	var subject, control, identity string
 	var patience time.Duration
@@ -34,7 +34,7 @@ func newRelay() *cobra.Command {
 			for i, address := range []string{subject, control} {
 				listeners[i], err = new(net.ListenConfig).Listen(cmd.Context(), "tcp", address)
 				if err != nil {
-					return &unfinishedError{err} // the process ends, which closes the listeners
+					return &unfinishedError{err} // the process exits now, which closes the listeners
 				}
 			}
 			err = relay.Serve(cmd.Context(), relay.Options{
@@ -51,13 +51,13 @@ func newRelay() *cobra.Command {
 	f.StringVar(&subject, "subject", "", "the `host:port` on which the subject connects")
 	f.StringVar(&control, "control", "", "the `host:port` on which gauntlet connects")
 	f.StringVar(&identity, "identity", "", "the `directory` with the certificate of the relay, its key, and the certificate authority that it trusts")
-	f.DurationVar(&patience, "patience", 0, "how long a connection of the subject waits for gauntlet")
+	f.DurationVar(&patience, "patience", 0, "how long a connection of the subject waits until gauntlet connects")
 	var required []error
 	for _, name := range []string{"subject", "control", "identity", "patience"} {
 		required = append(required, cmd.MarkFlagRequired(name))
 	}
 	if err := errors.Join(required...); err != nil {
-		panic(err) // a flag that is not defined above
+		panic(err) // required has a name that no flag above has
 	}
 	return cmd
 }

@@ -5,17 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// renamedFlags maps the old name of a flag to its name since the last release. Old names
-// are accepted until the next release; see VERSIONING.md.
+// renamedFlags maps the old names of renamed flags to their new names. VERSIONING.md says how
+// long commands accept the old names.
 var renamedFlags = map[string]string{
 	"lean":     "prefer-uncovered",
 	"displace": "controller-switch",
 }
 
-// acceptRenamedFlags makes all commands accept the old names of flags. The first use of
-// each prints a warning to standard error.
+// acceptRenamedFlags makes all commands accept the old names of flags. At the first use of
+// each old name, gauntlet prints a warning to standard error.
 func acceptRenamedFlags(root *cobra.Command) {
 	warned := map[string]bool{}
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -25,7 +27,7 @@ func acceptRenamedFlags(root *cobra.Command) {
 		}
 		if !warned[name] {
 			warned[name] = true
-			fmt.Fprintf(root.ErrOrStderr(), "warning: --%s is now --%s; the old name is accepted until the next release\n", name, current)
+			fmt.Fprintln(root.ErrOrStderr(), "warning:", scenario.RenameWarning("--"+name, "--"+current))
 		}
 		return pflag.NormalizedName(current)
 	})

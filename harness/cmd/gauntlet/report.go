@@ -39,8 +39,8 @@ the failure groups, the trend by day, and links to the page of each run.`,
 	return cmd
 }
 
-// readRuns reads the verdicts of all directories. It returns each run once, even if
-// both its directory and the directory of its campaign are given.
+// readRuns reads the verdicts of the runs in all directories. It returns each run once, even
+// if the arguments contain the directory of the run and of its campaign.
 func readRuns(dirs []string) ([]reports.Run, error) {
 	var all []reports.Run
 	seen, read := map[string]bool{}, map[string]bool{}
@@ -58,7 +58,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 			return nil, err
 		}
 		for _, run := range runs {
-			if run.Directory == "" || !seen[run.Directory] { // a run whose directory was deleted
+			if run.Directory == "" || !seen[run.Directory] { // "": the directory of the run was deleted
 				seen[run.Directory] = true
 				all = append(all, run)
 			}
@@ -67,7 +67,7 @@ func readRuns(dirs []string) ([]reports.Run, error) {
 	return all, nil
 }
 
-// writeReports writes the report files and prints the verdicts.
+// writeReports writes the report files to dir and prints the verdicts.
 func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// TestReport checks that a run is reported once if both its directory and its campaign's
-// are given. It also checks the annotations.
+// TestReport checks that the report has each run once, even if a run and its campaign are both
+// given. It also checks the GitHub annotations.
 func TestReport(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	top := t.TempDir()

@@ -24,24 +24,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// runFlags are the flags of `gauntlet run`.
+// runFlags are the flags of `gauntlet run`. Other commands that run scenarios use some of
+// them.
 type runFlags struct {
 	subject     string
 	provider    string
 	seed        uint64
 	out         string
-	keepUp      bool
+	keepUp      bool // keep the control plane up after the run
 	upstreamDir string
 	nodeImage   string
-	existing    cluster.Existing
-	parallel    int
-	attempts    int
-	generated   generateFlags
+	existing    cluster.Existing // the cluster of provider existing
+	parallel    int              // 0: as many as cores and memory allow
+	attempts    int              // maximum number of runs of a scenario
+	generated   generateFlags    // for a scenario that a seed generates
 
-	// terminal prints the progress of all runs of a command; nil creates one.
+	// terminal prints progress lines. If it is nil, the method options creates a terminal.
 	terminal *terminal
-	// label follows the scenario name in progress lines. It is set if several runs have
-	// the same scenario, so that users can distinguish their lines.
+	// label is appended to the scenario name in progress lines. Commands set it if several
+	// runs have the same scenario, so that users can distinguish the lines of these runs.
 	label string
 }
 
@@ -87,10 +88,12 @@ from the seed and run.`,
 	return cmd
 }
 
+// addAttempts adds the flag --attempts.
 func (f *runFlags) addAttempts(flags *pflag.FlagSet) {
-	flags.IntVar(&f.attempts, "attempts", 1, "maximum number of runs of a scenario: as long as the verdict is unknown, it runs again with the same seed; a failed run is not repeated")
+	flags.IntVar(&f.attempts, "attempts", 1, "the maximum number of runs of a scenario; the scenario runs again with the same seed while its verdict is unknown; a failed run is not repeated")
 }
 
+// checkAttempts returns an error if the value of --attempts is less than 1.
 func (f *runFlags) checkAttempts() error {
 	if f.attempts < 1 {
 		return fmt.Errorf("--attempts=%d: expected at least 1", f.attempts)
@@ -98,32 +101,35 @@ func (f *runFlags) checkAttempts() error {
 	return nil
 }
 
-// addShared adds the flags of every command that runs scenarios.
+// addShared adds the flags that all commands that run scenarios have.
 func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
 	flags.StringVar(&f.out, "out", "out", "the `directory` in which run directories are created")
-	flags.IntVar(&f.parallel, "parallel", 0, "how many runs are in progress at the same time; 0 means as many as cores and memory allow, and 1 on kind and on an existing cluster; an existing cluster allows only 1")
+	flags.IntVar(&f.parallel, "parallel", 0, "the maximum number of runs at the same time; 0 means as many as cores and memory allow, but 1 on kind; an existing cluster allows only 1")
 	upstreamDirFlag(flags, &f.upstreamDir)
 	nodeImageFlag(flags, &f.nodeImage)
 	existingFlags(flags, &f.existing)
-	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the controllers under test on an existing cluster; gauntlet calls it with \"off\" before the run and with \"on\" after it")
+	flags.StringVar(&f.existing.ControllerSwitch, "controller-switch", "", "a `program` that turns off the existing cluster's own instances of the controllers under test; gauntlet calls it with \"off\" before the run and with \"on\" after the run")
 }
 
-// Several commands share the following flags, which select the control plane.
+// Several commands have the following flags, which select the control plane.
 
+// providerFlag adds the flag --provider.
 func providerFlag(f *pflag.FlagSet, provider *string) {
 	f.StringVar(provider, "provider", providers.Default(), "the provider of the control plane: "+strings.Join(providers.Names(), ", "))
 }
 
+// upstreamDirFlag adds the flag --upstream-dir.
 func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
 	f.StringVar(dir, "upstream-dir", "", "the `directory` with the binaries of etcd, Kubernetes and KWOK (default: the cache that \"make upstream\" fills)")
 }
 
+// nodeImageFlag adds the flag --node-image.
 func nodeImageFlag(f *pflag.FlagSet, image *string) {
 	f.StringVar(image, "node-image", "", "the `image` of a kind node (default: the image that \"make node-image\" built, otherwise the image of the kind release)")
 }
 
-// absolutePath returns the absolute form of a path, and "" for "".
+// absolutePath returns the absolute form of a path. For "" it returns "".
 func absolutePath(path string) (string, error) {
 	if path == "" {
 		return "", nil
@@ -131,13 +137,14 @@ func absolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// existingFlags adds the flags --kubeconfig and --context, which select an existing cluster.
 func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig `file` of an existing cluster (default: the file that kubectl uses)")
-	f.StringVar(&o.Context, "context", "", "the context in that kubeconfig (default: its current context)")
+	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
 }
 
-// options returns the options of each run. It returns an error, before anything is
-// started, for a run that is not possible.
+// options returns the options of one run for each scenario. It starts nothing. It returns an
+// error if a run is not possible, for example because an executable is missing.
 func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) ([]run.Options, error) {
 	target, err := subject.ParseTarget(f.subject)
 	if err != nil {
@@ -198,8 +205,8 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	return all, nil
 }
 
-// executables returns the paths of the gauntlet executable and of our controllers,
-// which is in the same directory.
+// executables returns the paths of gauntlet and of workload-controller-manager. Both
+// executables are in the same directory.
 func executables() (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
@@ -208,13 +215,13 @@ func executables() (gauntlet, ours string, err error) {
 	return gauntlet, filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"), nil
 }
 
-// scenarios returns the scenarios that the command line selects: the named ones, a
-// generated one, or all built-in ones.
+// scenarios returns the scenarios that the command line selects. These are the named
+// scenarios, one generated scenario, or all built-in scenarios that the provider supports.
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	shaped := slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
 	switch {
 	case len(names) > 0 && shaped:
-		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios: found them together with the scenario %s", names[0])
+		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
 	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed")):
 		s, err := f.generated.generate(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
@@ -222,13 +229,13 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	return f.loadScenarios(names, cmd.ErrOrStderr())
 }
 
-// supportedScenarios returns the built-in scenarios that the provider supports. It
-// prints the others with the reason.
+// supportedScenarios returns the built-in scenarios that the provider supports. For every
+// other built-in scenario it prints why the provider does not support it.
 func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
 		if err != nil {
-			fmt.Fprintf(warnings, "skipping %s: %v\n", s.Name, err)
+			fmt.Fprintf(warnings, "skipping scenario %s: %v\n", s.Name, err)
 		}
 		return err != nil
 	})
@@ -241,7 +248,7 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 		return f.supportedScenarios(warnings), nil
 	}
 	if len(names) == 0 {
-		return library.All(), nil // the check of the provider reports its name
+		return library.All(), nil // the provider is unknown; the method options returns the error
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {
@@ -254,8 +261,9 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 	return all, nil
 }
 
-// loadScenario returns the built-in scenario with the given name, or reads the YAML file
-// with that path. It prints a warning for each old name in it.
+// loadScenario returns the built-in scenario with the given name. If there is none, name is
+// the path of a YAML file to read. loadScenario prints a warning for each old name that the
+// scenario uses.
 func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	s, ok := library.Find(name)
 	var err error
@@ -277,17 +285,17 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// seedOf returns the first seed that is not 0, and a random one if all are 0.
+// seedOf returns the first seed that is not 0. If all seeds are 0, it returns a random seed.
 func seedOf(seeds ...uint64) uint64 {
 	for _, seed := range seeds {
 		if seed != 0 {
 			return seed
 		}
 	}
-	return 1 + rand.Uint64N(1<<32) // short enough to type
+	return 1 + rand.Uint64N(1<<32) // at most 10 digits, so that users can type it
 }
 
-// parallelRuns returns how many runs may be in progress at the same time.
+// parallelRuns returns the maximum number of runs in progress at the same time.
 func (f *runFlags) parallelRuns() (int, error) {
 	switch {
 	case f.parallel < 0 || f.parallel > parallelMax:
@@ -302,21 +310,21 @@ func (f *runFlags) parallelRuns() (int, error) {
 	return min(campaign.DefaultParallel(), parallelMax), nil
 }
 
-// parallelMax bounds --parallel: each run needs its own ports, and a machine has a
-// limited number.
+// parallelMax is the maximum value of --parallel. Each run needs its own ports, and a machine
+// has a limited number of ports.
 const parallelMax = 64
 
-// errCannotStart stops a series of runs. The reason why a run cannot start usually affects
-// the other runs too.
+// errCannotStart ends a series of runs early. The reason why one run cannot start usually
+// prevents the other runs too.
 var errCannotStart = errors.New("a run could not start")
 
-// runAll makes the runs, up to parallel at the same time, and prints the verdicts. If a
-// verdict is unknown, it makes the run again, at most times times in total. If there are
-// several runs, it skips a run that needs more room than the cluster has. An interrupt ends
-// the series; the failure of a single run does not.
+// runAll makes the runs, at most parallel of them at the same time, and prints their verdicts.
+// While the verdict of a run is unknown, runAll repeats the run; times is the maximum number
+// of runs. If the cluster has no room for one of several runs, runAll skips that run. If a run
+// cannot start for another reason, or after an interrupt, no further run starts.
 func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
-	left := len(all) // runs that have not ended
+	left := len(all) // number of runs that have not ended
 	var attempts []campaign.Attempt
 	for _, o := range all {
 		attempts = append(attempts, retryUnknown(attempt(o), times, o.Progress))
@@ -327,7 +335,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		name := all[place].Scenario.Name
 		switch {
 		case errors.Is(err, cluster.ErrNoCapacity) && len(all) > 1: // other scenarios may need fewer pods or nodes
-			fmt.Fprintf(cmd.ErrOrStderr(), "skipping %s: %v\n", name, err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "skipping scenario %s: %v\n", name, err)
 			return nil
 		case err != nil:
 			errs[place] = fmt.Errorf("%s: %w", name, err)
@@ -336,9 +344,9 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 			return errCannotStart
 		}
 		return nil
-	}) // its only error is also in errs
+	}) // RunParallel returns only errors that are also in errs
 	if left > 0 {
-		errs = append(errs, fmt.Errorf("%d scenarios did not run", left))
+		errs = append(errs, fmt.Errorf("%d scenarios did not run, because a run could not start or gauntlet was interrupted", left))
 	}
 	var summaries []reports.Run
 	for _, run := range results {

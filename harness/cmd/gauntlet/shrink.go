@@ -21,7 +21,9 @@ import (
 
 // shrinkFlags are the flags of "gauntlet shrink".
 type shrinkFlags struct {
-	runs  runFlags
+	// runs are the settings of all runs of the search.
+	runs runFlags
+	// check is the ID of the check that must fail. It is empty until it is determined.
 	check string
 }
 
@@ -52,14 +54,15 @@ Started again, the command resumes. The exit status is 0 if the search is comple
 	return cmd
 }
 
-// run shrinks the scenario of the run in the directory at path.
+// run shrinks the scenario of the run in the directory at path. It adds the result to the
+// reports of that run.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := run.Check(path)
 	if err != nil {
 		return err
 	}
 	if _, err := providers.NamedWith(failed.Provider, cluster.OwnsControlPlane); err != nil {
-		return fmt.Errorf("%s: the run cannot be repeated automatically: %w", path, err)
+		return fmt.Errorf("%s: gauntlet cannot repeat the run: %w", path, err)
 	}
 	original, err := scenario.Load(run.ScenarioFile(path))
 	if err != nil {
@@ -76,17 +79,17 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	f.runs.out = filepath.Join(path, "shrink")
 	f.runs.terminal = newTerminal(cmd.ErrOrStderr())
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
-		return err // nothing is written yet
+		return err // the options are wrong; no run has started
 	}
 	err = f.shrink(cmd, original)
-	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // the page shows the shrunk scenario
+	if err := errors.Join(err, reports.WriteFiles(path, *failed)); err != nil { // report.html shows the smallest scenario
 		return &unfinishedError{err}
 	}
 	return nil
 }
 
-// findFailedCheck returns the ID of a failed check of a run: id, or the first one if id
-// is empty.
+// findFailedCheck returns the ID of a failed check of a run. If id is not empty, only the
+// check with this ID matches; otherwise the first failed check does.
 func findFailedCheck(r *reports.Run, id string) (string, error) {
 	for _, result := range r.Results {
 		if result.Verdict == check.Fail && (id == "" || result.Check == id) {
@@ -94,15 +97,16 @@ func findFailedCheck(r *reports.Run, id string) (string, error) {
 		}
 	}
 	if id == "" {
-		return "", errors.New("expected a run in which a check failed")
+		return "", errors.New("no check failed in the run; expected a run in which a check failed")
 	}
-	return "", fmt.Errorf("expected a run in which check %q failed", id)
+	return "", fmt.Errorf("check %q did not fail in the run; expected a run in which it failed", id)
 }
 
-// confirmationRuns is how many times the smallest scenario runs at the end.
+// confirmationRuns is the number of runs of the smallest scenario at the end of the search.
 const confirmationRuns = 5
 
-// shrink searches for the smallest failing scenario and writes it to a file.
+// shrink searches for the smallest failing scenario and writes it to smallest.yaml in
+// f.runs.out.
 func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	prober, closeJournal, err := f.prober(cmd)
@@ -113,13 +117,13 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	if err := prober.Calibrate(ctx, original); err != nil {
 		return fmt.Errorf("running the original scenario: %w", err)
 	}
-	fmt.Fprintf(out, "check %s fails; a candidate that does not fail in %d runs counts as passing, with a confidence of %.0f%%\n",
+	fmt.Fprintf(out, "check %s fails in the original scenario; a smaller scenario counts as passing after %d runs without a failure, with a confidence of %.0f%%\n",
 		f.check, prober.Runs(), 100*prober.Confidence())
 	smallest := filepath.Join(f.runs.out, "smallest.yaml")
 	small, err := shrink.Shrink(original, func(s *scenario.Scenario) (bool, error) {
 		failing, err := prober.Fails(ctx, s)
 		if failing && err == nil {
-			fmt.Fprintf(out, "still fails with %d steps and %d faults\n", len(s.Workload), len(s.Faults))
+			fmt.Fprintf(out, "the check still fails with %d steps and %d faults\n", len(s.Workload), len(s.Faults))
 			err = writeScenario(smallest, s)
 		}
 		return failing, err
@@ -134,13 +138,13 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	small = small.Clone()
 	small.Description = fmt.Sprintf("%s failed in %d of %d runs on %s. Shrunk from %s: %.700s",
 		f.check, times, confirmationRuns, filepath.Base(f.runs.subject), original.Name, original.Description)
-	fmt.Fprintf(out, "smallest scenario: %d steps and %d faults; it fails in %d of %d runs: %s\n",
+	fmt.Fprintf(out, "smallest scenario: %d steps and %d faults; the check failed in %d of %d runs; file: %s\n",
 		len(small.Workload), len(small.Faults), times, confirmationRuns, smallest)
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober that makes runs and resumes from its journal, and a function
-// that closes the journal.
+// prober returns a prober that resumes the search from the journal of runs, and records each
+// new run in it. The returned function closes the journal.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err
@@ -150,7 +154,7 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
-	known = known[:bytes.LastIndexByte(known, '\n')+1] // a truncated last line is repeated
+	known = known[:bytes.LastIndexByte(known, '\n')+1] // drop a truncated last line; its run is repeated
 	journal, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, nil, err
@@ -165,7 +169,8 @@ func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error)
 	return p, func() { journal.Close() }, nil
 }
 
-// fails makes one run, deletes its directory, and reports whether the check failed.
+// fails makes one run and deletes its directory. It reports whether the check with the ID
+// f.check failed.
 func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario.Scenario) (bool, error) {
 	options, err := f.runs.options(cmd, []*scenario.Scenario{s.Clone()})
 	if err != nil {
@@ -179,6 +184,7 @@ func (f *shrinkFlags) fails(ctx context.Context, cmd *cobra.Command, s *scenario
 	return notFailed == nil, os.RemoveAll(result.Directory)
 }
 
+// writeScenario writes a scenario as YAML to the file at path.
 func writeScenario(path string, s *scenario.Scenario) error {
 	text, err := s.Marshal()
 	if err != nil {

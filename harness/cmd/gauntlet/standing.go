@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	// upNodesDefault and upNodesMax are the default and the maximum of the flag --nodes.
 	upNodesDefault = 1
 	upNodesMax     = 20
 )
@@ -65,11 +66,12 @@ The command prints only the path of the kubeconfig to standard output.`,
 	return cmd
 }
 
-// noSubject is the value of --subject for a control plane without the four
-// controllers.
+// noSubject is the value of --subject for a control plane on which none of the four
+// controllers runs.
 const noSubject = "none"
 
-// standingSubject returns the subject that --subject names, and nil for noSubject.
+// standingSubject returns the subject that the flags --subject and --replicas select. It
+// returns nil for noSubject.
 func standingSubject(target string, replicas int) (*environment.SubjectOptions, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
@@ -113,11 +115,11 @@ that exists.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "remove all of them")
+	cmd.Flags().BoolVar(&all, "all", false, "remove all control planes that \"gauntlet up\" started")
 	return cmd
 }
 
-// chooseDown returns the clusters to remove. It refuses a cluster that a running
+// chooseDown returns the clusters to remove. It returns an error for a cluster that a running
 // command uses.
 func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.Cluster, error) {
 	byName := map[string]standing.Cluster{}
@@ -130,7 +132,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	}
 	if len(names) == 0 {
 		if !all && len(up) != 1 {
-			return nil, fmt.Errorf("found %d standing control planes (%s); expected a NAME or --all", len(up), namesOf(up))
+			return nil, fmt.Errorf("found %d standing control planes (%s); expected one, a NAME or --all", len(up), namesOf(up))
 		}
 		return up, nil
 	}
@@ -148,6 +150,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 	return chosen, nil
 }
 
+// namesOf returns the names of the clusters, separated by commas, or "none".
 func namesOf(all []standing.Cluster) string {
 	if len(all) == 0 {
 		return "none"
@@ -185,7 +188,7 @@ on an existing cluster.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&provider, "provider", "", "existing to clean an existing cluster; empty for everything on this machine")
+	cmd.Flags().StringVar(&provider, "provider", "", "\"existing\" removes objects from an existing cluster; without this flag, the command removes leftovers on this machine")
 	existingFlags(cmd.Flags(), &onExisting)
 	return cmd
 }
@@ -204,6 +207,8 @@ func cleanExisting(cmd *cobra.Command, o cluster.Existing) error {
 	return nil
 }
 
+// printCleaned prints the removed clusters, and the state of the clusters that were not
+// removed.
 func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	for _, c := range removed {
 		fmt.Fprintf(out, "%s: removed\n", c.Name)
@@ -216,8 +221,8 @@ func printCleaned(out io.Writer, removed, spared []standing.Cluster) {
 	}
 }
 
-// newStandingHost returns the hidden command that runs a standing cluster. "gauntlet
-// up" runs it in the background; see package standing.
+// newStandingHost returns the hidden command of the process that hosts a standing cluster.
+// "gauntlet up" starts this process in the background; see package standing.
 func newStandingHost() *cobra.Command {
 	return &cobra.Command{
 		Use:    standing.HostCommand + " PROVIDER DIR NODES UPSTREAMDIR [SUBJECT REPLICAS OURS]",
@@ -227,13 +232,13 @@ func newStandingHost() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nodes, err := strconv.Atoi(args[2])
 			if err != nil {
-				return fmt.Errorf("NODES: %w", err)
+				return fmt.Errorf("argument NODES: %w", err)
 			}
 			var installed *environment.SubjectOptions
 			if len(args) == 7 {
 				replicas, err := strconv.Atoi(args[5])
 				if err != nil {
-					return fmt.Errorf("REPLICAS: %w", err)
+					return fmt.Errorf("argument REPLICAS: %w", err)
 				}
 				target, err := subject.ParseTarget(args[4])
 				if err != nil {

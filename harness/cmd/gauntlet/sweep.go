@@ -22,7 +22,7 @@ func newSweep(code *int) *cobra.Command {
 type sweepSeedsFlags struct {
 	campaignFlags
 	generated generateFlags
-	from, to  uint64
+	from, to  uint64 // first and last seed, inclusive
 }
 
 func newSweepSeeds(code *int) *cobra.Command {
@@ -51,15 +51,15 @@ same lines and the reports of all runs.`,
 	return cmd
 }
 
-// run makes the runs of all seeds, and returns the exit code of the verdicts.
+// run runs the generated scenario of each seed, and returns the exit code for the verdicts.
 func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if f.from < 1 || f.to < f.from || f.to == math.MaxUint64 {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first seed of at least 1 and a last seed that is not smaller", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first seed of at least 1 and a last seed that is not less than it", f.from, f.to)
 	}
 	round := func(seed uint64) ([]campaign.Attempt, error) { return f.attemptsOfSeed(cmd, f.generated, seed) }
 	if _, err := round(f.from); err != nil {
-		return exitPass, err // nothing is written yet
+		return exitPass, err // the options are wrong; no run has started
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "running seeds %d to %d\n", f.from, f.to)
+	fmt.Fprintf(cmd.ErrOrStderr(), "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
 	return f.runCampaign(cmd, "seeds", campaign.Options{Series: seriesOfRounds(f.from, f.to, round)})
 }

@@ -19,8 +19,8 @@ import (
 // sweepCrashFlags are the flags of "gauntlet sweep crash".
 type sweepCrashFlags struct {
 	campaignFlags
-	disturbances []string
-	from, to     int
+	disturbances []string // names of the disturbances to inject
+	from, to     int      // first and last write, counted from 1; to is 0 for the last write of the run
 }
 
 func newSweepCrash(code *int) *cobra.Command {
@@ -54,10 +54,10 @@ same lines and the reports of all runs.`,
 	return cmd
 }
 
-// run makes the runs, and returns the exit code of the verdicts.
+// run makes all runs of the sweep, and returns the exit code for their verdicts.
 func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	if f.from < 1 || f.to < 0 || (f.to > 0 && f.to < f.from) {
-		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not smaller", f.from, f.to)
+		return exitPass, fmt.Errorf("--from=%d --to=%d: expected a first write of at least 1 and a last write that is not before it", f.from, f.to)
 	}
 	var disturbances []sweep.Disturbance
 	for _, name := range f.disturbances {
@@ -86,8 +86,8 @@ func (f *sweepCrashFlags) run(cmd *cobra.Command, name string) (int, error) {
 	return f.runCampaign(cmd, "crash", campaign.Options{Series: seriesOf(all)})
 }
 
-// plan returns an attempt for each pair of a write of the subject and a disturbance. It
-// first makes a run without faults to record the writes.
+// plan returns an attempt for each combination of a write of the subject and a disturbance. It
+// first makes a run without faults, which determines the writes.
 func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scenario, disturbances []sweep.Disturbance, subject string) ([]campaign.Attempt, error) {
 	only := f.campaignFlags
 	only.subjects = []string{subject}
@@ -99,7 +99,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	if f.to > 0 {
 		last = min(last, f.to)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s: %d writes; injecting at writes %d to %d: %s\n",
+	fmt.Fprintf(cmd.ErrOrStderr(), "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
 		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.disturbances, ", "))
 	var disturbed []*scenario.Scenario
 	for k := f.from; k <= last; k++ {
@@ -114,7 +114,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	return only.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return disturbed, nil }, withoutFaults.Seed)
 }
 
-// subjectWrites makes a run without faults and returns the writes of the subject.
+// subjectWrites makes a run without faults and returns the writes of the subject in this run.
 func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenario.Scenario) ([]sweep.Write, error) {
 	attempts, err := f.attemptsOf(cmd, func() ([]*scenario.Scenario, error) { return []*scenario.Scenario{withoutFaults}, nil }, withoutFaults.Seed)
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 		return nil, &unfinishedError{err}
 	}
 	if result.Verdict == check.Fail {
-		return nil, &unfinishedError{fmt.Errorf("the run without faults fails: see %s", result.Directory)}
+		return nil, &unfinishedError{fmt.Errorf("a check failed in the run without faults; expected all checks to pass; see %s", result.Directory)}
 	}
 	writes, err := sweep.Writes(history.ReadFile(run.HistoryFile(result.Directory)))
 	if err != nil {

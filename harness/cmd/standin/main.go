@@ -1,5 +1,5 @@
-// Command standin is the program in the containers of workload pods on real kubelets. See
-// package harness/standin.
+// Command standin is the program that the containers of workload pods run on real kubelets.
+// See package harness/standin.
 package main
 
 import (
@@ -25,6 +25,8 @@ func main() {
 	}
 }
 
+// run serves HTTP requests until the process gets SIGINT or SIGTERM and the stop delay has
+// passed.
 func run(o standin.Options) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()

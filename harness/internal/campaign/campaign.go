@@ -1,5 +1,5 @@
-// Package campaign runs a series of runs in parallel, for example with a different seed
-// each. It keeps the directories of the runs that did not pass.
+// Package campaign makes many runs, several at a time, for example one for each seed of a
+// range. It keeps the directories of the runs that did not pass.
 package campaign
 
 import (
@@ -17,45 +17,46 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Options says what to run and for how long.
+// Options says which runs a campaign makes, how many at a time, and for how long.
 type Options struct {
-	// Series yields the runs in the order of their start. An error ends the campaign.
+	// Series yields the runs in the order in which they start. An error ends the campaign.
 	Series iter.Seq2[Attempt, error]
-	// Parallel is the maximum number of concurrent runs, at least 1.
+	// Parallel is the maximum number of runs in progress at the same time, at least 1.
 	Parallel int
-	// Duration is the time after which no further run starts; 0 means that only the
-	// series ends the campaign. Runs in progress are completed.
+	// Duration is the time, from the call of Run, after which no further run starts. The
+	// campaign completes runs in progress. With 0, only the end of Series ends the campaign.
 	Duration time.Duration
 	Clock    clock.PassiveClock
 }
 
-// Results are the runs of a campaign.
+// Results are the completed runs of a campaign.
 type Results struct {
-	// Runs is the number of runs.
+	// Runs is the number of completed runs.
 	Runs int
-	// Failed are the runs that did not pass, in the order of their start. Their
+	// Failed are the runs whose verdict is not pass, in the order in which they started. Their
 	// directories are kept.
 	Failed []reports.Run
-	// Passed are the runs that passed, in the order of their end. Their directories are
-	// removed and their details dropped, because a campaign can have thousands of runs.
+	// Passed are the runs whose verdict is pass, in the order in which they ended. The
+	// campaign removes their directories and their details, because it can have thousands of
+	// runs.
 	Passed []reports.Run
 }
 
-// failedStartsMax is the number of consecutive failed starts that ends a campaign.
-// Fewer failed starts may have a temporary reason, so the campaign continues.
+// failedStartsMax is the number of consecutive runs that cannot start after which a campaign
+// ends. After fewer such runs it continues, because the reason may be temporary.
 const failedStartsMax = 3
 
-// Run runs the series until the series ends, the duration is over, or ctx ends. The end
-// of ctx is no error. An error means that the campaign cannot continue. The results are
-// valid in any case.
+// Run starts runs until Series ends, Duration has passed, or ctx ends. The end of ctx is not
+// an error. An error means that the campaign cannot continue. The returned results are valid
+// even if there is an error.
 func Run(ctx context.Context, o Options) (Results, error) {
 	var results Results
-	failed := map[int]*reports.Run{} // failed runs by their index in the series
+	failed := map[int]*reports.Run{} // key: index in the series
 	failedStarts := 0
 	err := RunParallel(ctx, o.Parallel, o.attemptsUntilDeadline(), func(index int, run *reports.Run, err error) error {
 		switch {
 		case ctx.Err() != nil:
-			return nil // the run was interrupted, so its result means nothing
+			return nil // the run was interrupted, so its verdict says nothing about the subject
 		case run == nil:
 			if failedStarts++; failedStarts == failedStartsMax {
 				return fmt.Errorf("%d consecutive runs could not start, the last one: %w", failedStarts, err)
@@ -82,7 +83,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, err
 }
 
-// attemptsUntilDeadline yields the series until the duration is over.
+// attemptsUntilDeadline returns Series, cut off after Duration.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {

@@ -16,7 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// fakeRuns makes runs of one minute whose verdict depends on the seed.
+// fakeRuns makes runs that take one minute of simulated time. The function outcome determines
+// the verdict of each run.
 type fakeRuns struct {
 	t     *testing.T
 	clock *clocktesting.FakePassiveClock
@@ -26,7 +27,7 @@ type fakeRuns struct {
 	seeds   []uint64
 }
 
-// series yields a run for each seed, beginning with the given one.
+// series returns an iterator over one run for each seed, beginning with the given seed.
 func (g *fakeRuns) series(seed uint64) iter.Seq2[Attempt, error] {
 	return func(yield func(Attempt, error) bool) {
 		for ; yield(func(context.Context) (*reports.Run, error) { return g.run(seed) }, nil); seed++ {
@@ -108,7 +109,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunInterrupted verifies that an interrupted run is not counted.
+// TestRunInterrupted checks that a campaign does not count an interrupted run.
 func TestRunInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -124,8 +125,8 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
-// TestRunParallelOrder verifies that concurrent runs are reported in the order of the
-// series.
+// TestRunParallelOrder checks that a campaign returns failed runs in the order in which they
+// started.
 func TestRunParallelOrder(t *testing.T) {
 	var all []Attempt
 	ended := make([]chan struct{}, 6)
@@ -149,8 +150,8 @@ func TestRunParallelOrder(t *testing.T) {
 	}
 }
 
-// TestRunParallelStops verifies that no run starts after an error, and that runs in
-// progress are awaited.
+// TestRunParallelStops checks that no run starts after an error, and that RunParallel waits
+// for the runs in progress.
 func TestRunParallelStops(t *testing.T) {
 	enough, wrong := errors.New("enough"), errors.New("wrong")
 	pass := func(context.Context) (*reports.Run, error) { return &reports.Run{Verdict: check.Pass}, nil }

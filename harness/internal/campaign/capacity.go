@@ -8,19 +8,22 @@ import (
 	"strings"
 )
 
-// runBytes is the memory that one run needs for the control plane, the subject and the
-// check of its history.
+// runBytes is the memory in bytes that one run needs. It includes the control plane, the
+// subject and the checks.
 const runBytes = 2 << 30
 
-// DefaultParallel returns the number of concurrent runs for which this machine has
-// cores and memory, at least 1.
+// DefaultParallel returns how many runs this machine can make at the same time. It is at least
+// 1. The limits are the number of cores and the available memory.
 func DefaultParallel() int { return parallelFor(runtime.NumCPU(), availableBytes()) }
 
+// parallelFor returns how many runs fit on the given number of cores and in the available
+// bytes of memory.
 func parallelFor(cores int, available uint64) int {
 	return max(1, min(cores, int(available/runBytes)))
 }
 
-// availableBytes returns the available memory, 0 if it is unknown.
+// availableBytes returns the available memory in bytes. It returns 0 if /proc/meminfo does not
+// say.
 func availableBytes() uint64 {
 	file, err := os.Open("/proc/meminfo")
 	if err != nil {

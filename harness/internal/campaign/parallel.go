@@ -8,16 +8,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// Attempt makes one run. If it returns no run, the error says why the run did not
-// start.
+// Attempt makes one run and returns it. If it returns nil, the run could not start, and the
+// error says why.
 type Attempt func(ctx context.Context) (*reports.Run, error)
 
-// RunParallel makes the runs of a series, up to parallel at the same time. It calls
-// take after each run, one call at a time, with the run's index in the series. No
-// further run starts after ctx has ended, or after take or the series has returned an
-// error. Runs in progress are completed. RunParallel returns the first error of take or
-// of the series. It passes the error of an attempt to take, which decides whether the
-// series continues.
+// RunParallel makes the runs of a series, at most parallel of them at the same time. After
+// each run it calls take with the index of the run in the series, the run, and the error of
+// its attempt. It never calls take concurrently.
+//
+// RunParallel returns the first error of the series or of take. After such an error, or after
+// ctx has ended, no further run starts, and RunParallel waits for the runs in progress. An
+// error of an attempt does not end the series, unless take returns an error too.
 func RunParallel(ctx context.Context, parallel int, series iter.Seq2[Attempt, error], take func(index int, run *reports.Run, err error) error) error {
 	next, stop := iter.Pull2(series)
 	defer stop()

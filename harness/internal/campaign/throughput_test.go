@@ -21,10 +21,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// BenchmarkScenarios prints the number of default-size scenarios per minute on this
-// machine, and the median duration. Each duration is measured from the start of the
-// control plane to the verdict. The benchmark runs SEEDS scenarios, by default 20, in
-// parallel. The goal is 20 scenarios in less than 3 minutes.
+// BenchmarkScenarios reports how many generated scenarios this machine runs per minute, and
+// their median duration. The duration of a run includes the start of the control plane and the
+// checks. The benchmark runs SEEDS scenarios, by default 20, in parallel. The goal is 20
+// scenarios in less than 3 minutes.
 func BenchmarkScenarios(b *testing.B) {
 	seeds := uint64(20)
 	if value := os.Getenv("SEEDS"); value != "" {
@@ -60,8 +60,8 @@ func BenchmarkScenarios(b *testing.B) {
 	}
 }
 
-// runOptions returns the options for a run of our controllers with the generated
-// scenario of a seed.
+// runOptions returns the options of a run. Our controllers run the scenario that the seed
+// generates.
 func runOptions(seed uint64, out string) (run.Options, error) {
 	profile, err := generate.ProfileNamed(generate.DefaultProfile)
 	if err != nil {
@@ -84,14 +84,13 @@ func runOptions(seed uint64, out string) (run.Options, error) {
 	}, err
 }
 
-// runTimes collects the durations of runs.
+// runTimes collects the durations of concurrent runs.
 type runTimes struct {
 	mu  sync.Mutex
 	all []time.Duration
 }
 
-// timed returns a campaign attempt that runs a scenario and records the duration of the
-// run.
+// timed returns a campaign attempt that makes a run and records its duration.
 func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	return func(ctx context.Context) (*reports.Run, error) {
 		start := time.Now()
@@ -106,6 +105,7 @@ func (t *runTimes) timed(o run.Options) campaign.Attempt {
 	}
 }
 
+// median returns the median of the recorded durations. Without durations it returns 0.
 func (t *runTimes) median() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,10 +13,9 @@ var architectures = map[elf.Machine]string{
 	elf.EM_AARCH64: "arm64",
 }
 
-// architecture returns the image architecture of a static Linux executable, such as "amd64".
-// It returns an error for any other file. An image contains no dynamic linker and no
-// libraries, and the kernel's error for a missing dynamic linker, "no such file or
-// directory", is misleading.
+// architecture returns the architecture of a static Linux executable, such as "amd64". It returns
+// an error for any other file. A dynamically linked executable would fail in a container with the
+// misleading error "no such file or directory", because the image contains no dynamic linker.
 func architecture(binary []byte) (string, error) {
 	file, err := elf.NewFile(bytes.NewReader(binary))
 	if err != nil {
@@ -39,8 +38,8 @@ func architecture(binary []byte) (string, error) {
 	return arch, nil
 }
 
-// interpreter returns the path of the dynamic linker, which a PT_INTERP segment of the
-// executable contains.
+// interpreter returns the path of the dynamic linker that a PT_INTERP segment contains. If it
+// cannot read the segment, it returns "a dynamic linker".
 func interpreter(segment *elf.Prog) string {
 	const pathMax = 4096 // PATH_MAX of Linux
 	path := make([]byte, min(segment.Filesz, pathMax))

@@ -54,7 +54,7 @@ type elfFile struct {
 	interpreter string
 }
 
-// bytes returns an ELF file with the header and the interpreter, but without code.
+// bytes returns the content of an ELF file that has a header and program headers, but no code.
 func (f elfFile) bytes(t *testing.T) []byte {
 	t.Helper()
 	const headerSize, segmentSize = 64, 56

@@ -3,9 +3,9 @@
 // An image is an archive that `docker load` and containerd's `ctr images import`
 // accept. Building it requires neither a container engine nor a registry.
 //
-// Images are reproducible: the same binary and the same Spec result in the same
-// bytes. The binary belongs to root, but runs as another user. It therefore also runs
-// without privileges and on a read-only root file system.
+// Images are reproducible: the same binary and the same Spec result in the same bytes. The file of
+// the binary belongs to root, and the process runs as the unprivileged user [User]. A container of
+// the image can have a read-only root file system.
 package image
 
 import (
@@ -27,30 +27,31 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// User is the user ID and group ID that the binary runs as.
-// Both are numeric because the image has no /etc/passwd, and because the kubelet can
-// verify runAsNonRoot only for a numeric user.
+// User is the user ID and the group ID of the process in a container, in the form UID:GID. Both are
+// numbers, because the image has no /etc/passwd. The kubelet can also verify runAsNonRoot only for
+// a numeric user.
 const User = "65532:65532"
 
-// binaryBytesMax limits the size of a binary, because Write reads it into memory.
+// binaryBytesMax is the maximum size of a binary in bytes. Write reads the binary into memory.
 const binaryBytesMax = 1 << 30
 
-// epoch is the time stamp of all content of an image. A constant time keeps images reproducible.
+// epoch is the creation time of all images and their files. It is constant, so that images are
+// reproducible.
 var epoch = time.Unix(0, 0).UTC()
 
-// Spec describes an image.
+// Spec describes an image that [Write] builds.
 type Spec struct {
-	// Reference is the name and tag of the image, such as "localhost/relay:dev".
-	// The registry "localhost" prevents a container engine from pulling another image
-	// of that name if this one is not loaded.
+	// Reference is the name and tag of the image, such as "localhost/relay:dev". With the registry
+	// "localhost", a container engine that does not have the image cannot pull another image with
+	// this name.
 	Reference string
-	// Binary is the path of a static Linux executable for amd64 or arm64. The image
-	// contains it in the root directory under its base name, as the entrypoint.
+	// Binary is the path of a static Linux executable for amd64 or arm64. The image contains the
+	// executable in its root directory, with the same file name. The executable is the entrypoint.
 	Binary string
-	// Args are the first arguments of the entrypoint. The arguments of a container
-	// follow them.
+	// Args lists the first arguments of the entrypoint. The arguments in the specification of a
+	// container follow these arguments.
 	Args []string
-	// Labels are the labels of the image. The predefined keys start with
+	// Labels has the labels of the image. The keys that OCI defines begin with
 	// "org.opencontainers.image.".
 	Labels map[string]string
 }
@@ -80,7 +81,7 @@ func Write(w io.Writer, spec Spec) error {
 	return nil
 }
 
-// readBinary reads a regular file of at most binaryBytesMax.
+// readBinary reads a regular file of at most [binaryBytesMax] bytes.
 func readBinary(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -94,7 +95,8 @@ func readBinary(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// build returns an image with one layer, which contains the binary, and with its configuration.
+// build returns the image for a Spec. The image has one layer, which contains the binary. The
+// argument arch is an architecture name of container images, such as "amd64".
 func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 	base := filepath.Base(spec.Binary)
 	layer, err := layerArchive(base, binary)
@@ -102,9 +104,9 @@ func build(spec Spec, binary []byte, arch string) (v1.Image, error) {
 		return nil, fmt.Errorf("creating the layer: %w", err)
 	}
 	image, err := mutate.Append(empty.Image, mutate.Addendum{
-		// The layer is not compressed, because the compressor's output differs between Go
-		// releases. A container engine on the same machine loads it, so its size matters
-		// little.
+		// The layer is not compressed, because compressors of different Go releases have different
+		// output. The size matters little, because a container engine on the same machine loads the
+		// layer.
 		Layer:   static.NewLayer(layer, types.DockerUncompressedLayer),
 		History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "gauntlet", Comment: base},
 	})

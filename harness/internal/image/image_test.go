@@ -64,7 +64,8 @@ func TestWriteForArm64(t *testing.T) {
 	}
 }
 
-// TestWriteIsReproducible checks that the path and modification time of a binary do not change the image.
+// TestWriteIsReproducible checks that the image does not depend on the binary's directory and
+// modification time.
 func TestWriteIsReproducible(t *testing.T) {
 	archive := func(age time.Duration) []byte {
 		path := writeFile(t, "manager", elfFile{}.bytes(t))
@@ -84,7 +85,7 @@ func TestWriteIsReproducible(t *testing.T) {
 	}
 }
 
-// TestImageOfOurControllers checks that the image of `make image` is small and works with runAsNonRoot.
+// TestImageOfOurControllers checks that the image of `make image` is small and has a numeric user.
 func TestImageOfOurControllers(t *testing.T) {
 	const sizeMax = 60e6
 	image := load(t, Spec{Reference: reference, Binary: filepath.Join("..", "..", "..", "bin", "workload-controller-manager")})
@@ -177,7 +178,8 @@ func load(t *testing.T, spec Spec) v1.Image {
 	return image
 }
 
-// onlyFile returns the only file of an image, and fails if there are more files or layers.
+// onlyFile returns the header and the content of the only file of an image. It fails the test if
+// the image has more files or layers.
 func onlyFile(t *testing.T, image v1.Image) (*tar.Header, []byte) {
 	t.Helper()
 	layers, err := image.Layers()

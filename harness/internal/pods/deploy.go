@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Deploy runs the replicas of a standing subject as pods. They connect directly to the
-// API server, whose CA the caller passes. The kubelet restarts a replica that exits.
-// Deploy returns when all replicas have started.
+// Deploy starts the replicas of a subject as pods that connect directly to the API server. The
+// argument ca is the CA certificate of the API server as PEM. The kubelet restarts a replica that
+// exits. Deploy returns when all replicas have started.
 func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 	if err := o.prepare(ctx); err != nil {
 		return err
@@ -27,7 +27,7 @@ func Deploy(ctx context.Context, o Options, replicas int, ca []byte) error {
 		}
 		pod := o.manifest(name, name, corev1.RestartPolicyAlways)
 		if _, err := o.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating the Pod of %s: %w", name, err)
+			return fmt.Errorf("creating pod %s/%s of the subject: %w", Namespace, name, err)
 		}
 		names = append(names, name)
 	}

@@ -26,21 +26,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// bound is far longer than any operation of these tests.
+// bound is the timeout of each operation in the tests. It is far longer than an operation takes.
 const bound = 20 * time.Second
 
-// podLogs is the directory of pod logs on a node.
+// podLogs is the directory on a node into which the kubelet writes the logs of pods.
 const podLogs = "/var/log/pods"
 
-// fakeNode is a node without a container engine, with a fake kubelet. The subject is a
-// shell script, relays run in this process, and the node's scripts run here with a fake
-// `ctr`.
+// fakeNode is a Node with a fake kubelet, which needs no container engine. It runs a shell script
+// instead of the subject, and relays as goroutines of the test. It runs the scripts in node.go on
+// the local machine, with a fake `ctr`.
 type fakeNode struct {
 	t     *testing.T
 	admin *fake.Clientset
 	dir   string
-	// script is the shell script of the subject. refuse is a waiting reason that
-	// prevents its start.
+	// script is the shell script that runs instead of the subject. If refuse is not empty, the
+	// container does not start, and its status has this waiting reason.
 	script, refuse string
 
 	mu       sync.Mutex
@@ -60,7 +60,7 @@ func newFakeNode(t *testing.T) *fakeNode {
 		t: t, admin: fake.NewClientset(), dir: t.TempDir(), script: waitScript,
 		control: map[int]net.Listener{}, ports: map[int]net.Listener{},
 	}
-	// The fake ctr prints the tasks whose process exists.
+	// The fake ctr prints the process ID of each container whose process exists.
 	ctr := "#!/bin/sh\necho TASK PID STATUS\nfor f in " + n.dir + "/tasks/*; do\n" +
 		"[ -f \"$f\" ] && kill -0 $(cat \"$f\") 2>/dev/null && echo \"$(basename \"$f\") $(cat \"$f\") RUNNING\"\ndone\nexit 0\n"
 	for _, err := range []error{
@@ -84,7 +84,7 @@ func newFakeNode(t *testing.T) *fakeNode {
 	return n
 }
 
-// kubelet starts the containers of a pod and writes its status.
+// kubelet reacts to the creation of a pod: it starts the containers and writes the pod status.
 func (n *fakeNode) kubelet(action clienttesting.Action) (bool, runtime.Object, error) {
 	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	pod.UID = "uid"
@@ -108,7 +108,7 @@ func (n *fakeNode) kubelet(action clienttesting.Action) (bool, runtime.Object, e
 	return true, pod, nil
 }
 
-// startSubject starts a process that logs in containerd's format.
+// startSubject starts the script of the subject, which writes its log in the format of containerd.
 func (n *fakeNode) startSubject(pod *corev1.Pod) {
 	dir := filepath.Join(n.dir, podLogs, fmt.Sprintf("%s_%s_%s", Namespace, pod.Name, pod.UID), subjectContainer)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -143,8 +143,7 @@ func (n *fakeNode) startSubject(pod *corev1.Pod) {
 	n.cleanups = append(n.cleanups, func() { _ = cmd.Process.Kill(); <-ended })
 }
 
-// terminated writes the subject's exit code to the status of the pod, if the pod
-// exists.
+// terminated writes the exit code of the subject to the status of the named pod, if the pod exists.
 func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	found, err := n.admin.Tracker().Get(pods, Namespace, name)
@@ -160,7 +159,7 @@ func (n *fakeNode) terminated(name string, how *os.ProcessState) {
 	_ = n.admin.Tracker().Update(pods, pod, Namespace) // the pod may have been deleted meanwhile
 }
 
-// startRelay serves a relay with the arguments and the secret of the pod's relay.
+// startRelay runs a relay in a goroutine, with the arguments and the Secret in the pod.
 func (n *fakeNode) startRelay(pod *corev1.Pod) {
 	var subjectAt, controlAt int
 	for _, arg := range pod.Spec.InitContainers[0].Args {
@@ -236,8 +235,8 @@ func (n *fakeNode) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 }
 
-// launcher launches replicas on the node. The proxy behind their relays sends "proxy"
-// to each client.
+// launcher returns a Launcher that starts replicas on the node. Instead of the fault proxy, it
+// starts a server that sends "proxy" to each client.
 func (n *fakeNode) launcher() subject.Launcher {
 	n.t.Helper()
 	proxy, err := net.Listen("tcp", "127.0.0.1:0")

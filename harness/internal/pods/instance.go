@@ -16,26 +16,27 @@ import (
 )
 
 const (
-	// killTimeout limits the wait until a killed process has ended.
+	// killTimeout is the time in which a process must end after SIGKILL.
 	killTimeout = 10 * time.Second
-	// confirmEndTimeout limits the check on the node whether a process has ended. This
-	// check runs if the log follower ends early. The limit does not delay the detection
-	// of a failed node, because the run detects it earlier.
+	// confirmEndTimeout limits the time in which confirmEnded waits until the process of the
+	// subject has ended.
 	confirmEndTimeout = 30 * time.Second
-	// exitStatusTimeout limits the wait for the exit code in the pod's status. The
-	// kubelet writes the code later than the exit, because it checks its containers
-	// every second.
+	// exitStatusTimeout limits the time in which exitError waits for the exit code in the pod
+	// status. The kubelet checks its containers only once per second, so it writes the exit code
+	// late.
 	exitStatusTimeout = 5 * time.Second
 )
 
-// PID returns 0, because the process runs on another machine.
+// PID returns 0, because the process of the subject runs in a container on the node.
 func (i *instance) PID() int { return 0 }
 
-// Usage returns nil, because the usage is unknown.
+// Usage returns nil, because the resource usage of a pod is unknown.
 func (i *instance) Usage() *history.Usage { return nil }
 
+// Done returns a channel that is closed when the process of the subject has ended.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
+// Err returns nil until the channel of Done is closed, and then how the process has ended.
 func (i *instance) Err() error {
 	select {
 	case <-i.done:
@@ -45,9 +46,11 @@ func (i *instance) Err() error {
 	}
 }
 
+// LogTail returns the last lines of the local copy of the subject's log.
 func (i *instance) LogTail() string { return i.follow.LogTail() }
 
-// Kill kills the subject's process on its node.
+// Kill sends SIGKILL to the process of the subject and waits at most 10 seconds until the process
+// has ended. It ignores the cancellation of ctx during this wait.
 func (i *instance) Kill(ctx context.Context) error {
 	i.mu.Lock()
 	i.killed = true
@@ -61,12 +64,12 @@ func (i *instance) Kill(ctx context.Context) error {
 	case <-i.done:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("the process of Pod %s is still running %s after SIGKILL", i.pod, killTimeout)
+		return fmt.Errorf("the process of the subject in pod %s/%s is still running %s after SIGKILL", Namespace, i.pod, killTimeout)
 	}
 }
 
-// Stop sends SIGTERM to the subject's process and, after grace, SIGKILL. A kubelet
-// does the same.
+// Stop sends SIGTERM to the process of the subject and, after the grace period, SIGKILL, as a
+// kubelet does. It sends SIGKILL immediately when ctx is canceled.
 func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	if err := signal(ctx, i.launcher.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
 		return err
@@ -82,18 +85,18 @@ func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	return i.Kill(context.WithoutCancel(ctx))
 }
 
-// Pause suspends the subject's process on its node with SIGSTOP.
+// Pause suspends the process of the subject with SIGSTOP.
 func (i *instance) Pause(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "STOP", i.subject)
 }
 
-// Resume resumes the subject's process with SIGCONT.
+// Resume resumes the process of the subject with SIGCONT.
 func (i *instance) Resume(ctx context.Context) error {
 	return signal(ctx, i.launcher.Node, "CONT", i.subject)
 }
 
-// awaitEnd waits for the end of the subject's process, removes the pod, and sets the
-// error that Err returns.
+// awaitEnd waits until the process of the subject has ended, and then deletes the pod. It sets the
+// error that Err returns, and closes the channel of Done.
 func (i *instance) awaitEnd(ctx context.Context) {
 	defer close(i.done)
 	<-i.follow.Done()
@@ -103,22 +106,22 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	if err == nil {
 		err = i.exitError(ctx)
 	}
-	// Kill the relay, because the next instance needs its ports. The kubelet does not
-	// restart it, because the subject's container has ended.
+	// Kill the relay, because the relay of the next instance needs the same ports. The kubelet does
+	// not restart a sidecar container after the main container has ended.
 	if killErr := signal(ctx, i.launcher.Node, "KILL", i.relay); killErr != nil {
 		err = errors.Join(err, killErr)
 	}
-	// The instance has ended even if its pod cannot be removed.
+	// An error of remove is ignored, because the instance has ended even if the pod remains.
 	_ = i.launcher.remove(ctx, i.pod)
 	i.err = err
 }
 
-// reportLoss reports a broken connection to the relay, unless the subject has ended. A
-// break is expected after the end, because the kubelet then ends the relay too. The
-// tunnel calls reportLoss. awaitEnd closes the tunnel before it waits for lossChecks.
+// reportLoss calls Lost if a connection to the relay breaks while the subject is running. After the
+// subject has ended, the kubelet stops the relay, so a broken connection is expected. The tunnel
+// calls reportLoss. awaitEnd closes the tunnel before it waits for lossChecks.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
-		return // several connections break at the same time; report one
+		return // another connection has broken at the same time, and is reported
 	}
 	i.lossChecks.Go(func() {
 		defer i.checkingLoss.Store(false)
@@ -128,8 +131,9 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded returns nil if the subject's process has ended. It is needed because
-// the log follower may end although the process still runs.
+// confirmEnded returns nil if the process of the subject has ended, and otherwise waits for its
+// end. Somebody may have killed the process i.follow, so its end does not show that the subject has
+// ended.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
@@ -146,7 +150,8 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 	return nil
 }
 
-// exitError returns the error that describes how the subject's process ended.
+// exitError returns an error that says how the process of the subject has ended. It reads the exit
+// code from the pod status, unless Kill was called.
 func (i *instance) exitError(ctx context.Context) error {
 	ended := &process.ExitError{Name: i.replica, LogPath: i.logPath, LogTail: i.follow.LogTail()}
 	i.mu.Lock()
@@ -165,7 +170,7 @@ func (i *instance) exitError(ctx context.Context) error {
 		}
 		code, ok := exitCode(pod)
 		if !ok {
-			return errors.New("the status of the Pod has no terminated container")
+			return fmt.Errorf("the status of pod %s/%s has no terminated container", Namespace, i.pod)
 		}
 		ended.Code = code
 		return nil
@@ -173,14 +178,16 @@ func (i *instance) exitError(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s ended: %w; the end of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
 	}
-	// Like a shell, the container runtime reports a signal as 128 plus its number.
+	// If a signal has terminated a process, the container runtime reports the exit code 128 plus
+	// the number of the signal, as a shell does.
 	if ended.Code > 128 {
 		ended.Signal, ended.Code = syscall.Signal(ended.Code-128), -1
 	}
 	return ended
 }
 
-// exitCode returns the exit code of the subject's container, if it has ended.
+// exitCode returns the exit code of the container of the subject, and reports whether the container
+// has ended.
 func exitCode(pod *corev1.Pod) (int, bool) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Terminated != nil {

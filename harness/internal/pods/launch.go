@@ -20,41 +20,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// pollInterval is the time between two reads of a pod that is starting.
+// pollInterval is the interval at which functions of this package check a condition.
 const pollInterval = 100 * time.Millisecond
 
-// relayLauncher launches replicas that connect through relays.
+// relayLauncher starts replicas whose relay forwards all requests to the fault proxy.
 type relayLauncher struct {
 	Options
 	RelayOptions
-	logDir string
+	logDir string // directory for the logs of the replicas
 
 	prepareOnce sync.Once
-	prepareErr  error
+	prepareErr  error // result of prepare
 
 	mu      sync.Mutex
-	tunnels map[string]*replicaTunnel
+	tunnels map[string]*replicaTunnel // by the name of the replica
 }
 
-// Launcher returns a launcher of replicas that reach the API server only through the
-// fault proxy. Their logs are copied to logDir.
+// Launcher returns a [subject.Launcher] that starts each replica as a pod with a relay. The
+// replicas can connect to the API server only through the relay and the fault proxy. The log of a
+// replica is copied to <replica>.log in logDir.
 func Launcher(o Options, r RelayOptions, logDir string) subject.Launcher {
 	l := &relayLauncher{Options: o, RelayOptions: r, logDir: logDir, tunnels: map[string]*replicaTunnel{}}
 	return l.launch
 }
 
-// launch starts an instance: a new pod behind the replica's tunnel.
+// launch starts an instance of a replica: it creates a new pod and connects its relay to the fault
+// proxy.
 func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Instance, error) {
 	t, err := r.tunnelOf(ctx, replica)
 	if err != nil {
 		return nil, err
 	}
-	t.instances++ // a replica starts one instance at a time
+	t.instances++ // needs no lock, because a replica starts one instance at a time
 	pod := r.manifest(fmt.Sprintf("%s-%d", replica, t.instances), replica, corev1.RestartPolicyNever)
 	addRelay(pod, r.RelayOptions.Image, t)
 	pod, err = r.Admin.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("creating the Pod of %s: %w", replica, err)
+		return nil, fmt.Errorf("creating the pod of %s in namespace %s: %w", replica, Namespace, err)
 	}
 	i, err := r.startInstance(ctx, pod, t)
 	if err != nil {
@@ -63,7 +65,7 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	return i, nil
 }
 
-// tunnelOf returns the tunnel of a replica. It creates the tunnel at the first start.
+// tunnelOf returns the tunnel of a replica, which it creates at the first start of the replica.
 func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
 	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
 	if r.prepareErr != nil {
@@ -85,8 +87,8 @@ func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaT
 	return t, nil
 }
 
-// startInstance waits until the subject's container runs, and connects its relay to the
-// fault proxy.
+// startInstance waits until the container of the subject runs in a new pod, and returns the
+// instance. It starts to copy the log of the subject, and connects the relay to the fault proxy.
 func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *replicaTunnel) (*instance, error) {
 	pod, err := r.awaitStart(ctx, pod.Name)
 	if err != nil {
@@ -108,17 +110,18 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 		if stopErr := i.follow.Kill(); stopErr != nil {
 			err = errors.Join(err, stopErr)
 		}
-		return nil, fmt.Errorf("%w; the end of its log:\n%s", err, i.follow.LogTail())
+		return nil, fmt.Errorf("%w; last lines of the log of %s:\n%s", err, t.replica, i.follow.LogTail())
 	}
 	go i.awaitEnd(checkCtx)
 	return i, nil
 }
 
-// awaitStart waits until the subject's container has started. It may have ended
-// already.
+// awaitStart waits until the container of the subject in the named pod has started, and returns the
+// pod. The container may already have ended. awaitStart returns an error as soon as it is certain
+// that the pod cannot start.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
 	var failure error
-	err = cluster.Poll(ctx, pollInterval, "Pod "+name+" to start", func(ctx context.Context) error {
+	err = cluster.Poll(ctx, pollInterval, "pod "+Namespace+"/"+name+" to start", func(ctx context.Context) error {
 		pod, err = o.Admin.CoreV1().Pods(Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -129,11 +132,12 @@ func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod,
 		if failure = cannotStart(pod); failure != nil {
 			return nil
 		}
-		return fmt.Errorf("its phase is %s: %s", pod.Status.Phase, waitingFor(pod))
+		return fmt.Errorf("pod %s/%s has phase %s: %s", pod.Namespace, pod.Name, pod.Status.Phase, waitingFor(pod))
 	})
 	return pod, errors.Join(failure, err)
 }
 
+// started reports whether the container of the subject is running or has ended.
 func started(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Running != nil || c.State.Terminated != nil {
@@ -143,21 +147,22 @@ func started(pod *corev1.Pod) bool {
 	return false
 }
 
-// cannotStart returns the reason why a pod will never start, or nil if it may still
-// start.
+// cannotStart returns an error with the reason if a pod will never start. It returns nil if the pod
+// may still start.
 func cannotStart(pod *corev1.Pod) error {
 	if pod.Status.Phase == corev1.PodFailed {
-		return fmt.Errorf("pod %s failed: %s %s", pod.Name, pod.Status.Reason, pod.Status.Message)
+		return fmt.Errorf("pod %s/%s failed: %s %s", pod.Namespace, pod.Name, pod.Status.Reason, pod.Status.Message)
 	}
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
 		if waiting := c.State.Waiting; waiting != nil && waiting.Reason == "ErrImageNeverPull" {
-			return fmt.Errorf("the image %s is neither on node %s nor in the local container engine", c.Image, pod.Spec.NodeName)
+			return fmt.Errorf("pod %s/%s cannot start: the image %s is neither on node %s nor in the local container engine",
+				pod.Namespace, pod.Name, c.Image, pod.Spec.NodeName)
 		}
 	}
 	return nil
 }
 
-// waitingFor describes why the containers of a pod are not running, for errors.
+// waitingFor returns the reasons why containers of a pod are not running, for error messages.
 func waitingFor(pod *corev1.Pod) string {
 	var all []string
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
@@ -172,7 +177,7 @@ func waitingFor(pod *corev1.Pod) string {
 	return strings.Join(all, "; ")
 }
 
-// containerID returns containerd's ID of the only container in statuses.
+// containerID returns the ID that containerd has given to the only container in statuses.
 func containerID(statuses []corev1.ContainerStatus) string {
 	if len(statuses) == 0 {
 		return ""
@@ -181,40 +186,40 @@ func containerID(statuses []corev1.ContainerStatus) string {
 	return id
 }
 
-// remove deletes a pod without a grace period. Its kubelet ends the remaining
-// containers.
+// remove deletes the named pod without a grace period. The kubelet then stops the containers that
+// still run.
 func (o *Options) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	err := o.Admin.CoreV1().Pods(Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	if err != nil {
-		return fmt.Errorf("deleting Pod %s: %w", name, err)
+		return fmt.Errorf("deleting pod %s/%s: %w", Namespace, name, err)
 	}
 	return nil
 }
 
-// removeTimeout bounds the removal of a pod, because the API server may be unavailable.
+// removeTimeout limits the time to delete a pod, because the API server may be unavailable.
 const removeTimeout = 2 * time.Second
 
-// instance is an instance of a replica that runs as a pod.
+// instance is a [subject.Instance] that runs as a pod.
 type instance struct {
 	launcher       *relayLauncher
-	replica, pod   string
-	subject, relay string // container IDs
-	logPath        string
-	tunnel         *relay.Tunnel
-	// follow copies the log of the subject to this machine. It ends when the subject's
-	// process ends.
+	replica, pod   string        // names of the replica and of the pod
+	subject, relay string        // container IDs of the subject and of the relay
+	logPath        string        // local copy of the log of the subject
+	tunnel         *relay.Tunnel // connects the relay to the fault proxy
+	// follow copies the log of the subject to logPath. It ends when the process of the subject
+	// ends.
 	follow *process.Process
 
 	mu     sync.Mutex
-	killed bool
+	killed bool // true after Kill was called
 
-	// checkingLoss is true while reportLoss checks whether a broken connection is a
-	// failure. lossChecks counts these checks, so that awaitEnd can wait for them.
+	// checkingLoss is true while reportLoss finds out whether the subject has ended. lossChecks
+	// counts these checks, so that awaitEnd can wait until they are complete.
 	checkingLoss atomic.Bool
 	lossChecks   sync.WaitGroup
 
-	done chan struct{}
-	err  error // set before done is closed
+	done chan struct{} // closed when the process of the subject has ended
+	err  error         // how the process has ended; set before done is closed
 }

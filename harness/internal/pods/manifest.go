@@ -9,35 +9,41 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Names of the containers in a pod.
+// The names of the containers in a pod of the subject.
 const (
 	subjectContainer = "subject"
 	relayContainer   = "relay"
 )
 
-// Paths in a container.
+// The directories and files in the containers of a pod.
 const (
-	configDir      = "/etc/gauntlet/subject"
-	kubeconfigFile = "kubeconfig"
-	tokenDir       = "/var/run/gauntlet/token"
-	tokenFile      = "token"
-	relayDir       = "/etc/gauntlet/relay"
+	configDir      = "/etc/gauntlet/subject"   // directory of the subject's kubeconfig
+	kubeconfigFile = "kubeconfig"              // file in configDir
+	tokenDir       = "/var/run/gauntlet/token" // directory of the ServiceAccount token
+	tokenFile      = "token"                   // file in tokenDir
+	relayDir       = "/etc/gauntlet/relay"     // directory of the relay's certificates
 )
 
 const (
-	// user is the user and group ID of both containers, and the group of their files.
+	// user is the user ID and the group ID of both containers. The files in the volumes belong to
+	// the same group.
 	user = 65532
-	// tokenSeconds is the lifetime of the subject's token. The kubelet renews it.
+	// tokenSeconds is the lifetime of the ServiceAccount token. The kubelet renews the token.
 	tokenSeconds = 3600
-	// relayPatience limits the time for which a connection of the subject may wait in the
-	// relay. The run connects to the relay after it has seen that the subject is running.
+	// relayPatience is the time after which the relay closes a connection of the subject that it
+	// cannot forward. At first it cannot forward, because gauntlet connects to the relay only after
+	// the subject has started.
 	relayPatience = "30s"
 )
 
+// configSecret returns the name of the Secret with the kubeconfig of a replica.
 func configSecret(replica string) string { return replica + "-config" }
-func relaySecret(replica string) string  { return replica + "-relay" }
 
-// manifest returns a pod with the subject's container only.
+// relaySecret returns the name of the Secret with the certificates of the relay of a replica.
+func relaySecret(replica string) string { return replica + "-relay" }
+
+// manifest returns a pod that contains only the container of the subject, without a relay. The
+// argument name is the name of the pod, and replica the name of the replica.
 func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -45,8 +51,8 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 			Labels: map[string]string{"app.kubernetes.io/name": "subject", "gauntlet/replica": replica},
 		},
 		Spec: corev1.PodSpec{
-			// The pod runs on the control-plane node, independently of the scheduler
-			// and the pod network.
+			// The pod is bound to the control plane node and uses the network of the node, so
+			// faults of the scheduler and the pod network do not affect it.
 			NodeName:                     o.Node.Name(),
 			HostNetwork:                  true,
 			RestartPolicy:                restart,
@@ -81,8 +87,8 @@ func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *
 	}
 }
 
-// addRelay adds the relay to a pod as a sidecar container. The sidecar starts before
-// the subject and ends after it.
+// addRelay adds the relay of a replica to a pod, as a sidecar container. The kubelet starts the
+// relay before the subject, and stops it after the subject.
 func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{
 		Name: relayContainer, Image: image.Reference, ImagePullPolicy: corev1.PullNever,
@@ -93,7 +99,7 @@ func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 			"--identity=" + relayDir,
 			"--patience=" + relayPatience,
 		},
-		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // makes it a sidecar
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways), // makes this init container a sidecar
 		SecurityContext: restricted(),
 		StartupProbe: &corev1.Probe{
 			ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(int32(controlPort + t.index))}},
@@ -105,6 +111,7 @@ func addRelay(pod *corev1.Pod, image Image, t *replicaTunnel) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, secretVolume("relay", relaySecret(t.replica)))
 }
 
+// restricted returns a SecurityContext that the restricted Pod Security Standard allows.
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -113,6 +120,8 @@ func restricted() *corev1.SecurityContext {
 	}
 }
 
+// secretVolume returns a volume with the files of a Secret. Only the user and the group of the
+// containers can read the files.
 func secretVolume(name, secret string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: secret, DefaultMode: ptr.To[int32](0o440),

@@ -1,13 +1,12 @@
-// Package pods runs the replicas of a subject as pods on the control-plane node.
+// Package pods runs the replicas of a subject as pods on the control plane node.
 //
-// The pods have no controller: a Deployment cannot deploy the Deployment controller,
-// and only the run may restart a replica. Each pod contains a relay, which is the
-// subject's only connection to the API server; see faults/relay. The run acts on
-// replicas through the node itself, so it also works while the API server is down.
+// No controller manages these pods. A Deployment cannot deploy the Deployment controller, and only
+// gauntlet may restart a replica. Each pod contains a relay, which is the subject's only connection
+// to the API server; see faults/relay. gauntlet stops and pauses replicas with commands on the
+// node, so this also works while the API server is down.
 //
-// The files: launch.go starts an instance and instance.go ends it; manifest.go builds
-// the pods; tunnel.go connects a replica to the fault proxy; node.go runs commands on
-// the node.
+// launch.go starts an instance of a replica, and instance.go ends it. manifest.go builds the pods,
+// tunnel.go connects a replica to the fault proxy, and node.go runs commands on the node.
 package pods
 
 import (
@@ -23,56 +22,60 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Namespace is the namespace of the pods. account is their service account.
 const (
+	// Namespace is the namespace of the pods of the subject.
 	Namespace = "gauntlet-system"
-	account   = "subject"
+	// account is the name of the ServiceAccount of the pods.
+	account = "subject"
 )
 
-// Account returns the service account of the subject, for role bindings.
+// Account returns the ServiceAccount of the subject as the RBAC subject of a role binding.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: account}
 }
 
-// Image is a container image on the node.
+// Image is a container image that the node already has.
 type Image struct {
-	Reference string
-	// Command replaces the image's entrypoint, if it is set.
+	Reference string // name of the image
+	// Command replaces the entrypoint of the image. If it is empty, the container runs the
+	// entrypoint.
 	Command []string
 }
 
-// Options contains the options for replicas that run as pods.
+// Options has the options of replicas that run as pods.
 type Options struct {
-	Subject  Image // must accept kube-controller-manager's flags
+	Subject  Image // image of the subject, which must accept the flags of kube-controller-manager
 	Settings subject.Settings
-	Admin    kubernetes.Interface
-	Node     Node
-	Clock    clock.PassiveClock
+	Admin    kubernetes.Interface // client with all permissions
+	Node     Node                 // node that runs the pods
+	Clock    clock.PassiveClock   // clock for the validity of certificates
 }
 
-// RelayOptions are the additional options of replicas that connect through relays.
+// RelayOptions has the additional options of replicas whose requests a relay forwards to the fault
+// proxy.
 type RelayOptions struct {
-	Image Image // runs `gauntlet relay`
-	// Route writes the address of the replica's listener at the fault proxy to config.
-	// It is called once for each replica; restarts use the same address.
+	Image Image // image of the relay, which runs `gauntlet relay`
+	// Route sets the address and the CA certificate in config to those of the fault proxy's
+	// listener for the replica. It is called once for each replica; restarts use the same listener.
 	Route func(replica string, config *rest.Config) error
-	// Lost is called when an idle connection to the relay breaks while the subject's
-	// process is running. No fault of a scenario breaks such a connection. Lost must return
-	// quickly.
+	// Lost is called when an idle connection to the relay breaks while the subject is running. No
+	// fault of a scenario breaks such a connection, so the history may miss requests. Lost must
+	// return quickly.
 	Lost func(replica string, err error)
 }
 
-// Node is the node that runs the pods. Its methods do not use the API server.
+// Node is the node that runs the pods. Its methods also work while the API server is stopped.
 type Node interface {
 	// Name returns the name of the Node object.
 	Name() string
-	// Exec runs a command on the node and returns its output.
+	// Exec runs a command on the node and returns its standard output.
 	Exec(ctx context.Context, command ...string) (string, error)
-	// Follow starts a command on the node and appends its output to a local file. The
-	// returned process ends with the command and has its exit status.
+	// Follow starts a command on the node and appends the output of the command to the local file
+	// logPath. The returned process exits when the command exits, and with the same exit status.
+	// The name identifies the process in error messages.
 	Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error)
-	// Dial connects to a port of the node, one of [Ports].
+	// Dial opens a TCP connection to a port of the node. The port is one of [Ports].
 	Dial(ctx context.Context, port int) (net.Conn, error)
-	// APIServer returns the URL of the API server for clients on the node.
+	// APIServer returns the URL at which clients on this node connect to the API server.
 	APIServer() string
 }

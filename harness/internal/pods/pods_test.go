@@ -19,7 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// launched starts an instance of subject-0.
+// launched starts an instance of the replica subject-0.
 func launched(t *testing.T, launch subject.Launcher) subject.Instance {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -93,8 +93,8 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// TestTunnel verifies that a subject reaches the proxy with its kubeconfig, also after
-// a restart.
+// TestTunnel verifies that a replica can connect to the proxy with its kubeconfig, also after a
+// restart.
 func TestTunnel(t *testing.T) {
 	n := newFakeNode(t)
 	launch := n.launcher()
@@ -133,8 +133,7 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
-// TestLogFollowerKilled verifies that the end of the log follower does not end the
-// instance.
+// TestLogFollowerKilled verifies that an instance does not end if somebody kills its log follower.
 func TestLogFollowerKilled(t *testing.T) {
 	n := newFakeNode(t)
 	i := launched(t, n.launcher())
@@ -154,8 +153,8 @@ func TestLogFollowerKilled(t *testing.T) {
 	}
 }
 
-// TestLoss verifies that a lost connection to the relay is reported while the subject
-// is running, and only then.
+// TestLoss verifies that a lost connection to the relay is reported only while the subject is
+// running.
 func TestLoss(t *testing.T) {
 	for _, test := range []struct {
 		name         string
@@ -188,7 +187,7 @@ func TestStartFails(t *testing.T) {
 		within                      time.Duration
 	}{
 		{"no image", "subject-0", "ErrImageNeverPull", "the image localhost/subject:test is neither on node node nor in the local container engine", bound},
-		{"never", "subject-0", "ContainerCreating", "waiting for Pod subject-0-1 to start", 50 * time.Millisecond},
+		{"never", "subject-0", "ContainerCreating", "waiting for pod gauntlet-system/subject-0-1 to start", 50 * time.Millisecond},
 		{"a name without a number", "subject", "", `replica "subject": expected a name such as subject-0`, bound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -227,8 +226,8 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// TestManifest verifies that only the run schedules, supplies and restarts a replica.
-// The pod has no permission, credential or connection except those of its options.
+// TestManifest verifies that Kubernetes neither schedules nor restarts the pod of a replica. The
+// pod must have no permissions, credentials and ports other than those of its options.
 func TestManifest(t *testing.T) {
 	n := newFakeNode(t)
 	o := n.options()
@@ -237,18 +236,18 @@ func TestManifest(t *testing.T) {
 	spec := pod.Spec
 	if spec.NodeName != "node" || !spec.HostNetwork || spec.RestartPolicy != corev1.RestartPolicyNever ||
 		*spec.AutomountServiceAccountToken || spec.ServiceAccountName != "subject" || !*spec.SecurityContext.RunAsNonRoot {
-		t.Errorf("the pod is %+v", spec)
+		t.Errorf("pod spec %+v; want one on node \"node\" without restarts, token and root user", spec)
 	}
 	for _, c := range append(spec.InitContainers, spec.Containers...) {
 		if c.ImagePullPolicy != corev1.PullNever || !*c.SecurityContext.ReadOnlyRootFilesystem || *c.SecurityContext.AllowPrivilegeEscalation || c.SecurityContext.Capabilities.Drop[0] != "ALL" {
-			t.Errorf("the container %s is %+v", c.Name, c)
+			t.Errorf("container %s: %+v; want image pull policy Never and a restricted security context", c.Name, c)
 		}
 	}
 	if args := strings.Join(spec.InitContainers[0].Args, " "); args != "--subject=127.0.0.1:10801 --control=0.0.0.0:10901 --identity=/etc/gauntlet/relay --patience=30s" {
-		t.Errorf("the relay is run with %s", args)
+		t.Errorf("arguments of the relay: %s; want those of replica 1", args)
 	}
 	if ports := Ports(2); len(ports) != 2 || ports[1] != 10901 {
-		t.Errorf("the reachable ports are %v", ports)
+		t.Errorf("Ports(2) = %v, want 2 ports with 10901 as the last one", ports)
 	}
 }
 

@@ -17,16 +17,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The pods use the host network of their node. The relay of replica i listens on
-// subjectPort+i for the subject, on loopback only. It listens on controlPort+i for the
-// run.
+// The ports on which the relay of replica i listens. The pods use the network of their node. The
+// subject connects to subjectPort+i on the loopback address. gauntlet connects to controlPort+i.
 const (
 	subjectPort = 10800
 	controlPort = 10900
 )
 
-// Ports returns the node ports that must be reachable from this machine, for the given
-// number of replicas.
+// Ports returns the ports of the control plane node to which gauntlet connects. The argument is the
+// number of replicas. A provider forwards a local port to each of them.
 func Ports(replicas int) []int {
 	var ports []int
 	for i := range replicas {
@@ -35,15 +34,15 @@ func Ports(replicas int) []int {
 	return ports
 }
 
-// replicaTunnel is the connection between one replica's pods and the fault proxy. All
-// instances of the replica use it.
+// replicaTunnel has the certificates and addresses with which a replica connects to the fault
+// proxy. All instances of the replica use the same ones.
 type replicaTunnel struct {
-	replica   string
-	index     int
-	instances int // number of instances started
+	replica   string // name of the replica
+	index     int    // number at the end of the name
+	instances int    // number of instances started so far
 
-	identity     relay.Identity // identity of the run's end of the tunnel
-	proxyAddress string         // host:port of the replica's listener at the fault proxy
+	identity     relay.Identity // certificate and key with which gauntlet connects to the relay
+	proxyAddress string         // host:port of the fault proxy's listener for the replica
 }
 
 // indexOf returns the number at the end of a replica's name, such as 0 for subject-0.
@@ -56,8 +55,9 @@ func indexOf(replica string) (int, error) {
 	return index, nil
 }
 
-// newTunnel prepares the tunnel of a replica. It creates its listener at the fault
-// proxy, the certificates of its relay, and the secrets of its pod.
+// newTunnel creates the replicaTunnel of a replica, before its first instance starts. It calls
+// r.Route for the listener at the fault proxy. It creates the certificates of the relay, and the
+// Secrets that the pods of the replica mount.
 func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	}
 	config := &rest.Config{}
 	if err := r.Route(replica, config); err != nil {
-		return nil, fmt.Errorf("setting up the connection to the API server: %w", err)
+		return nil, fmt.Errorf("setting up the connection of %s to the API server: %w", replica, err)
 	}
 	proxy, err := url.Parse(config.Host)
 	if err != nil {
@@ -75,7 +75,8 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	if err != nil {
 		return nil, err
 	}
-	// The proxy's certificate is valid for loopback addresses, in the pod as well.
+	// The certificate of the fault proxy is valid for 127.0.0.1, which is the address of the relay
+	// for the subject.
 	kubeconfig, err := kubeconfigOf(fmt.Sprintf("https://127.0.0.1:%d", subjectPort+index), config.CAData)
 	if err != nil {
 		return nil, err
@@ -89,16 +90,17 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	return &replicaTunnel{replica: replica, index: index, identity: run, proxyAddress: proxy.Host}, nil
 }
 
-// kubeconfigOf returns the kubeconfig of a pod, which authenticates with the pod's
-// service account token.
+// kubeconfigOf returns a kubeconfig for a replica, which authenticates with its ServiceAccount
+// token. The argument server is the URL of the API server or of the relay, and ca the PEM
+// certificate that signs the server's certificate.
 func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 	return cluster.Kubeconfig(&rest.Config{
 		Host: server, BearerTokenFile: tokenDir + "/" + tokenFile, TLSClientConfig: rest.TLSClientConfig{CAData: ca},
 	})
 }
 
-// connect connects the relay of an instance to the fault proxy. It calls lost when an idle
-// connection to the relay breaks.
+// connect connects the relay of a running instance to the fault proxy, and waits until the relay is
+// ready. The tunnel calls lost when an idle connection to the relay breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,
@@ -119,7 +121,7 @@ func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func
 	return tunnel, nil
 }
 
-// prepare creates the namespace and the service account of all replicas.
+// prepare creates the namespace and the ServiceAccount that all replicas use, unless they exist.
 func (o *Options) prepare(ctx context.Context) error {
 	_, err := o.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -136,6 +138,7 @@ func (o *Options) prepare(ctx context.Context) error {
 	return nil
 }
 
+// writeSecret creates a Secret with the given files in the namespace of the pods.
 func (o *Options) writeSecret(ctx context.Context, name string, files map[string][]byte) error {
 	_, err := o.Admin.CoreV1().Secrets(Namespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Data: files,

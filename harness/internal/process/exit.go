@@ -13,37 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is the resource usage of a process.
+// Usage is the CPU time and the memory that a process has used.
 type Usage struct {
-	// CPU is the user and system time of the process and of the descendants that it
-	// waited for.
+	// CPU is the user and system CPU time of the process. It includes the descendants for which the
+	// process has waited.
 	CPU time.Duration
-	// RSSBytesMax is the largest resident set size of the process, without descendants.
-	// It is read when gauntlet sends a signal; later growth is not included. It is 0 if
-	// gauntlet sent none.
+	// RSSBytesMax is the largest resident set size of the process in bytes, without descendants.
+	// gauntlet reads it each time it sends a signal to the process. It is 0 if gauntlet has sent no
+	// signal.
 	RSSBytesMax int64
 }
 
-// ExitError describes how a process exited.
+// ExitError says how a process has exited. [Process.Err] returns it.
 type ExitError struct {
-	// Name is the name of the process from its Spec.
+	// Name is the name of the process, from Spec.Name.
 	Name string
-	// Code is the exit status, or -1 if a signal terminated the process.
+	// Code is the exit status, or -1 if a signal has terminated the process.
 	Code int
-	// Signal is the signal that terminated the process, or 0 if there was none.
+	// Signal is the signal that has terminated the process, or 0 if the process has exited by
+	// itself.
 	Signal syscall.Signal
-	// Usage is the resource usage of the process.
+	// Usage is the CPU time and the memory that the process has used.
 	Usage Usage
-	// LogPath is the log file of the process.
+	// LogPath is the path of the log file of the process.
 	LogPath string
-	// LogTail contains the last lines that this process wrote to the log file.
+	// LogTail has the last lines that this process has written to the log file.
 	LogTail string
-	// DiskFull reports whether the disk of the log file is full. If it is full, the log
-	// may not contain the reason of the exit.
+	// DiskFull is true if the disk of the log file was almost full when the process exited. The log
+	// may then not contain the reason for the exit.
 	DiskFull bool
 }
 
-// Error returns how the process exited and the last lines of its log.
+// Error returns the exit status or the signal, and the last lines of the log.
 func (e *ExitError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s exited with status %d", e.Name, e.Code)
@@ -62,6 +63,7 @@ func (e *ExitError) Error() string {
 	return s.String()
 }
 
+// newExitError returns the ExitError of a process that was reaped.
 func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
 	e := &ExitError{
 		Name: name, Code: state.ExitCode(), LogPath: log.path, LogTail: log.tail(),
@@ -74,9 +76,9 @@ func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
 	return e
 }
 
-// readPeakRSS returns the largest resident set size of a running process in bytes.
-// It returns 0 if the value cannot be read. getrusage is no alternative: its value
-// includes the time before exec, when the child had the size of gauntlet.
+// readPeakRSS returns the largest resident set size of a running process in bytes. It returns 0 if
+// it cannot read the value from /proc. The value of getrusage would be too large: it includes the
+// time before exec, when the child process had the size of gauntlet.
 func readPeakRSS(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -91,7 +93,7 @@ func readPeakRSS(pid int) int64 {
 	return 0
 }
 
-// diskFull reports whether the file system of path has almost no free space.
+// diskFull reports whether the file system of path has less than 64 KiB of free space.
 func diskFull(path string) bool {
 	const freeBytesMin = 64 << 10
 	var stat unix.Statfs_t
@@ -101,14 +103,14 @@ func diskFull(path string) bool {
 	return int64(stat.Bavail)*stat.Bsize < freeBytesMin
 }
 
-// logFile is the log file of a process.
+// logFile is the log file of a process. Earlier processes may have written to the same file.
 type logFile struct {
 	path  string
-	start int64 // offset of the first byte that this process wrote
+	start int64 // size of the file in bytes when the process started
 	file  *os.File
 }
 
-// openLog opens the log file for appending and creates its directory.
+// openLog opens or creates a log file for appending. It also creates the directory of the file.
 func openLog(path string) (logFile, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return logFile{}, err
@@ -125,15 +127,15 @@ func openLog(path string) (logFile, error) {
 	return logFile{path, info.Size(), file}, nil
 }
 
+// The maximum size of a log tail.
 const (
-	tailLinesMax = 15
-	tailBytesMax = 8 << 10
-	lineBytesMax = 500 // a Go panic can print kilobytes in one line
+	tailLinesMax = 15      // number of lines
+	tailBytesMax = 8 << 10 // number of bytes that are read from the end of the log
+	lineBytesMax = 500     // number of bytes per line; a Go panic can print kilobytes in one line
 )
 
-// tail returns the last lines that the process wrote to its log. If it cannot read the
-// log, it returns "" instead of an error. The tail explains another error and must not
-// replace that error.
+// tail returns the last lines that the process has written to its log. If it cannot read the log,
+// it returns "" instead of an error, because callers add the tail to another error.
 func (l logFile) tail() string {
 	file, err := os.Open(l.path)
 	if err != nil {
@@ -152,7 +154,8 @@ func (l logFile) tail() string {
 	return lastLines(data)
 }
 
-// lastLines returns the last tailLinesMax non-blank lines, each truncated to lineBytesMax.
+// lastLines returns the last lines in data that are not blank, at most [tailLinesMax]. It truncates
+// each line to [lineBytesMax] bytes.
 func lastLines(data []byte) string {
 	var lines []string
 	for line := range bytes.Lines(data) {

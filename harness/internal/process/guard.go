@@ -18,14 +18,15 @@ import (
 	"time"
 )
 
-// guardVariable is the environment variable that makes a program with this package run as a guard.
-// Its value is the process ID of the gauntlet process that started the guard.
+// guardVariable is an environment variable. If it is set, a program with this package runs as a
+// guard. Its value is the process ID of the gauntlet process that has started the guard.
 const guardVariable = "GAUNTLET_GUARD_OF"
 
-// guardReady is the text that a guard prints as soon as it ignores signals. The parent
-// waits for this text.
+// guardReady is the text that a guard prints as soon as it ignores signals. The gauntlet process
+// that has started the guard waits for this text.
 const guardReady = "ready"
 
+// init runs the program as a guard instead of its main function, if guardVariable is set.
 func init() {
 	if os.Getenv(guardVariable) != "" {
 		runAsGuard(os.Stdin, os.Stdout)
@@ -33,47 +34,50 @@ func init() {
 	}
 }
 
-// guardMessage is one line of JSON that gauntlet sends to its guard. Exactly one
-// of Watch, Unwatch, Directory and Command is set.
+// guardMessage tells the guard what to clean up after gauntlet has exited. gauntlet sends each
+// message as one line of JSON. Exactly one of Watch, Unwatch, Directory and Command is set.
 type guardMessage struct {
-	Watch     *processGroup `json:"watch,omitempty"`
-	Unwatch   int           `json:"forget,omitempty"` // ID of a process group
-	Directory string        `json:"directory,omitempty"`
+	// Watch is a process group that the guard kills.
+	Watch *processGroup `json:"watch,omitempty"`
+	// Unwatch is the ID of a process group that the guard no longer kills.
+	Unwatch int `json:"forget,omitempty"`
+	// Directory is a directory that the guard removes, unless Release is true.
+	Directory string `json:"directory,omitempty"`
 	// Release means that the guard no longer removes Directory.
 	Release bool `json:"keep,omitempty"`
-	// Command is a cleanup command. If it has no arguments, the guard no longer runs
-	// the command with its number.
+	// Command is a command that the guard runs. If it has no arguments, the guard no longer runs
+	// the earlier command with the same number.
 	Command *cleanupCommand `json:"command,omitempty"`
 }
 
-// cleanupCommand removes something that is neither a process nor a directory.
+// cleanupCommand is a command that removes something other than a process or a directory, for
+// example a container.
 type cleanupCommand struct {
-	Number int64    `json:"number"`
-	Args   []string `json:"args,omitempty"`
-	Env    []string `json:"env,omitempty"`
+	Number int64    `json:"number"`         // identifies the command in a later message
+	Args   []string `json:"args,omitempty"` // absolute path of the program, and its arguments
+	Env    []string `json:"env,omitempty"`  // complete environment
 }
 
-// processGroup identifies a process group.
-// The session and the start time of the group leader (in clock ticks since boot)
-// distinguish it from a later group with the same ID.
+// processGroup identifies a process group. The session ID and the start time distinguish the group
+// from a later group with the same ID.
 type processGroup struct {
-	PID        int    `json:"pid"`
-	Session    int    `json:"session"`
-	StartTicks uint64 `json:"startTicks"`
+	PID        int    `json:"pid"`        // of the group leader; also the ID of the group
+	Session    int    `json:"session"`    // session ID
+	StartTicks uint64 `json:"startTicks"` // start time of the group leader, in clock ticks since boot
 }
 
-// guardClient sends messages to the guard through a pipe.
+// guardClient sends messages to the guard of this process through a pipe.
 type guardClient struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // held during a write to pipe
 	pipe io.Writer
 }
 
-// sharedGuard returns the guard of this process and starts it on the first call.
+// sharedGuard returns the client of this process's guard. The first call starts the guard.
 var sharedGuard = sync.OnceValues(startGuard)
 
-// startGuard runs the binary of this process again as a guard. The guard's standard
-// input is a pipe whose write end only gauntlet has. The guard therefore reads EOF
-// when gauntlet has exited, and not before.
+// startGuard starts the executable of this process again, as a guard. The standard input of the
+// guard is a pipe whose write end only gauntlet has. The guard therefore reads EOF when gauntlet
+// has exited, and not earlier.
 func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -85,19 +89,20 @@ func startGuard() (*guardClient, error) {
 		write.Close()
 		return nil, fmt.Errorf("starting the guard: %w", err)
 	}
-	go func() { _ = guard.Wait() }() // returns only if somebody kills the guard before gauntlet exits
+	go func() { _ = guard.Wait() }() // reaps the guard if somebody kills it before gauntlet exits
 	return &guardClient{pipe: write}, nil
 }
 
-// runGuard starts the guard process and returns when it ignores signals.
+// runGuard starts the guard process, and returns when the guard ignores signals. The argument input
+// is the standard input of the guard.
 func runGuard(input *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{fmt.Sprintf("gauntlet-guard-of-%d", os.Getpid())}
 	cmd.Env = []string{fmt.Sprintf("%s=%d", guardVariable, os.Getpid())}
-	cmd.Dir = "/" // the guard must not keep a file system busy
+	cmd.Dir = "/" // so that users can unmount the file system of gauntlet's working directory
 	cmd.Stdin = input
-	// The guard must not inherit the standard output of gauntlet. A program that
-	// reads that output until EOF would otherwise wait for the guard too.
+	// The guard must not inherit the standard output of gauntlet. A program that reads the output
+	// of gauntlet until EOF would otherwise also wait for the guard to exit.
 	ready, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -113,7 +118,7 @@ func runGuard(input *os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// send sends a message to the guard.
+// send sends a message to the guard. It returns an error if the guard has exited.
 func (g *guardClient) send(m guardMessage) error {
 	line, err := json.Marshal(m)
 	if err != nil {
@@ -127,8 +132,8 @@ func (g *guardClient) send(m guardMessage) error {
 	return nil
 }
 
-// watchGroup makes the guard kill a process group after gauntlet has exited.
-// The group leader must be a child that has not been reaped.
+// watchGroup makes the guard kill a process group after gauntlet has exited. The argument is the
+// PID of the group leader, a child process that was not reaped yet.
 func (g *guardClient) watchGroup(pid int) error {
 	stat, err := readStat(pid)
 	if err != nil {
@@ -137,14 +142,14 @@ func (g *guardClient) watchGroup(pid int) error {
 	return g.send(guardMessage{Watch: &processGroup{PID: pid, Session: stat.session, StartTicks: stat.startTicks}})
 }
 
-// unwatchGroup tells the guard no longer to kill a process group. The caller must call
-// it before the PID is released. unwatchGroup ignores errors, because a guard that has
-// exited watches no group.
+// unwatchGroup tells the guard not to kill a process group any more. The caller must call it before
+// the kernel can give the PID to another process. Errors are ignored, because they mean that the
+// guard has exited and kills nothing.
 func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
-// GuardDirectory makes the guard remove a directory if gauntlet exits before it calls release.
-// dir must be an absolute path to a directory that gauntlet created. The guard
-// removes it with all its content.
+// GuardDirectory makes the guard remove a directory if gauntlet exits before it calls release. The
+// argument dir is the absolute path of a directory that gauntlet has created or will create. The
+// guard removes the directory with all its content.
 func GuardDirectory(dir string) (release func(), err error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return nil, fmt.Errorf("guarding directory %q: expected an absolute path below /", dir)
@@ -159,20 +164,20 @@ func GuardDirectory(dir string) (release func(), err error) {
 	return func() { _ = guard.send(guardMessage{Directory: dir, Release: true}) }, nil
 }
 
-// commandTimeout limits the duration of each command that a guard runs.
+// commandTimeout limits the duration of each cleanup command. The guard kills the command after
+// this time.
 const commandTimeout = time.Minute
 
-// commandNumber is the number of the last cleanup command of this process. The number
-// identifies a command when it is released.
+// commandNumber is the number of the latest cleanup command of this process; see [cleanupCommand].
 var commandNumber atomic.Int64
 
-// GuardCommand makes the guard run a command if gauntlet exits before it calls release.
-// The command removes something that is neither a process nor a directory, and may
-// take up to one minute. The first argument must be an absolute path. env is the
-// complete environment of the command.
+// GuardCommand makes the guard run a command if gauntlet exits before it calls release. Use it to
+// remove something other than a process or a directory, for example a container. The first element
+// of args is the absolute path of the program. The argument env is the complete environment of the
+// command. The guard kills the command after one minute.
 func GuardCommand(args, env []string) (release func(), err error) {
 	if len(args) == 0 || !filepath.IsAbs(args[0]) {
-		return nil, fmt.Errorf("guarding with command %q: expected an absolute path as the first argument", args)
+		return nil, fmt.Errorf("guarding with command %q: expected the absolute path of a program as the first element", args)
 	}
 	guard, err := sharedGuard()
 	if err != nil {
@@ -185,12 +190,12 @@ func GuardCommand(args, env []string) (release func(), err error) {
 	return func() { _ = guard.send(guardMessage{Command: &cleanupCommand{Number: number}}) }, nil
 }
 
-// runAsGuard is the main function of a guard process.
-// It reads messages until gauntlet has exited and then cleans up. It ignores the
-// signals that a terminal or a user sends to stop gauntlet.
+// runAsGuard is the main function of a guard process. It reads messages from pipe until gauntlet
+// has exited, and then cleans up. It ignores the signals with which a terminal or a user stops
+// gauntlet. It writes guardReady to ready.
 func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	// Writing fails if gauntlet has exited already. The pipe then returns EOF below.
+	// Errors are ignored: they mean that gauntlet has exited, and then pipe returns EOF.
 	_, _ = io.WriteString(ready, guardReady)
 	_ = ready.Close()
 	groups := map[int]processGroup{}
@@ -201,7 +206,7 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	for lines.Scan() {
 		var m guardMessage
 		if json.Unmarshal(lines.Bytes(), &m) != nil {
-			continue // the last line, which is incomplete if gauntlet died while it wrote it
+			continue // gauntlet died while it wrote this line, which is the last one
 		}
 		switch {
 		case m.Watch != nil:
@@ -221,12 +226,13 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	cleanUp(groups, commands, directories)
 }
 
-// messageBytesMax limits the length of a message. The environment of a command is its largest part.
+// messageBytesMax is the maximum length of a message in bytes. The environment of a cleanup command
+// is the largest part of a message.
 const messageBytesMax = 8 << 20
 
-// cleanUp kills the process groups, runs the commands and then removes the directories.
-// It repeats the kill until no process is left, because a process may fork
-// meanwhile. The directories are last, because processes and commands write to them.
+// cleanUp kills the process groups, runs the commands, and then removes the directories. It kills
+// repeatedly until the groups have no process left, because a process may fork before it is killed.
+// It removes the directories last, because processes and commands may write to them.
 func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, directories map[string]bool) {
 	const (
 		attemptsMax = 1000
@@ -244,11 +250,12 @@ func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, dir
 	}
 	running.Wait()
 	for dir := range directories {
-		_ = os.RemoveAll(dir) // nobody is left to report an error to
+		_ = os.RemoveAll(dir) // errors are ignored, because gauntlet has exited and cannot report them
 	}
 }
 
-// run runs the command until it exits or times out. It reports no errors, because gauntlet has exited.
+// run runs the command, and kills it after [commandTimeout]. It returns no error, because gauntlet
+// has exited and could not report it.
 func (c cleanupCommand) run() {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append([]string{}, c.Env...)
@@ -261,7 +268,8 @@ func (c cleanupCommand) run() {
 	_ = cmd.Wait()
 }
 
-// killGroups kills every running process of the groups and returns their number.
+// killGroups sends SIGKILL to every running process of the groups, and returns the number of these
+// processes.
 func killGroups(groups map[int]processGroup) int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -285,11 +293,12 @@ func killGroups(groups map[int]processGroup) int {
 	return killed
 }
 
-// contains reports whether a process belongs to this group and not to a later group with the same ID.
+// contains reports whether a process is in this group, and not in a later group with the same ID.
 //
-// The kernel does not assign the ID again while a process of the group exists. So a
-// process does not belong to the group if it is in another session, or started
-// before the leader, or has the leader's PID but another start time.
+// The kernel does not use the ID of a group for another group while a process of the group exists.
+// A process is in another group if its session is different, or if it has started before the leader
+// of this group. A process with the PID of the leader and another start time is also in another
+// group.
 func (g processGroup) contains(pid int, stat procStat) bool {
 	if stat.group != g.PID || stat.session != g.Session {
 		return false
@@ -302,14 +311,16 @@ func (g processGroup) contains(pid int, stat procStat) bool {
 
 // procStat contains the fields of /proc/<pid>/stat that this package uses; see proc(5).
 type procStat struct {
-	state          string
-	group, session int
-	startTicks     uint64
+	state      string // one letter, such as "R" (running) or "Z" (zombie)
+	group      int    // ID of the process group
+	session    int    // session ID
+	startTicks uint64 // start time in clock ticks since boot
 }
 
-// dead reports whether the process is a zombie or being removed.
+// dead reports whether the process is a zombie, or dead but still in /proc.
 func (s procStat) dead() bool { return s.state == "Z" || s.state == "X" }
 
+// readStat reads /proc/<pid>/stat. The error wraps fs.ErrNotExist if there is no such process.
 func readStat(pid int) (procStat, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -318,9 +329,9 @@ func readStat(pid int) (procStat, error) {
 	return parseStat(string(data))
 }
 
-// parseStat parses a line of /proc/<pid>/stat.
-// The name of the command is in parentheses and may itself contain spaces and
-// parentheses, so parsing starts after the last closing parenthesis.
+// parseStat parses the content of /proc/<pid>/stat. It parses only the fields after the last
+// closing parenthesis. The field before is the name of the command in parentheses, which may
+// contain spaces and parentheses.
 func parseStat(line string) (procStat, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// helperVariable is the environment variable that makes the test binary run as the helper
-// program. The helper acts as gauntlet. The value is the directory that it works in.
+// helperVariable is an environment variable. If it is set, the test binary runs the function helper
+// instead of the tests. Its value is the directory for the files of the helper.
 const helperVariable = "GAUNTLET_PROCESS_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -24,8 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helper registers directories, commands and processes with a guard and prints the PID of its child.
-// The first line of its standard input selects how it exits: "exit" or "panic".
+// helper does what gauntlet does in a run: it starts a child, and registers directories and
+// commands with a guard. It prints the PID of its child. The first line of its standard input
+// selects how it exits: "exit" or "panic".
 func helper(dir string) {
 	state := filepath.Join(dir, "state")
 	fail := func(err error) {
@@ -53,8 +54,7 @@ func helper(dir string) {
 	exited, err := Start(context.Background(), Spec{Name: "exited", Path: "/bin/sh", Args: []string{"-c", "exit 0"}, LogPath: filepath.Join(dir, "exited.log")})
 	fail(err)
 	<-exited.Done()
-	// The grandchild ignores signals that would terminate it and writes to the guarded
-	// directory.
+	// The grandchild ignores SIGTERM, SIGINT and SIGHUP, and writes to the guarded directory.
 	script := `(trap "" TERM INT HUP; while :; do echo x > ` + state + `/file; sleep 0.01; done) & echo $! > ` + dir + `/grandchild; wait`
 	child, err := Start(context.Background(), Spec{
 		Name: "child", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, LogPath: filepath.Join(dir, "child.log"),
@@ -108,7 +108,7 @@ func TestNothingOutlivesGauntlet(t *testing.T) {
 			}
 			grandchild := pidIn(t, string(data))
 
-			// The guard must survive the signals that stop gauntlet.
+			// The guard must ignore the signals that stop gauntlet.
 			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 				if err := syscall.Kill(guard, sig); err != nil {
 					t.Fatal(err)
@@ -194,7 +194,8 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// guardOf returns the PID of the guard of a process. It finds the guard by its command line.
+// guardOf returns the PID of the guard that the process pid has started. It searches for the
+// command line of the guard.
 func guardOf(t *testing.T, pid int) int {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

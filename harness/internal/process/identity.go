@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Identity identifies a process uniquely across PID reuse, reboots and machines. A
-// program can store it and check later whether the process still runs. A PID alone is
-// not enough, because the kernel reuses it after the process has exited.
+// Identity identifies a process among all processes of all machines, past and future. A program can
+// store an Identity, and find out later whether the process still runs. A PID is not enough,
+// because the kernel gives it to another process after the process has exited.
 type Identity struct {
 	// Host is the host name of the machine.
 	Host string
 	// Boot is the boot ID of the kernel, which changes with every boot.
 	Boot string
-	// Namespace is the PID namespace of the process.
+	// Namespace is the PID namespace of the process, such as "pid:[4026531836]".
 	Namespace string
-	// PID is the process ID in this namespace.
+	// PID is the process ID in Namespace.
 	PID int
-	// StartTicks is the start time of the process in clock ticks since boot.
+	// StartTicks is the start time of the process in clock ticks since the boot of the machine.
 	StartTicks uint64
 }
 
@@ -38,7 +38,8 @@ func Self() (Identity, error) {
 	return id, nil
 }
 
-// localIdentity returns an Identity with the fields that all processes of this PID namespace share.
+// localIdentity returns an Identity with only the host, the boot ID and the PID namespace of this
+// process.
 func localIdentity() (Identity, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -60,7 +61,7 @@ func (id Identity) String() string {
 	return fmt.Sprintf("%s/%s/%s/%d/%d", id.Host, id.Boot, id.Namespace, id.PID, id.StartTicks)
 }
 
-// ParseIdentity parses an identity in the format of [Identity.String].
+// ParseIdentity parses the result of [Identity.String].
 func ParseIdentity(s string) (Identity, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 5 {
@@ -73,7 +74,7 @@ func ParseIdentity(s string) (Identity, error) {
 	return id, nil
 }
 
-// Existence is the state of a process as seen from this machine.
+// Existence says whether a process runs, as far as this process can know.
 type Existence string
 
 const (
@@ -81,12 +82,12 @@ const (
 	Lives Existence = "lives"
 	// Gone means that the process has exited.
 	Gone Existence = "gone"
-	// Elsewhere means that the process is on another machine or in another PID
-	// namespace. Its state is unknown here.
+	// Elsewhere means that the process was started on another machine or in another PID namespace.
+	// It is unknown whether the process runs.
 	Elsewhere Existence = "elsewhere"
 )
 
-// Existence returns whether the process is still running.
+// Existence finds out whether the process is still running.
 func (id Identity) Existence() (Existence, error) {
 	local, err := localIdentity()
 	if err != nil {
@@ -96,7 +97,7 @@ func (id Identity) Existence() (Existence, error) {
 	case id.Host != local.Host:
 		return Elsewhere, nil
 	case id.Boot != local.Boot:
-		return Gone, nil // the machine has rebooted since
+		return Gone, nil // the machine was rebooted after the start of the process
 	case id.Namespace != local.Namespace:
 		return Elsewhere, nil
 	}

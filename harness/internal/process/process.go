@@ -1,6 +1,6 @@
 // Package process starts operating-system processes and ensures that none of them outlives gauntlet.
 //
-// Three mechanisms ensure this. Each one covers cases that the previous one does not:
+// Three mechanisms ensure this. Each one covers cases that the mechanism before it does not:
 //
 //   - The code that started a process stops it. When a process exits, the package
 //     kills the rest of its process group.
@@ -10,8 +10,8 @@
 //     gauntlet registered with it. The guard is a second process of the gauntlet
 //     binary in its own session.
 //
-// The guard does not find a descendant that leaves its process group, such as a
-// daemon. The package works on Linux only.
+// The guard does not kill a descendant that has left its process group, such as a daemon. The
+// package works on Linux only.
 package process
 
 import (
@@ -27,45 +27,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Spec describes a process to start.
+// Spec describes a process that [Start] starts.
 type Spec struct {
-	// Name identifies the process in errors.
+	// Name identifies the process in error messages.
 	Name string
 	// Path is the path of the executable.
 	Path string
-	// Args are its arguments without the program name.
+	// Args lists the command line arguments, without the program name.
 	Args []string
-	// Env is the complete environment, as "NAME=value". The process inherits no
-	// variables of gauntlet, because settings of the user's shell must not change a
-	// run.
+	// Env is the complete environment of the process, in the form "NAME=value". The process
+	// inherits no variables of gauntlet, because the user's environment must not change a run.
 	Env []string
-	// Dir is the working directory. If it is empty, the process uses gauntlet's working
-	// directory.
+	// Dir is the working directory of the process. Empty means the working directory of gauntlet.
 	Dir string
-	// LogPath is the file to append standard output and standard error to.
+	// LogPath is the path of a file. Start creates the file and its directory, and appends the
+	// standard output and standard error of the process to the file.
 	LogPath string
 }
 
 // Process is a process that [Start] started, together with its process group.
 type Process struct {
-	name string
-	cmd  *exec.Cmd
-	log  logFile
-	done chan struct{}
+	name string        // Spec.Name
+	cmd  *exec.Cmd     // the started process
+	log  logFile       // contains standard output and standard error
+	done chan struct{} // closed by reap
 
-	mu      sync.Mutex // held while signaling, so that no signal reaches a reused PID
-	reaped  bool
-	peakRSS int64      // largest resident set size in bytes when it was last read
-	exit    *ExitError // set before done is closed
+	mu      sync.Mutex // held while Signal sends a signal, so that no signal reaches a reused PID
+	reaped  bool       // true after the kernel has released the PID
+	peakRSS int64      // largest resident set size in bytes, read at each signal
+	exit    *ExitError // how the process has exited; set before done is closed
 }
 
-// ErrEnded is the error of sending a signal to a process that has already exited.
+// ErrEnded is wrapped by the error of [Process.Signal] if the process has already exited.
 var ErrEnded = errors.New("the process has exited")
 
-// Start starts a process in its own process group.
-// Because of the process group, Ctrl-C at the terminal reaches only gauntlet.
-// Canceling ctx after Start has returned has no effect. The process runs until it
-// exits, until [Process.Stop] or [Process.Kill], or until gauntlet exits.
+// Start starts a process in its own process group, so that Ctrl-C at the terminal interrupts only
+// gauntlet. The process runs until it exits, until [Process.Stop] or [Process.Kill], or until
+// gauntlet exits. Canceling ctx after Start has returned does not stop the process.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
@@ -92,8 +90,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	err = guard.watchGroup(p.PID())
 	go p.reap(guard)
 	if err != nil {
-		// A process that the guard does not watch must not run. SIGKILL cannot fail
-		// for a child process of gauntlet.
+		// Kill the process, because the guard would not kill it if gauntlet died. SIGKILL cannot
+		// fail for a child process of gauntlet.
 		_ = p.Signal(syscall.SIGKILL)
 		<-p.done
 		return nil, fmt.Errorf("starting %s: %w", spec.Name, err)
@@ -101,15 +99,17 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// PID returns the process ID, which is also the ID of the process group.
+// PID returns the process ID, which is also the ID of the process group. After the process has
+// exited, the kernel may give this ID to another process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the process has exited and its group has been killed.
+// Done returns a channel that is closed when the process has exited and the rest of its group was
+// killed.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil until Done is closed, and then always an [*ExitError]. Even an exit
-// with status 0 is an error if the caller did not request it. The reason is that the
-// processes of a run must run until they are stopped.
+// Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError], even
+// if the process has exited with status 0. A component of a run must not exit before gauntlet stops
+// it.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -119,7 +119,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Usage returns the resource usage of the process. It is zero until Done is closed.
+// Usage returns the CPU time and the memory that the process has used. It returns the zero value
+// until the channel of Done is closed.
 func (p *Process) Usage() Usage {
 	select {
 	case <-p.done:
@@ -129,20 +130,21 @@ func (p *Process) Usage() Usage {
 	}
 }
 
-// LogTail returns the last lines that the process has written to its log, for errors.
+// LogTail returns the last lines that the process has written to its log, for error messages. It
+// returns at most 15 lines, and "" if it cannot read the log.
 func (p *Process) LogTail() string { return p.log.tail() }
 
-// Signal sends a signal to the process or to its process group.
-// SIGKILL, SIGSTOP and SIGCONT go to the whole group, because the process cannot
-// catch the first two and forward them. Any other signal goes only to the process,
-// which may forward it to its children.
+// Signal sends a signal to the process or to its process group. It sends SIGKILL, SIGSTOP and
+// SIGCONT to the whole group, because the process cannot catch SIGKILL and SIGSTOP and forward them
+// to its children. It sends all other signals only to the process. The error wraps [ErrEnded] if
+// the process has exited.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return fmt.Errorf("sending %s to %s: %w", unix.SignalName(sig), p.name, ErrEnded)
 	}
-	p.peakRSS = max(p.peakRSS, readPeakRSS(p.PID())) // the value cannot be read after the process has exited
+	p.peakRSS = max(p.peakRSS, readPeakRSS(p.PID())) // after the exit, /proc no longer has this value
 	target := p.PID()
 	switch sig {
 	case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCONT:
@@ -154,16 +156,16 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// killTimeout is the time within which a process must exit after SIGKILL.
-// A process exceeds it only if the kernel blocks it, for example in a write to a
-// failed disk.
+// killTimeout is the time in which a process must exit after SIGKILL. A process needs longer only
+// if the kernel blocks the process, for example in a write to a failed disk.
 const killTimeout = 10 * time.Second
 
-// Stop sends SIGTERM and, after the grace period, SIGKILL to the process group. If ctx
-// is canceled, Stop sends SIGKILL immediately. Stop returns when the process has
-// exited, at the latest 10 seconds after the grace period. Stop does not return the
-// exit status; [Process.Err] does. A process that is paused with SIGSTOP exits only at
-// SIGKILL.
+// Stop sends SIGTERM to the process and, after the grace period, SIGKILL to its process group. If
+// ctx is canceled, Stop sends SIGKILL immediately. Stop returns when the process has exited, or an
+// error 10 seconds after SIGKILL.
+//
+// The exit status is no error of Stop; see [Process.Err]. A process that is paused with SIGSTOP
+// exits only after SIGKILL.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, ErrEnded) {
 		return err
@@ -179,7 +181,8 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill()
 }
 
-// Kill sends SIGKILL to the process group and returns when the process has exited.
+// Kill sends SIGKILL to the process group and waits until the process has exited. It returns an
+// error if the process still exists after 10 seconds.
 func (p *Process) Kill() error {
 	if err := p.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, ErrEnded) {
 		return err
@@ -194,15 +197,15 @@ func (p *Process) Kill() error {
 	}
 }
 
-// reap waits until the process has exited, kills the rest of its group and releases its PID.
-// The order matters: while the group leader is a zombie, the kernel cannot assign
-// its PID to another process or process group.
+// reap waits until the process has exited, kills the rest of its group, and then releases the PID.
+// It kills the group while the process is a zombie. Until then, the kernel cannot give the PID to
+// another process or process group.
 func (p *Process) reap(guard *guardClient) {
 	waitUntilZombie(p.PID())
 	p.mu.Lock()
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL) // ESRCH means that the group has no other process
 	guard.unwatchGroup(p.PID())
-	// The error of Wait only repeats the exit status, which ProcessState contains.
+	// The error is ignored, because ProcessState also contains the exit status.
 	_ = p.cmd.Wait()
 	p.reaped = true
 	peak := p.peakRSS
@@ -222,14 +225,13 @@ func waitUntilZombie(pid int) {
 	}
 }
 
-// forkFromOneThread starts the command from a thread that runs as long as gauntlet
-// runs. The kernel sends the parent-death signal when the forking thread exits. The Go
-// runtime may end any other thread, and the signal would then kill a healthy process.
+// forkFromOneThread starts a command from a thread that exists as long as gauntlet runs. The kernel
+// sends the parent-death signal when the forking thread exits, even if gauntlet continues. The Go
+// runtime may end any other thread, which would kill the started process.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {
-			// The goroutine never unlocks its thread and never returns, so the thread
-			// never exits.
+			// This goroutine never unlocks its thread and never returns, so the thread never exits.
 			runtime.LockOSThread()
 			for request := range forkRequests {
 				request.started <- request.cmd.Start()
@@ -241,14 +243,13 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 	return <-request.started
 }
 
-// forkRequest asks the forking thread to start a command. The thread sends back the
-// error of cmd.Start.
+// forkRequest asks the forking thread to start a command.
 type forkRequest struct {
 	cmd     *exec.Cmd
-	started chan error
+	started chan error // receives the result of cmd.Start
 }
 
 var (
-	startForker  sync.Once
-	forkRequests = make(chan forkRequest)
+	startForker  sync.Once                // starts the goroutine on the forking thread
+	forkRequests = make(chan forkRequest) // requests to that goroutine
 )

@@ -45,8 +45,8 @@ func TestErrDescribesExit(t *testing.T) {
 	}
 }
 
-// TestUsage checks that Usage measures the started process and not the process that started it.
-// The test process is large and the shell that it starts is small.
+// TestUsage checks that Usage measures only the started process, and not the test process before
+// exec. The test process uses much memory, and the shell that it starts uses little.
 func TestUsage(t *testing.T) {
 	const testProcessBytes, shellBytesMax = 128 << 20, 32 << 20
 	large := bytes.Repeat([]byte{1}, testProcessBytes)
@@ -219,9 +219,9 @@ func TestStopAndContinueSignalsReachGroup(t *testing.T) {
 	}
 }
 
-// TestProcessSurvivesThreadThatCalledStart checks that the parent-death signal does not depend on the caller's thread.
-// The kernel sends the signal when the forking thread exits. A goroutine that
-// returns while it is locked to its thread makes the thread exit.
+// TestProcessSurvivesThreadThatCalledStart checks that a process continues after the caller's
+// thread exits. The kernel sends the parent-death signal when the forking thread exits. The test
+// makes its thread exit: it returns from a goroutine that is locked to the thread.
 func TestProcessSurvivesThreadThatCalledStart(t *testing.T) {
 	started := make(chan *Process)
 	thread := make(chan int, 1)
@@ -229,7 +229,7 @@ func TestProcessSurvivesThreadThatCalledStart(t *testing.T) {
 	startAndReturn = func() {
 		runtime.LockOSThread()
 		if syscall.Gettid() == os.Getpid() {
-			// The main thread never exits. Block it, so that the next goroutine
+			// The main thread of a program never exits. Block it here, so that the next goroutine
 			// runs on another thread.
 			go startAndReturn()
 			<-t.Context().Done()
@@ -251,13 +251,13 @@ func TestProcessSurvivesThreadThatCalledStart(t *testing.T) {
 	}
 }
 
-// start runs a shell script and kills it when the test ends.
+// start starts a shell script as a Process, and kills the process when the test ends.
 func start(t *testing.T, script string) *Process {
 	t.Helper()
 	return startAt(t, filepath.Join(t.TempDir(), "logs", "part.log"), script)
 }
 
-// startAt runs a shell script with the log file at logPath and kills it when the test ends.
+// startAt is like start, with the log file logPath.
 func startAt(t *testing.T, logPath, script string) *Process {
 	t.Helper()
 	p, err := Start(t.Context(), Spec{
@@ -284,7 +284,7 @@ func pidIn(t *testing.T, line string) int {
 	return pid
 }
 
-// running reports whether the process exists and is not a zombie.
+// running reports whether a process with this ID exists and is not a zombie.
 func running(pid int) bool {
 	stat, err := readStat(pid)
 	return err == nil && !stat.dead()

@@ -13,41 +13,44 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Prober determines whether a scenario fails. Some failures do not occur in every run, so
-// it runs the scenario several times. It writes each run to a journal, and does not repeat
-// runs that are in the journal.
+// Prober determines whether a scenario fails. It runs a scenario several times, because some
+// failures do not occur in every run. It writes the result of each run to a journal, so that a
+// later search need not repeat the run.
 type Prober struct {
-	// Run runs a scenario once and reports whether it had the failure of the original.
+	// Run runs a scenario once and reports whether the failure of the original scenario
+	// occurred.
 	Run func(context.Context, *scenario.Scenario) (bool, error)
-	// Journal gets a line for each run, so that [Prober.Resume] can continue a canceled
-	// search.
+	// Journal receives one JSON line for each run. [Prober.Resume] reads these lines to
+	// continue a canceled search.
 	Journal io.Writer
 
+	// known has the results of all runs so far, by the digest of their scenario.
 	known    map[string]counts
 	original counts
 }
 
-// counts has the number of failed runs and the number of all runs of a scenario.
+// counts are the numbers of failed runs and of all runs of one scenario.
 type counts struct{ failed, runs int }
 
-// entry is a line of the journal. It has one run of a scenario, identified by its digest.
+// entry is a line of the journal: the result of one run.
 type entry struct {
-	Scenario string `json:"scenario"` // SHA-256 digest of the scenario file
+	Scenario string `json:"scenario"` // SHA-256 digest of the scenario as YAML, in hexadecimal
 	Failed   bool   `json:"failed"`
 }
 
 const (
-	// firstRuns is the number of runs that determine the failure rate of the original.
+	// firstRuns is the number of runs from which Calibrate estimates the failure rate of the
+	// original.
 	firstRuns = 3
-	// missProbability is the accepted probability that a scenario with the failure rate of
-	// the original passes all its runs.
+	// missProbability is the accepted error. A scenario that fails as often as the original
+	// passes all its runs with at most this probability, unless runsMax limits the runs.
 	missProbability = 0.05
-	// runsMax is the maximum number of runs of one scenario.
+	// runsMax is the maximum number of runs after which a scenario counts as passing.
 	runsMax = 10
 )
 
-// Resume reads a journal of an earlier search, so that its runs are not repeated. The last
-// line of the journal may be incomplete.
+// Resume reads the journal of an earlier search, so that its runs are not repeated. It ignores
+// an incomplete last line.
 func (p *Prober) Resume(journal io.Reader) error {
 	p.known = map[string]counts{}
 	lines := json.NewDecoder(journal)
@@ -64,6 +67,7 @@ func (p *Prober) Resume(journal io.Reader) error {
 	}
 }
 
+// add returns the counts with the result of one more run.
 func (t counts) add(failed bool) counts {
 	t.runs++
 	if failed {
@@ -72,13 +76,13 @@ func (t counts) add(failed bool) counts {
 	return t
 }
 
-// rate estimates the probability that one run fails, by the rule of succession. The
-// estimate is below 1 even if every run failed, because [Prober.Runs] would return 0 for a
-// rate of 1.
+// rate estimates the probability that a run fails, by Laplace's rule of succession. The
+// estimate is below 1 even if every run failed. With a rate of 1, [Prober.Runs] would return
+// 0.
 func (t counts) rate() float64 { return float64(t.failed+1) / float64(t.runs+2) }
 
-// Calibrate runs the original scenario several times to determine its failure rate. It
-// returns an error if no run fails.
+// Calibrate runs the original scenario several times to estimate its failure rate. It returns
+// an error if no run fails. Call it before Fails.
 func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	var err error
 	if p.original, err = p.probe(ctx, s, func(t counts) bool { return t.runs >= firstRuns }); err != nil {
@@ -90,33 +94,35 @@ func (p *Prober) Calibrate(ctx context.Context, s *scenario.Scenario) error {
 	return nil
 }
 
-// Runs returns the number of passed runs after which a scenario counts as passing. The
-// number is larger if the original fails rarely.
+// Runs returns how many times a scenario must pass before it counts as passing. If the
+// original fails rarely, the number is larger.
 func (p *Prober) Runs() int {
 	runs := math.Ceil(math.Log(missProbability) / math.Log(1-p.original.rate()))
 	return min(int(runs), runsMax)
 }
 
-// Confidence returns the probability that at least one of [Prober.Runs] runs fails. It
-// assumes a scenario that fails as often as the original.
+// Confidence returns the probability that at least one of [Prober.Runs] runs fails. It assumes
+// that the scenario fails as often as the original.
 func (p *Prober) Confidence() float64 {
 	return 1 - math.Pow(1-p.original.rate(), float64(p.Runs()))
 }
 
-// Fails runs a scenario until it fails, or until it has passed [Prober.Runs] times.
+// Fails reports whether a scenario fails. It runs the scenario until a run fails, or until
+// [Prober.Runs] runs have passed.
 func (p *Prober) Fails(ctx context.Context, s *scenario.Scenario) (bool, error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.failed > 0 || t.runs >= p.Runs() })
 	return t.failed > 0, err
 }
 
-// Confirm runs a scenario a number of times, and returns the number of failed runs.
+// Confirm runs a scenario until it has the given number of runs, and returns how many of its
+// runs failed. Runs in the journal count.
 func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (failed int, err error) {
 	t, err := p.probe(ctx, s, func(t counts) bool { return t.runs >= runs })
 	return t.failed, err
 }
 
-// probe runs a scenario until enough returns true for the counts of its runs. It also
-// counts the runs in the journal.
+// probe runs a scenario until enough returns true, and returns the counts of all its runs. The
+// argument of enough is these counts. They include the runs in the journal.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

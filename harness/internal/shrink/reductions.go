@@ -7,17 +7,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// reduction makes parts of a scenario smaller.
+// reduction is one way to make a scenario smaller, such as removing faults or halving delays.
 type reduction struct {
 	name string
-	// parts returns the number of parts that the reduction can change.
+	// parts returns the number of parts that the reduction can remove or reduce.
 	parts func(*scenario.Scenario) int
-	// apply reduces the parts with the indexes from, from+1, …, to-1. It reports whether
+	// apply removes or reduces the parts with the indexes from, …, to-1. It reports whether
 	// the scenario changed.
 	apply func(s *scenario.Scenario, from, to int) bool
 }
 
-// reductions are in the order in which Shrink tries them, the largest first.
+// reductions are all reductions, in the order in which Shrink tries them. Those that remove
+// most come first.
 var reductions = []reduction{
 	{"faults", func(s *scenario.Scenario) int { return len(s.Faults) }, dropFaults},
 	{"objects", func(s *scenario.Scenario) int { return len(objects(s)) }, dropObjects},
@@ -30,12 +31,13 @@ var reductions = []reduction{
 	{"fault durations", func(s *scenario.Scenario) int { return len(s.Faults) }, eachFault(func(f *scenario.Fault) bool { return halveTime(&f.For, time.Second) })},
 }
 
+// dropFaults removes the faults with the indexes from, …, to-1.
 func dropFaults(s *scenario.Scenario, from, to int) bool {
 	s.Faults = slices.Delete(s.Faults, from, to)
 	return true
 }
 
-// objects returns the objects of the steps without repetitions.
+// objects returns the objects on which the operations of the workload act, each object once.
 func objects(s *scenario.Scenario) []scenario.Target {
 	var all []scenario.Target
 	for _, step := range s.Workload {
@@ -46,7 +48,7 @@ func objects(s *scenario.Scenario) []scenario.Target {
 	return all
 }
 
-// dropObjects removes all steps of some objects.
+// dropObjects removes all operations and awaits of the objects with the indexes from, …, to-1.
 func dropObjects(s *scenario.Scenario, from, to int) bool {
 	gone := objects(s)[from:to]
 	s.Workload = slices.DeleteFunc(s.Workload, func(step scenario.Step) bool {
@@ -56,8 +58,8 @@ func dropObjects(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropSteps removes steps. It adds their delays to the next step, so that the remaining
-// steps happen at the same time relative to the faults.
+// dropSteps removes steps. It adds their delays to the step that follows, so that the other
+// steps still happen at the same time relative to the faults.
 func dropSteps(s *scenario.Scenario, from, to int) bool {
 	var delay time.Duration
 	for _, step := range s.Workload[from:to] {
@@ -70,7 +72,7 @@ func dropSteps(s *scenario.Scenario, from, to int) bool {
 	return true
 }
 
-// dropAwaits removes awaits from steps that also have an operation.
+// dropAwaits removes the await of each step that also has an operation.
 func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for i := range s.Workload[from:to] {
@@ -81,8 +83,8 @@ func dropAwaits(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
-// environment reduces the sections cluster, subject and exercises to their simplest
-// values.
+// environment are functions that set a field of cluster, subject or exercises to its simplest
+// value. Each reports whether the field changed.
 var environment = []func(*scenario.Scenario) bool{
 	func(s *scenario.Scenario) bool { return set(&s.Subject.Replicas, 1) },
 	func(s *scenario.Scenario) bool { return set(&s.Cluster.Nodes, 1) },
@@ -95,6 +97,7 @@ var environment = []func(*scenario.Scenario) bool{
 	},
 }
 
+// simplifyEnvironment calls the functions of environment with the indexes from, …, to-1.
 func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	changed := false
 	for _, simplify := range environment[from:to] {
@@ -103,21 +106,25 @@ func simplifyEnvironment(s *scenario.Scenario, from, to int) bool {
 	return changed
 }
 
+// set sets a field, and reports whether its value changed.
 func set[T comparable](field *T, to T) bool {
 	changed := *field != to
 	*field = to
 	return changed
 }
 
+// eachStep returns an apply function of a reduction. It calls change for each step of a range.
 func eachStep(change func(*scenario.Step) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Workload[from:to], change) }
 }
 
+// eachFault returns an apply function of a reduction. It calls change for each fault of a
+// range.
 func eachFault(change func(*scenario.Fault) bool) func(*scenario.Scenario, int, int) bool {
 	return func(s *scenario.Scenario, from, to int) bool { return each(s.Faults[from:to], change) }
 }
 
-// each applies a change to all items, and reports whether any item changed.
+// each applies a change to all items. It reports whether any item changed.
 func each[T any](all []T, change func(*T) bool) bool {
 	changed := false
 	for i := range all {
@@ -126,7 +133,8 @@ func each[T any](all []T, change func(*T) bool) bool {
 	return changed
 }
 
-// halveReplicas halves the replicas or the pods of a step, to at least 1.
+// halveReplicas halves the replicas or the number of pods of an operation, but not below 1. It
+// reports whether the step changed.
 func halveReplicas(step *scenario.Step) bool {
 	switch op := step.Operation.(type) {
 	case *scenario.Create:
@@ -139,6 +147,7 @@ func halveReplicas(step *scenario.Step) bool {
 	return false
 }
 
+// halve halves a number above 1, and reports whether the number changed. It ignores nil.
 func halve(n *int) bool {
 	if n == nil || *n <= 1 {
 		return false
@@ -147,10 +156,11 @@ func halve(n *int) bool {
 	return true
 }
 
-// timeUnit is the unit to which reduced times are rounded.
+// timeUnit is the unit to which halved times are rounded down.
 const timeUnit = 50 * time.Millisecond
 
-// halveTime halves a time. The result is not below the given minimum.
+// halveTime halves a time, but not below the given minimum. It reports whether the time
+// changed.
 func halveTime(d *time.Duration, least time.Duration) bool {
 	if *d <= least {
 		return false

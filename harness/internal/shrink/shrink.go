@@ -2,22 +2,22 @@
 // objects and steps, and reduces times and numbers. The result contains only the parts that
 // the failure needs.
 //
-// The result depends only on the scenario and on the results of its runs. Therefore a
-// canceled search can continue from a journal of these results. The caller determines
-// whether a scenario fails. [Prober] does so for failures that do not occur in every run.
+// The result depends only on the scenario and on which scenarios fail. Therefore, a canceled
+// search can continue from a journal of the results of its runs. The caller determines whether
+// a scenario fails. [Prober] does so for failures that do not occur in every run.
 package shrink
 
 import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Fails reports whether a scenario has the failure of the original. An error ends the
-// search.
+// Fails reports whether a scenario has the same failure as the original scenario. An error
+// ends the search.
 type Fails func(*scenario.Scenario) (bool, error)
 
-// Shrink returns the smallest failing scenario that it can reach by reductions. The
-// scenario passes or is not valid if one more fault or step is removed. After an error of
-// fails, Shrink returns the error and the smallest failing scenario so far.
+// Shrink returns the smallest failing scenario that its reductions reach. No single fault,
+// object or step can be removed from it: the rest would pass or be invalid. If fails returns
+// an error, Shrink returns it with the smallest failing scenario so far.
 func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	best := s
 	for {
@@ -34,8 +34,9 @@ func Shrink(s *scenario.Scenario, fails Fails) (*scenario.Scenario, error) {
 	}
 }
 
-// reduce applies a reduction to chunks of its parts. It first tries chunks of half of the
-// parts, then of a quarter, and finally single parts.
+// reduce applies one reduction to chunks of its parts, as long as the scenario still fails.
+// The first chunks are half of the parts. Each further pass halves the chunks, down to single
+// parts.
 func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenario, error) {
 	for size := max(1, (r.parts(best)+1)/2); ; size /= 2 {
 		for at := 0; at < r.parts(best); {
@@ -49,7 +50,7 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 				return best, err
 			}
 			if failing {
-				best = smaller // the following parts have moved to this index
+				best = smaller // the parts after the chunk now begin at this index
 			} else {
 				at += size
 			}
@@ -60,8 +61,8 @@ func reduce(best *scenario.Scenario, r reduction, fails Fails) (*scenario.Scenar
 	}
 }
 
-// without returns a copy of a scenario in which the parts of a range are reduced. It
-// returns nil if the copy is equal to the scenario or not valid.
+// without returns a copy of a scenario with the parts from, …, to-1 reduced. It returns nil if
+// the reduction changes nothing or makes the scenario invalid.
 func without(s *scenario.Scenario, r reduction, from, to int) *scenario.Scenario {
 	smaller := s.Clone()
 	if !r.apply(smaller, from, to) {

@@ -14,15 +14,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// need describes the parts of a scenario that a failure needs. These are types of faults,
-// steps on some objects, and a number of replicas of one object.
+// need describes the parts of a scenario without which a failure does not occur. These are
+// fault types, steps on some objects, and a number of replicas of one object.
 type need struct {
 	faults   []string
 	targets  []scenario.Target
 	replicas int
 }
 
-// met reports whether a scenario has all needed parts.
+// met reports whether a scenario has all parts that the failure needs.
 func (n need) met(s *scenario.Scenario) bool {
 	for _, name := range n.faults {
 		if !slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Name == name }) {
@@ -65,8 +65,8 @@ func drawNeed(t *rapid.T, s *scenario.Scenario) need {
 	return n
 }
 
-// TestShrink checks that the result keeps everything that the failure needs. No single part
-// of the result can be removed. Two searches for the same failure give the same result.
+// TestShrink checks that the result is as small as possible and still fails. Two searches for
+// the same failure must give the same result.
 func TestShrink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
@@ -100,7 +100,8 @@ func TestShrink(t *testing.T) {
 	})
 }
 
-// TestShrinkError checks that Shrink returns the smallest scenario so far after an error.
+// TestShrinkError checks that Shrink returns the smallest scenario so far if fails returns an
+// error.
 func TestShrinkError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
@@ -129,7 +130,7 @@ func text(t *rapid.T, s *scenario.Scenario) string {
 	return string(data)
 }
 
-// flaky fails in one of every so many runs.
+// flaky is a scenario that fails in one of each `every` runs.
 type flaky struct{ every, runs int }
 
 func (f *flaky) run(context.Context, *scenario.Scenario) (bool, error) {
@@ -142,7 +143,7 @@ func TestProber(t *testing.T) {
 		name           string
 		every          int
 		wantErr        string
-		wantRuns       int // number of runs after which a scenario counts as passing
+		wantRuns       int // expected number of passing runs after which a scenario counts as passing
 		wantConfidence float64
 	}{
 		{name: "always", every: 1, wantRuns: 2, wantConfidence: 0.96},
@@ -163,8 +164,8 @@ func TestProber(t *testing.T) {
 			if err != nil || p.Runs() != test.wantRuns || p.Confidence() < test.wantConfidence {
 				t.Fatalf("error %v, %d runs, confidence %.3f; want %d, %.2f", err, p.Runs(), p.Confidence(), test.wantRuns, test.wantConfidence)
 			}
-			// A scenario that never fails is run that often. Its result is not determined
-			// again.
+			// A scenario that never fails must run p.Runs() times. A second call of Fails must
+			// use these results.
 			never := &flaky{every: 1000}
 			p.Run = never.run
 			for range 2 {
@@ -172,8 +173,7 @@ func TestProber(t *testing.T) {
 					t.Errorf("fails: %t, error %v after %d runs", failing, err, never.runs)
 				}
 			}
-			// The journal ends in the middle of a line. All results but the last are
-			// resumed.
+			// The journal ends in the middle of a line. All runs but the last are in it.
 			resumed := Prober{Run: never.run, Journal: &strings.Builder{}}
 			if err := resumed.Resume(strings.NewReader(journal.String()[:journal.Len()-5])); err != nil {
 				t.Fatal(err)
@@ -194,7 +194,7 @@ func TestProberBadJournal(t *testing.T) {
 	}
 }
 
-// TestProberCanceled checks that a canceled run has no result.
+// TestProberCanceled checks that the journal does not contain a canceled run.
 func TestProberCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var journal strings.Builder

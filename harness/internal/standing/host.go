@@ -19,20 +19,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// HostCommand is the hidden command of the host process. gauntlet must implement it by
-// calling [Host].
+// HostCommand is the hidden gauntlet command that a host process runs. The command must call
+// [Host].
 const HostCommand = "host-cluster"
 
 const (
+	// kubeconfigFile is the name of the admin kubeconfig in the directory of a cluster.
 	kubeconfigFile = "kubeconfig"
 	// hostReady is the line that a host process prints when its cluster is ready.
 	hostReady = "ready\n"
-	// hostEndTimeout bounds the wait for the end of a host process. A host process
-	// normally stops its cluster within seconds.
+	// hostEndTimeout is the time in which a host process must end after SIGTERM. A host process
+	// normally stops its cluster and ends within seconds.
 	hostEndTimeout = 30 * time.Second
 )
 
-// upHosted starts a host process and waits until its cluster is ready.
+// upHosted starts a host process, and waits until the host process reports that its cluster is
+// ready. The host process keeps running after this command has ended.
 func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
@@ -47,8 +49,8 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 		args = append(args, s.Target.String(), fmt.Sprint(s.Spec.Replicas), s.Ours)
 	}
 	host := exec.Command("/proc/self/exe", args...)
-	// A session of its own detaches the host process from the terminal, so it outlives
-	// this command.
+	// In a new session, the host process receives no signals of the terminal, so it keeps running
+	// after this command.
 	host.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	host.Stderr = log
 	answer, err := host.StdoutPipe()
@@ -61,7 +63,7 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	interrupted := context.AfterFunc(ctx, func() { _ = host.Process.Signal(syscall.SIGTERM) })
 	defer interrupted()
 	if line, err := bufio.NewReader(answer).ReadString('\n'); line != hostReady {
-		_ = host.Wait() // the log explains more than the exit status
+		_ = host.Wait() // the error below contains the log instead of the exit status
 		if ctx.Err() != nil {
 			return Cluster{}, errors.New("interrupted while starting the cluster")
 		}
@@ -77,8 +79,9 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	}, host.Process.Release()
 }
 
-// Host runs a cluster in o.StateDir until ctx ends, with a subject unless s is
-// nil. When the cluster is ready, it writes hostReady to answer.
+// Host runs a cluster until ctx is canceled or a component of the cluster fails. The state of the
+// cluster is in the directory o.StateDir. If s is not nil, Host also runs a subject. Host writes
+// the line "ready" to answer when the cluster is ready.
 func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
 	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
 		return err
@@ -106,8 +109,8 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listHosted returns the clusters with host processes, including those whose host process
-// has ended.
+// listHosted returns the clusters in root that host processes run. It includes clusters whose host
+// process has ended.
 func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
@@ -129,7 +132,7 @@ func listHosted(root string) ([]Cluster, error) {
 	return all, nil
 }
 
-// stopHost asks the host process of a directory to end, and waits for its end.
+// stopHost sends SIGTERM to the host process of the cluster in dir, and waits until it has ended.
 func stopHost(ctx context.Context, dir string) error {
 	o, err := ownerOf(dir)
 	if err != nil {
@@ -140,10 +143,10 @@ func stopHost(ctx context.Context, dir string) error {
 	case process.Gone:
 		return nil
 	case process.Elsewhere:
-		return fmt.Errorf("cannot stop its host process %s, which runs on another machine or in another container", host)
+		return fmt.Errorf("cannot stop host process %s, which runs on another machine or in another container", host)
 	}
 	if err := syscall.Kill(host.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stopping its host process %d: %w", host.PID, err)
+		return fmt.Errorf("stopping host process %d: %w", host.PID, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, hostEndTimeout, fmt.Errorf("timed out after %s", hostEndTimeout))
 	defer cancel()
@@ -153,7 +156,7 @@ func stopHost(ctx context.Context, dir string) error {
 		case err != nil:
 			return err
 		case existence != process.Gone:
-			return fmt.Errorf("process %d is still running", host.PID)
+			return fmt.Errorf("host process %d is still running", host.PID)
 		}
 		return nil
 	})

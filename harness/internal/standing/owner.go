@@ -10,19 +10,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerFile is the file in a cluster's directory that contains the process.Identity of
-// its owner. The owner of a hosted cluster is its host process. The owner of any
-// other directory is the process that created it.
+// ownerFile is the name of a file in the directory of a cluster, with the owner's process.Identity.
+// If a host process runs the cluster, the owner is the host process. Otherwise, the owner is the
+// process that has created the directory.
 const ownerFile = "owner"
 
-// owner is the owner of a cluster's directory.
+// owner is the process that owns the directory of a cluster.
 type owner struct {
-	dir       string
-	process   process.Identity
-	existence process.Existence
+	dir       string            // directory of the cluster
+	process   process.Identity  // from the owner file
+	existence process.Existence // whether the process still runs
 }
 
-// writeOwner makes this process the owner of a directory.
+// writeOwner writes the owner file of a directory, with this process as the owner.
 func writeOwner(dir string) error {
 	self, err := process.Self()
 	if err != nil {
@@ -39,7 +39,8 @@ func writeOwner(dir string) error {
 	return nil
 }
 
-// ownersOf returns the owners of all directories of a provider.
+// ownersOf returns the owner of each directory in root that a cluster of the provider has. It
+// ignores directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))
 	if err != nil {
@@ -49,7 +50,7 @@ func ownersOf(root, provider string) ([]owner, error) {
 	for _, path := range paths {
 		o, err := ownerOf(filepath.Dir(path))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed meanwhile
+			continue // another process has removed the directory
 		}
 		if err != nil {
 			return nil, err
@@ -59,6 +60,7 @@ func ownersOf(root, provider string) ([]owner, error) {
 	return owners, nil
 }
 
+// ownerOf reads the owner file of a directory, and finds out whether the owner still runs.
 func ownerOf(dir string) (owner, error) {
 	path := filepath.Join(dir, ownerFile)
 	data, err := os.ReadFile(path)

@@ -1,11 +1,11 @@
-// Package standing manages standing clusters, which outlive the command that created
-// them. Users inspect them or run other tests on them. The package creates, lists and
-// removes them, and cleans up after killed commands.
+// Package standing creates, lists and removes standing clusters. A standing cluster keeps running
+// after `gauntlet up`, until `gauntlet down`. Users inspect the cluster or run other tests on it.
+// The package also removes clusters of killed commands.
 //
-// A cluster with the capability RunsDetached, such as a kind cluster, needs no process of
-// gauntlet. Other clusters, such as an embedded cluster, consist of processes that never
-// outlive the gauntlet that started them. Therefore a separate gauntlet process, the host
-// process, runs such a cluster in the background until a command asks it to end.
+// A cluster with the capability RunsDetached, such as a kind cluster, keeps running without a
+// gauntlet process. An embedded cluster consists of processes that end with the gauntlet process
+// that started them. A separate gauntlet process in the background, the host process, therefore
+// runs such a cluster until `gauntlet down` stops the host process.
 package standing
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// State says whether a cluster is in use, standing or left behind.
+// State says whether a cluster is in use, standing, left behind, or owned by another machine.
 type State = kind.State
 
-// The states of a cluster; see package kind.
+// The states of a cluster. Package kind documents their meaning.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
@@ -37,23 +37,24 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is a standing cluster, or the files that a removed or failed cluster has left.
+// Cluster is a standing cluster, or the files that remain of a cluster that failed to start. It may
+// also be a kind cluster that a run uses or has left behind.
 type Cluster struct {
-	// Name identifies the cluster for commands such as gauntlet down. It is unique
-	// among the clusters that exist.
+	// Name is the name of the cluster, which is an argument of `gauntlet down`. No two existing
+	// clusters have the same name.
 	Name     string
-	Provider string
+	Provider string // name of the provider
 	State    State
-	// Kubeconfig is the path of the admin kubeconfig. The file exists if State is
-	// Standing.
+	// Kubeconfig is the path of the admin kubeconfig. The file exists if State is Standing.
 	Kubeconfig string
 
-	dir    string // directory of the cluster's state; empty if unknown
-	hosted bool   // a host process runs the cluster
-	kind   kind.Found
+	dir    string     // directory of the cluster's state; empty if unknown
+	hosted bool       // whether a host process runs the cluster
+	kind   kind.Found // empty unless package kind has found the cluster
 }
 
-// Root returns the directory that contains one directory for each standing cluster.
+// Root returns the path of the directory that contains one directory for each standing cluster. It
+// is $XDG_STATE_HOME/gauntlet, or ~/.local/state/gauntlet if XDG_STATE_HOME is not set.
 func Root() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if state == "" {
@@ -69,8 +70,9 @@ func Root() (string, error) {
 	return filepath.Join(state, "gauntlet"), nil
 }
 
-// Up creates a standing cluster, with a subject unless s is nil. The caller leaves the
-// directories in o empty, because Up sets them.
+// Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
+// starts a subject. Up sets the fields StateDir, KeepState and LogDir of o. If the start fails, Up
+// keeps the logs.
 func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
 	if err != nil {
@@ -102,14 +104,14 @@ func Up(ctx context.Context, o environment.Options, s *environment.SubjectOption
 	if logs, _ := os.ReadDir(o.LogDir); len(logs) == 0 {
 		return Cluster{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	// Keep the logs of a failed start.
+	// The directory remains, because it contains the logs of the failed start.
 	return Cluster{}, fmt.Errorf("%w\n(the logs are in %s; `gauntlet clean` removes them)", err, o.LogDir)
 }
 
-// logSubdir is the subdirectory for logs in a cluster's directory.
+// logSubdir is the name of the subdirectory for logs in the directory of a cluster.
 const logSubdir = "logs"
 
-// upDetached starts a cluster that needs no process of gauntlet.
+// upDetached starts a cluster that keeps running without a gauntlet process.
 func upDetached(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	o.ControlPlane.Standing = true
 	e, err := environment.Start(ctx, o)
@@ -118,7 +120,7 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	}
 	detached, ok := e.Cluster.(cluster.Detached)
 	if !ok {
-		return Cluster{}, errors.Join(fmt.Errorf("expected a cluster that needs no process of gauntlet, found %T", e.Cluster), e.Cluster.Stop(ctx))
+		return Cluster{}, errors.Join(fmt.Errorf("provider %s: expected a cluster that implements cluster.Detached, found %T", o.Provider, e.Cluster), e.Cluster.Stop(ctx))
 	}
 	if s != nil {
 		if err := e.StartSubject(ctx, *s); err != nil {
@@ -128,9 +130,9 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
-// List returns this user's standing clusters with host processes, and every kind cluster
-// that gauntlet created on the container engine. If no container engine is running, List
-// returns no kind clusters.
+// List returns the clusters of this user that host processes run, and all kind clusters. The kind
+// clusters include those of runs and of other users of the container engine. If no container engine
+// is running, List returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
@@ -142,7 +144,7 @@ func List(ctx context.Context) ([]Cluster, error) {
 	}
 	found, err := kind.List(ctx)
 	if errors.Is(err, kind.ErrNoEngine) || errors.Is(err, kind.ErrEngineDown) {
-		return all, nil // without the engine, directories of kind clusters may still be needed
+		return all, nil // the directories of kind clusters are no leftovers: a stopped engine may start again
 	}
 	if err != nil {
 		return nil, err
@@ -159,8 +161,8 @@ func List(ctx context.Context) ([]Cluster, error) {
 	return append(all, leftovers...), err
 }
 
-// listLeftovers returns the directories without a kind cluster. They contain the logs
-// of failed starts.
+// listLeftovers returns the directories in root whose kind cluster does not exist. They contain the
+// logs of failed starts. The argument inUse is the set of directories whose kind cluster exists.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kind.Name)
 	if err != nil {
@@ -175,7 +177,7 @@ func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	return leftovers, nil
 }
 
-// Down removes a cluster, even if it is in use.
+// Down stops a cluster and removes its files, even if the cluster is in use.
 func Down(ctx context.Context, c Cluster) error {
 	if c.hosted {
 		if err := stopHost(ctx, c.dir); err != nil {
@@ -195,8 +197,8 @@ func Down(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// Clean removes clusters that were left behind. It returns the removed clusters and the
-// remaining ones.
+// Clean removes all clusters whose state is LeftBehind. It returns the clusters that it has
+// removed, and the clusters that remain because of their state.
 func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	all, err := List(ctx)
 	if err != nil {
@@ -217,8 +219,8 @@ func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	return removed, remaining, errors.Join(errs...)
 }
 
-// CleanExisting removes the objects that a killed run left on an existing cluster, and
-// reports whether there were any.
+// CleanExisting deletes the objects that a killed run has left on an existing cluster. It reports
+// whether the namespace of the run existed. See [existing.Config] for the arguments.
 func CleanExisting(ctx context.Context, kubeconfig, context string) (removed bool, err error) {
 	config, err := existing.Config(kubeconfig, context)
 	if err != nil {

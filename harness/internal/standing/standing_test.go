@@ -15,13 +15,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// noEngine hides an installed container engine from the test.
+// noEngine sets PATH to an empty directory, so that the test finds no container engine.
 func noEngine(t *testing.T) {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir())
 }
 
-// stateRoot sets and returns a state directory for the test.
+// stateRoot sets XDG_STATE_HOME to a temporary directory, and returns the result of Root.
 func stateRoot(t *testing.T) string {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -66,14 +66,15 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestClean verifies that Clean removes only clusters whose owner has ended.
+// TestClean verifies that Clean removes a cluster only if the owner of its directory has ended.
 func TestClean(t *testing.T) {
 	noEngine(t)
 	root := stateRoot(t)
 	gone := makeDirectory(t, root, "embedded-gone", func(id *process.Identity) { id.StartTicks-- })
 	running := makeDirectory(t, root, "embedded-running", func(*process.Identity) {})
 	elsewhere := makeDirectory(t, root, "embedded-elsewhere", func(id *process.Identity) { id.Host += "-other" })
-	// Without an engine, Clean cannot know whether a kind cluster needs the directory.
+	// Without a container engine, Clean cannot know whether the kind cluster of a directory exists,
+	// and must keep the directory.
 	engineless := makeDirectory(t, root, "kind-gone", func(id *process.Identity) { id.StartTicks-- })
 	foreign := filepath.Join(root, "embedded-foreign")
 	if err := os.Mkdir(foreign, 0o700); err != nil {
@@ -139,8 +140,8 @@ func TestFailedUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestHost verifies that the host process becomes the owner, reports when its cluster
-// is ready, and leaves nothing behind.
+// TestHost verifies that Host writes the owner file, and reports when the cluster is ready. At the
+// end, it must stop all components.
 func TestHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real control plane")

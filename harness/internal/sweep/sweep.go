@@ -1,6 +1,6 @@
-// Package sweep plans one run of a scenario for every write of the subject. Each run has a
-// fault at exactly that write. The package reads histories and returns scenarios. It runs
-// nothing.
+// Package sweep plans runs of a scenario with one fault at exactly one write of the subject.
+// There is one run for each write. The package reads the writes from a history and returns
+// scenarios. It does not run them.
 package sweep
 
 import (
@@ -16,13 +16,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Write identifies a write of the subject: the Nth write, counted from 1, with a verb,
-// resource and subresource.
+// Write identifies one write of the subject in a run. It is the Nth write with this verb,
+// resource and subresource, counted from 1.
 type Write struct {
 	Verb, Resource, Subresource string
 	Nth                         int
 }
 
+// String returns a description of the write, such as "create of pods number 3".
 func (w Write) String() string {
 	resource := w.Resource
 	if w.Subresource != "" {
@@ -31,7 +32,7 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s of %s number %d", w.Verb, resource, w.Nth)
 }
 
-// Writes returns the writes of the subject in a history, in order.
+// Writes returns all writes of the subject in a history, in the order of their requests.
 func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 	var all []Write
 	counts := map[Write]int{}
@@ -52,9 +53,9 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 // settleWithin is the time limit of the awaits that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns the scenario without faults. It adds awaits until all objects have
-// settled to the end of the workload. Otherwise a fault at a late write would not begin,
-// because faults begin only during the workload.
+// WithoutFaults returns a copy of the scenario without faults. The workload of the copy ends
+// only after all objects have settled, because it has additional awaits at its end. A fault at
+// a late write would otherwise not begin, because faults begin only during the workload.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -68,14 +69,15 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition of a settled object: complete if its kind has this condition,
-// otherwise available. It returns false for other kinds. Which field shows that a generic
-// object has settled is unknown, so the await of its own last step must suffice.
+// settled returns the condition that shows that an object has settled. This is complete if the
+// kind has it and no step pauses the object, otherwise available. If the kind has neither
+// condition, settled returns false, and the workload must itself await the object.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
 	switch {
-	case slices.Contains(conditions, scenario.Complete) && !paused: // a pause may prevent the rollout of its last pod template
+	case slices.Contains(conditions, scenario.Complete) && !paused:
+		// A paused Deployment may never complete the rollout of its last pod template.
 		return scenario.Complete, true
 	case slices.Contains(conditions, scenario.Available):
 		return scenario.Available, true
@@ -93,6 +95,7 @@ func conditionsOf(kind scenario.Kind) []scenario.Until {
 	return nil
 }
 
+// pauses reports whether a step pauses the rollout of the target.
 func pauses(step scenario.Step, target scenario.Target) bool {
 	switch op := step.Operation.(type) {
 	case *scenario.Pause:
@@ -103,16 +106,19 @@ func pauses(step scenario.Step, target scenario.Target) bool {
 	return false
 }
 
-// Disturbance is a kind of fault that sweep injects at a write.
+// Disturbance is a fault that `gauntlet sweep crash` injects at one write of the subject.
 type Disturbance struct {
-	Name        string
+	// Name identifies the disturbance in the flag --at.
+	Name string
+	// Description says what happens at the write. It becomes a part of the description of the
+	// scenario.
 	Description string
-	// faultAt returns the fault at a write. The write w is the kth of all writes of the
-	// subject, counted from 1.
+	// faultAt returns the fault for the write w. The index k is the position of w among all
+	// writes of the subject, counted from 1.
 	faultAt func(k int, w Write) (scenario.Fault, error)
 }
 
-// Disturbances is the table of disturbances.
+// Disturbances are all disturbances that `gauntlet sweep crash` can inject.
 var Disturbances = []Disturbance{
 	{
 		Name:        "crash",
@@ -139,13 +145,15 @@ var Disturbances = []Disturbance{
 // downtime is the time from the crash of the subject to its restart.
 const downtime = 200 * time.Millisecond
 
+// newFault returns a fault of the given type with the given parameters.
 func newFault(name string, params any) (scenario.Fault, error) {
 	p, err := scenario.MakeParams(name, params)
 	return scenario.Fault{Name: name, Params: p}, err
 }
 
-// At returns a copy of a scenario with the disturbance as its only fault. The disturbance
-// acts at the write, which is the kth of all writes of the subject, counted from 1.
+// At returns a copy of a scenario without faults, with the disturbance as its only fault. The
+// fault acts at the given write. The index k is the position of this write among all writes of
+// the subject, counted from 1.
 func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.Scenario, error) {
 	s := calm.Clone()
 	fault, err := m.faultAt(k, write)
@@ -159,7 +167,8 @@ func (m Disturbance) At(calm *scenario.Scenario, k int, write Write) (*scenario.
 	return s, err
 }
 
-// Find returns the disturbance with a name. Its error lists all disturbances.
+// Find returns the disturbance with the given name. If there is none, the error lists all
+// disturbances.
 func Find(name string) (Disturbance, error) {
 	var names []string
 	for _, m := range Disturbances {

@@ -54,8 +54,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestWithoutFaults checks that the workload of every scenario waits until all objects have
-// settled. It must not wait for deleted objects.
+// TestWithoutFaults checks that the workload of every scenario awaits that all objects have
+// settled. It must not await deleted objects.
 func TestWithoutFaults(t *testing.T) {
 	s := parse(t, `
 name: some
@@ -89,8 +89,8 @@ exercises: [converged]
 	}
 }
 
-// TestAt checks that each disturbance gives a valid scenario with one fault. It does so for
-// each write of each library scenario.
+// TestAt checks that each disturbance returns a valid scenario with one fault, for each write
+// of each library scenario.
 func TestAt(t *testing.T) {
 	writes := []sweep.Write{{"create", "pods", "", 7}, {"update", "deployments.apps", "status", 2}, {"delete", "endpoints", "", 1}}
 	for _, s := range library.All() {

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The source files of the Deployment controller.
+// These are the paths of the source files of the Deployment controller.
 const (
 	deploymentSync        = "controllers/deployment/sync.go"
 	deploymentSets        = "controllers/deployment/sets.go"

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The source files of the Endpoints controller.
+// These are the paths of the source files of the Endpoints controller.
 const (
 	endpointsSync     = "controllers/endpoints/sync.go"
 	endpointsPlan     = "controllers/endpoints/plan.go"

@@ -2,9 +2,9 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// heldOut are mutants of our controllers that were written without looking at the
-// checks. The scenarios of that time detected 6 of the 20. The missing checks and
-// scenarios have been added since.
+// heldOut are mutants of our controllers that were written without knowledge of the checks.
+// The checks and scenarios of that time detected 6 of 20. The missing checks and scenarios
+// have been added since.
 var heldOut = []mutant.Mutant{
 	{
 		ID: "own-failed-delete-awaited", Base: mutant.Ours,

@@ -1,6 +1,6 @@
-// Package library has the mutants of gauntlet, and scenarios whose only purpose is to
-// detect them. A test applies all edits to the tree, because the edited source files may
-// change.
+// Package library contains all mutants of gauntlet, and scenarios whose only purpose is to
+// detect mutants. A test applies the edits of all mutants to the current source, because the
+// source may change.
 package library
 
 import (
@@ -14,9 +14,10 @@ import (
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
-// All returns the mutants, in the order of the table.
+// All returns all mutants, in the order of TABLE.md.
 func All() []mutant.Mutant { return slices.Clone(all()) }
 
+// all returns all mutants, with the texts of their scenarios.
 var all = sync.OnceValue(func() []mutant.Mutant {
 	mutants := slices.Concat(replicas, deployments, endpoints, managers, heldOut, upstream)
 	for i := range mutants {
@@ -27,9 +28,9 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 	return mutants
 })
 
-// text returns the YAML of a scenario without its description. The fingerprint of a mutant
-// must not depend on the description. It returns "" for an unknown scenario, which a test
-// reports.
+// text returns the YAML of a scenario with a fixed description. Therefore, the fingerprints of
+// mutants do not depend on the real description. For an unknown scenario it returns "", and a
+// test fails.
 func text(name string) string {
 	s, err := Scenario(name)
 	if err != nil {
@@ -43,7 +44,7 @@ func text(name string) string {
 	return string(written)
 }
 
-// IDs returns the IDs of all mutants.
+// IDs returns the IDs of all mutants, in the order of TABLE.md.
 func IDs() []string {
 	var ids []string
 	for _, m := range All() {
@@ -55,8 +56,8 @@ func IDs() []string {
 //go:embed scenarios/*.yaml
 var own embed.FS
 
-// Scenario returns the scenario with a name, from the scenario library or from this
-// package. The caller may change it.
+// Scenario returns the scenario with the given name, from package harness/scenario/library or
+// from this package. The caller may modify the returned scenario.
 func Scenario(name string) (*scenario.Scenario, error) {
 	if s, ok := scenarios.Find(name); ok {
 		return s, nil
@@ -64,12 +65,12 @@ func Scenario(name string) (*scenario.Scenario, error) {
 	file := "scenarios/" + name + ".yaml"
 	data, err := own.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("found scenario %q; expected one of the scenario library or of the mutants' scenarios", name)
+		return nil, fmt.Errorf("found scenario %q; expected a scenario of the library or of the mutants", name)
 	}
 	return scenario.Parse("library/"+file, data)
 }
 
-// edit returns an edit of a file.
+// edit returns an edit that replaces the text before in a file with the text after.
 func edit(file, before, after string) mutant.Edit {
 	return mutant.Edit{File: file, Old: before, New: after}
 }

@@ -42,7 +42,7 @@ func TestAllAreComplete(t *testing.T) {
 	}
 }
 
-// problemsOf returns the errors of a mutant.
+// problemsOf returns a message for each thing that is wrong with a mutant.
 func problemsOf(m mutant.Mutant) []string {
 	var problems []string
 	tried := len(m.Edits) > 0 && len(m.Scenarios) > 0 && (len(m.Checks) > 0) == (m.OpenReason == "")
@@ -93,7 +93,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestScenariosAreUsed: each file has the name of its scenario, and a mutant uses it.
+// TestScenariosAreUsed checks that each scenario file is named after its scenario, and that a
+// mutant uses it.
 func TestScenariosAreUsed(t *testing.T) {
 	files, err := fs.Glob(own, "scenarios/*.yaml")
 	if err != nil {
@@ -107,10 +108,10 @@ func TestScenariosAreUsed(t *testing.T) {
 			continue
 		}
 		if s.Name != name {
-			t.Errorf("%s holds scenario %s", file, s.Name)
+			t.Errorf("%s contains scenario %s; expected the name of the file", file, s.Name)
 		}
 		if !slices.ContainsFunc(All(), func(m mutant.Mutant) bool { return slices.Contains(m.Scenarios, name) }) {
-			t.Errorf("%s: no mutant needs it", file)
+			t.Errorf("%s: no mutant uses this scenario", file)
 		}
 	}
 }
@@ -130,12 +131,12 @@ func TestTableIsOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found, err := os.ReadFile(filepath.Join("..", "TABLE.md")); err != nil || string(found) != want.String() {
-		t.Errorf("TABLE.md has other mutants or outcomes (error %v); run make mutants-table", err)
+		t.Errorf("TABLE.md is out of date (error %v); run make mutants-table", err)
 	}
 }
 
-// TestEditsOfOurs checks that every edit fits the tree. The result must be gofmt-clean and
-// compile.
+// TestEditsOfOurs applies the edits of each mutant of our controllers. The result must be
+// formatted as gofmt does, and compile.
 func TestEditsOfOurs(t *testing.T) {
 	compiler := newCompiler(t)
 	for _, m := range All() {
@@ -164,8 +165,8 @@ func TestEditsOfOurs(t *testing.T) {
 	}
 }
 
-// TestEditsOfUpstream checks that every edit fits the module that harness/upstream pins. It
-// skips the check if the module is not in the module cache.
+// TestEditsOfUpstream applies the edits of each mutant of upstream's controllers to the module
+// that harness/upstream pins. The test is skipped if the module is not in the module cache.
 func TestEditsOfUpstream(t *testing.T) {
 	source, err := mutant.UpstreamSource(t.Context(), tree)
 	if err != nil {
@@ -181,13 +182,14 @@ func TestEditsOfUpstream(t *testing.T) {
 	}
 }
 
-// compiler type-checks packages of controllers/ with some files replaced. It reads their
-// imports from the export data of the go command.
+// compiler type-checks packages of controllers/ with some of their files replaced. It reads
+// the imported packages from the export data of the go command.
 type compiler struct {
 	files   *token.FileSet
 	imports types.Importer
 }
 
+// newCompiler returns a compiler for the packages of the source tree.
 func newCompiler(t *testing.T) *compiler {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Export", "./controllers/...")
 	list.Dir = tree

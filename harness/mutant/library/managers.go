@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// election is the source file of the leader election.
+// election is the path of the source file of the leader election.
 const election = "controllers/manager/election.go"
 
 // managers are the mutants of the controller manager.

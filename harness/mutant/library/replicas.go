@@ -2,7 +2,8 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The source files of the ReplicaSet and ReplicationController controllers.
+// These are the paths of the source files of the ReplicaSet and ReplicationController
+// controllers.
 const (
 	replicaSync     = "controllers/replicaset/sync.go"
 	replicaStatus   = "controllers/replicaset/status.go"
@@ -18,8 +19,8 @@ const (
 	workLoop        = "controllers/internal/workloop/workloop.go"
 )
 
-// replicas are the mutants of the ReplicaSet and ReplicationController controllers,
-// which share their implementation.
+// replicas are the mutants of the ReplicaSet and ReplicationController controllers. Both
+// controllers use the same sync loop.
 var replicas = []mutant.Mutant{
 	{
 		ID: "R1", Base: mutant.Ours,

@@ -2,7 +2,7 @@ package library
 
 import "github.com/kube-gauntlet/gauntlet/harness/mutant"
 
-// The source files of the upstream controllers.
+// These are the paths of the source files of kube-controller-manager's controllers.
 const (
 	upstreamReplicas    = "pkg/controller/replicaset/replica_set.go"
 	upstreamRefs        = "pkg/controller/controller_ref_manager.go"
@@ -14,7 +14,7 @@ const (
 	upstreamEndpoints   = "pkg/controller/endpoint/endpoints_controller.go"
 )
 
-// upstream are the mutants of kube-controller-manager's controllers.
+// upstream are the mutants of kube-controller-manager.
 var upstream = []mutant.Mutant{
 	{
 		ID: "R7-upstream", Base: mutant.Upstream,

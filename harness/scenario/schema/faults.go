@@ -86,8 +86,8 @@ func parameterTypes(of faults.Type) map[string]reflect.Type {
 // numbers matches documented bounds such as "1 to 100" or "0s to 10m".
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
-// parameter returns the schema of a parameter with the Go type of. The bounds are those that
-// the catalog of faults documents as text.
+// parameter returns the schema of a parameter, whose Go type is the second argument. The bounds
+// are those that the catalog of faults documents as text.
 func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

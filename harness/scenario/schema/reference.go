@@ -234,8 +234,8 @@ func typeName(field scenario.FieldFormat) string {
 	return "number"
 }
 
-// defaultText returns the default of a field for the column default, or "required". The
-// argument of is the struct that has the field.
+// defaultText returns the default of a field for the column default, or "required". The first
+// argument is the struct that has the field.
 func (p *page) defaultText(of reflect.Type, field scenario.FieldFormat) string {
 	value := defaultOf(field)
 	switch {
@@ -264,8 +264,8 @@ func operationOf(of reflect.Type) scenario.OperationFormat {
 	return scenario.OperationFormat{}
 }
 
-// allowed returns the allowed values of a field for the column values. The argument of is the
-// struct that has the field.
+// allowed returns the allowed values of a field for the column values. The first argument is
+// the struct that has the field.
 func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
 	if op := operationOf(of); field.Name == "kind" && (op.Kinds != nil || of == awaitType) {
 		if of == awaitType {

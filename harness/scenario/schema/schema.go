@@ -136,7 +136,7 @@ func (g *generator) field(field scenario.FieldFormat) object {
 }
 
 // values returns the values of an enum as a Markdown list with their comments. It omits values
-// without a comment. The argument of is the name of the enum's Go type.
+// without a comment. The first argument is the name of the enum's Go type.
 func (g *generator) values(of string, values []string) string {
 	var lines []string
 	for _, value := range values {

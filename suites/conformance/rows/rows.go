@@ -1,9 +1,10 @@
-// Package rows lists the behaviors that the conformance suite must test. It has a row
-// for every test that Kubernetes has of the four controllers. It also has a row for
-// every statement of controllers/CONTRACT.md that none of these tests covers.
+// Package rows lists the behaviors that the conformance suite must test. The four controllers
+// are those of ReplicaSets, ReplicationControllers, Deployments and Endpoints. The package has
+// a row for every test that Kubernetes has of these controllers. It also has a row for every
+// statement of controllers/CONTRACT.md that none of these tests covers.
 //
-// Each row has at least one spec, or a reason why it has none. A test of the suite
-// fails if a row has neither.
+// Each row has one or more specs, or a reason why it has no spec. A test of the suite compares
+// the rows with the specs.
 package rows
 
 import (
@@ -13,29 +14,32 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Row is a behavior that the suite must test.
+// Row is a behavior of a controller that the conformance suite must test.
 type Row struct {
+	// Controller is the controller that has the behavior.
 	Controller Controller
-	// Name is the name of the Kubernetes test, or "statement N".
+	// Name is the name of the Kubernetes test. For a statement of the contract it is
+	// "statement N".
 	Name string
-	// Level is the kind of test that Kubernetes has for this behavior.
+	// Level says which kind of Kubernetes test the row repeats, or that it is a statement of
+	// the contract.
 	Level Level
-	// Cases is the number of specs. It is above 1 if the Kubernetes test is table-
-	// driven.
+	// Cases is the number of specs that the row must have. It is more than 1 if the Kubernetes
+	// test is table-driven.
 	Cases int
-	// Statements are the numbers of the statements that the row covers. Rows of
-	// ReplicationController use the statements of ReplicaSet.
+	// Statements are the numbers of the contract's statements that the row tests. They are
+	// under the heading of the controller. A ReplicationController has the statements of
+	// ReplicaSet.
 	Statements []int
-	// Pending is the reason why the row has no spec. It is empty if the row has a spec.
+	// Pending is the reason why the row has no spec. It is empty if the row has specs.
 	Pending string
 }
 
-// Controller is the name of the controller of a row. The headings of the contract have
-// the same names.
+// Controller is the name of a controller, as in the headings of the contract.
 type Controller string
 
-// The controllers, in the order of the contract. Restart is not a controller: its rows
-// concern the restart of every controller.
+// These are the controllers, in the order of the contract. Restart is not a controller: its
+// rows test what happens when the process of the controllers restarts.
 const (
 	ReplicaSet            Controller = kube.ReplicaSet
 	ReplicationController Controller = kube.ReplicationController
@@ -44,14 +48,14 @@ const (
 	Restart               Controller = "Restart"
 )
 
-// Controllers are all controllers, in the order of tables.
+// Controllers are all controllers, in the order in which tables list them.
 var Controllers = []Controller{ReplicaSet, ReplicationController, Deployment, Endpoints, Restart}
 
-// Level is the kind of test that Kubernetes has for a behavior.
+// Level says where a row comes from: from a kind of Kubernetes test, or from the contract.
 type Level string
 
-// The levels. E2E is a Kubernetes conformance test, and E2EOnly any other e2e test.
-// A statement of the contract has the level Contract.
+// These are the levels. E2E is a Kubernetes conformance test, E2EOnly any other e2e test,
+// Integration an integration test, and Contract a statement of the contract.
 const (
 	Integration Level = "integration"
 	E2E         Level = "conformance"
@@ -59,11 +63,11 @@ const (
 	Contract    Level = "contract"
 )
 
-// ID returns the name that specs use for the row, such as "ReplicaSet/TestAdoption".
+// ID returns the controller and the name of the row, such as "ReplicaSet/TestAdoption". Specs
+// refer to their row by this ID.
 func (r Row) ID() string { return string(r.Controller) + "/" + r.Name }
 
-// StatementIDs returns the statements of the row with the heading of the contract,
-// such as "ReplicaSet 5".
+// StatementIDs returns the statements that the row tests, such as "ReplicaSet 5".
 func (r Row) StatementIDs() []string {
 	heading := r.Controller
 	if heading == ReplicationController || heading == Restart {
@@ -76,12 +80,12 @@ func (r Row) StatementIDs() []string {
 	return all
 }
 
-// All returns the rows in the order of tables.
+// All returns all rows, in the order in which tables list them.
 func All() []Row {
 	return slices.Concat(replicaSet, replicationController, deployment, endpoints, restart)
 }
 
-// Find returns the row with the given ID.
+// Find returns the row with the given ID. It returns false if no row has this ID.
 func Find(id string) (Row, bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(r Row) bool { return r.ID() == id })
@@ -91,23 +95,28 @@ func Find(id string) (Row, bool) {
 	return all[i], true
 }
 
+// integration returns a row for an integration test of Kubernetes.
 func integration(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: Integration, Cases: 1, Statements: statements}
 }
 
+// e2e returns a row for a conformance test of Kubernetes.
 func e2e(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2E, Cases: 1, Statements: statements}
 }
 
+// e2eOnly returns a row for an e2e test of Kubernetes that is not a conformance test.
 func e2eOnly(c Controller, name string, statements ...int) Row {
 	return Row{Controller: c, Name: name, Level: E2EOnly, Cases: 1, Statements: statements}
 }
 
-// statement returns a row for one statement of the contract.
+// statement returns a row for a statement of the contract that no Kubernetes test covers.
 func statement(c Controller, number int) Row {
 	return Row{Controller: c, Name: fmt.Sprintf("statement %d", number), Level: Contract, Cases: 1, Statements: []int{number}}
 }
 
+// withCases returns the row with the given number of required specs.
 func (r Row) withCases(n int) Row { r.Cases = n; return r }
 
+// withoutSpec returns the row with a reason why it has no spec.
 func (r Row) withoutSpec(why string) Row { r.Pending = why; return r }

@@ -1,6 +1,5 @@
-// Package table renders the results of a run of the conformance suite. It shows the
-// result of each row and each statement of the contract for each subject. The package
-// only writes to the given writers, and does no other I/O.
+// Package table writes the results of a run of the conformance suite. It shows the result of
+// each row and of each statement of the contract, for each subject.
 package table
 
 import (
@@ -18,45 +17,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/rows"
 )
 
-// State is the result of a spec.
+// State is the outcome of a spec.
 type State string
 
-// The states, worst first.
+// These are the states, from worst to best.
 const (
 	Failed  State = "fail"
 	Skipped State = "skipped"
 	Passed  State = "pass"
-	NotRun  State = "-" // excluded by a filter
+	NotRun  State = "-" // a label filter excluded the spec
 )
 
-// Result is the result of one spec for one subject.
+// Result is the outcome of one spec on one subject.
 type Result struct {
-	Row      string        `json:"row"`  // ID of the row
-	Spec     string        `json:"spec"` // text of the spec
+	Row      string        `json:"row"`  // ID of the row that the spec tests
+	Spec     string        `json:"spec"` // text of the spec, such as "a Deployment follows its scale subresource"
 	Subject  string        `json:"subject"`
 	State    State         `json:"state"`
-	Reason   string        `json:"why,omitempty"` // why the spec failed or was skipped
-	Duration time.Duration `json:"took"`          // in nanoseconds
+	Reason   string        `json:"why,omitempty"` // why the spec failed or was skipped, otherwise ""
+	Duration time.Duration `json:"took"`          // duration of the spec, in nanoseconds
 }
 
-// Run is the result of one run of the suite.
+// Run is the outcome of one run of the conformance suite.
 type Run struct {
-	Kubernetes string   `json:"kubernetes"` // the version of upstream's controllers
+	Kubernetes string   `json:"kubernetes"` // version of upstream's controllers
 	Provider   string   `json:"provider"`
-	Profile    string   `json:"profile,omitempty"` // the fault profile
+	Profile    string   `json:"profile,omitempty"` // name of the fault profile; "" means no faults
 	Subjects   []string `json:"subjects"`
 	Results    []Result `json:"results"`
 }
 
-// JSON writes a run as JSON.
+// JSON writes the run as indented JSON.
 func JSON(w io.Writer, run Run) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(run)
 }
 
-// Terminal writes a table of statements for a terminal, with failed and skipped specs
-// below.
+// Terminal writes a table with the result of each statement to a terminal. After the table it
+// lists the failed and the skipped specs with their reasons.
 func Terminal(w io.Writer, run Run) error {
 	t := pretty.NewWriter()
 	t.SetStyle(pretty.StyleLight)
@@ -82,7 +81,8 @@ func Terminal(w io.Writer, run Run) error {
 	return err
 }
 
-// failedAndSkipped returns a line with the reason for each failed or skipped spec.
+// failedAndSkipped returns one line for each failed or skipped spec, with the first line of
+// the reason.
 func failedAndSkipped(run Run) string {
 	var b strings.Builder
 	for _, r := range run.Results {
@@ -94,8 +94,7 @@ func failedAndSkipped(run Run) string {
 	return b.String()
 }
 
-// statementIDs returns the IDs of the statements of all rows, sorted by heading and
-// number.
+// statementIDs returns all statements that rows test, sorted by heading and number.
 func statementIDs() []string {
 	var all []string
 	for _, row := range rows.All() {
@@ -103,7 +102,7 @@ func statementIDs() []string {
 	}
 	order := func(clause string) (heading, number int) {
 		name, digits, _ := strings.Cut(clause, " ")
-		_, _ = fmt.Sscan(digits, &number) // StatementIDs formats a number
+		_, _ = fmt.Sscan(digits, &number) // ignore the error: an ID from StatementIDs ends with a number
 		return slices.Index(rows.Controllers, rows.Controller(name)), number
 	}
 	slices.SortFunc(all, func(a, b string) int {
@@ -114,7 +113,8 @@ func statementIDs() []string {
 	return slices.Compact(all)
 }
 
-// resultsOfStatement returns the results of the rows that cover a statement.
+// resultsOfStatement returns the results of the specs that test a statement, such as
+// "ReplicaSet 5".
 func (run Run) resultsOfStatement(clause string) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -125,7 +125,7 @@ func (run Run) resultsOfStatement(clause string) []Result {
 	return some
 }
 
-// resultsOfRow returns the results of a row.
+// resultsOfRow returns the results of the specs of a row.
 func (run Run) resultsOfRow(row rows.Row) []Result {
 	var some []Result
 	for _, result := range run.Results {
@@ -136,7 +136,8 @@ func (run Run) resultsOfRow(row rows.Row) []Result {
 	return some
 }
 
-// specTexts returns the distinct spec texts of the results.
+// specTexts returns the texts of the specs, each once, although a spec has a result for each
+// subject.
 func specTexts(results []Result) []string {
 	var all []string
 	for _, result := range results {
@@ -146,7 +147,7 @@ func specTexts(results []Result) []string {
 	return slices.Compact(all)
 }
 
-// countStates counts the results of a subject by state.
+// countStates returns how many results of a subject are in each state.
 func countStates(results []Result, subject string) map[State]int {
 	count := map[State]int{}
 	for _, result := range results {
@@ -157,7 +158,8 @@ func countStates(results []Result, subject string) map[State]int {
 	return count
 }
 
-// summary returns the combined result of a subject, such as "FAIL 1 of 2".
+// summary returns the results of a subject in short, such as "FAIL 1 of 2" or "pass, 1
+// skipped".
 func summary(results []Result, subject string) string {
 	count := countStates(results, subject)
 	ran := count[Failed] + count[Passed]
@@ -175,10 +177,11 @@ func summary(results []Result, subject string) string {
 	}
 }
 
-// SummaryHead is the beginning of the summary table in the Markdown page.
+// SummaryHead is the text with which the summary table begins in the Markdown page.
 const SummaryHead = "| Kubernetes "
 
-// writeSummary writes the summary table with the results of each controller.
+// writeSummary writes the summary table: one line for each controller, with the numbers of
+// statements, specs and results.
 func (run Run) writeSummary(b *strings.Builder) {
 	where := run.Provider
 	if run.Profile != "" {
@@ -204,7 +207,8 @@ func (run Run) writeSummary(b *strings.Builder) {
 	}
 }
 
-// stateCounts returns the number of results of a subject by state, worst first.
+// stateCounts returns how many results of a subject are in each state as text, such as "1
+// fail, 2 pass".
 func stateCounts(results []Result, subject string) string {
 	count := countStates(results, subject)
 	var parts []string
@@ -216,7 +220,8 @@ func stateCounts(results []Result, subject string) string {
 	return cmp.Or(strings.Join(parts, ", "), string(NotRun))
 }
 
-// Markdown writes a run as a page, with all rows and the reasons of pending rows.
+// Markdown writes the run as a Markdown page. The page has all rows, including rows without
+// specs.
 func Markdown(w io.Writer, run Run) error {
 	var b strings.Builder
 	b.WriteString("# Conformance\n\n")
@@ -236,7 +241,8 @@ func Markdown(w io.Writer, run Run) error {
 	return err
 }
 
-// writeRow writes a line for each spec of a row.
+// writeRow writes one table line for each spec of a row. A row without specs gets a line with
+// the reason.
 func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	if row.Pending != "" {
 		fmt.Fprintf(b, "%s*pending: %s* |%s\n", Prefix(row), row.Pending, strings.Repeat(" |", len(run.Subjects)))
@@ -257,7 +263,7 @@ func (run Run) writeRow(b *strings.Builder, row rows.Row) {
 	}
 }
 
-// Prefix returns the first cells of every line of a row.
+// Prefix returns the first cells of each table line of a row: name and statements.
 func Prefix(row rows.Row) string {
 	numbers := make([]string, len(row.Statements))
 	for i, number := range row.Statements {
@@ -270,6 +276,7 @@ func Prefix(row rows.Row) string {
 	return fmt.Sprintf("| %s | %s | ", name, strings.Join(numbers, ", "))
 }
 
+// cell returns the result of a spec on a subject, as the text of a table cell.
 func (run Run) cell(row, spec, subject string) string {
 	for _, r := range run.Results {
 		if r.Row == row && r.Spec == spec && r.Subject == subject {

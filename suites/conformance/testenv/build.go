@@ -10,18 +10,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController. By default, its
-// selector and its pods have the label app=NAME.
+// ReplicaOwnerSpec describes a ReplicaSet or ReplicationController to create. Labels are the
+// labels of its pods, by default app=NAME. Selector is by default equal to Labels.
 type ReplicaOwnerSpec struct {
 	Kind, Name       string
 	Replicas         int32
 	MinReadySeconds  int32
 	Selector, Labels map[string]string
-	// Pods edits the pod template.
+	// Pods edits the pod template. It may be nil.
 	Pods func(*corev1.PodTemplateSpec)
 }
 
-// Build returns the object.
+// Build returns the ReplicaSet or ReplicationController.
 func (s ReplicaOwnerSpec) Build() Object {
 	meta := metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{"app": s.Name}}
 	template := PodTemplate(s.Name)
@@ -45,7 +45,8 @@ func (s ReplicaOwnerSpec) Build() Object {
 	}}
 }
 
-// NewDeployment returns a Deployment whose pods have the label app=NAME.
+// NewDeployment returns a Deployment whose pods have the label app=NAME, after applying the
+// edits.
 func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
@@ -60,7 +61,8 @@ func NewDeployment(name string, replicas int32, edits ...func(*appsv1.Deployment
 	return d
 }
 
-// NewService returns a Service with port 80 and the named target port http.
+// NewService returns a Service with the port 80 and the named target port "http", after
+// applying the edits.
 func NewService(name string, selector map[string]string, edits ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Selector: selector,
@@ -72,7 +74,7 @@ func NewService(name string, selector map[string]string, edits ...func(*corev1.S
 	return s
 }
 
-// NewEndpoints returns Endpoints with one ready address.
+// NewEndpoints returns Endpoints with one ready address and the port 80.
 func NewEndpoints(name, ip string) *rawEndpoints {
 	e := &rawEndpoints{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	subset := slices.Grow(e.Subsets, 1)[:1]
@@ -82,7 +84,8 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 	return e
 }
 
-// NewPod returns a pod without an owner.
+// NewPod returns a pod without owner and with the given labels. The edits change its template
+// first.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
 	template := PodTemplate(name)
 	template.Labels = labels
@@ -93,8 +96,7 @@ func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemp
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
-// PodTemplate returns a template for pods that run the pause image and have the label
-// app=NAME.
+// PodTemplate returns a pod template with the pause image and the label app=NAME.
 func PodTemplate(name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
@@ -110,28 +112,28 @@ func PodTemplate(name string) corev1.PodTemplateSpec {
 	}
 }
 
-// Unschedulable adds a node selector that matches no node. The pods stay Pending, and
-// no kubelet changes the status that a spec gives them.
+// Unschedulable makes the pods of a template unschedulable, by a node selector that matches no
+// node. They stay Pending, and no kubelet overwrites the status that a spec writes.
 func Unschedulable(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeSelector = map[string]string{"gauntlet/node": "none"}
 }
 
-// Finalizer keeps deleted pods and their owners terminating until a spec removes it.
+// Finalizer is a finalizer that keeps deleted objects terminating until the spec removes it.
 const Finalizer = "gauntlet/stays"
 
-// WithFinalizer adds Finalizer to pods, so that deleted pods stay terminating until the
-// spec removes it.
+// WithFinalizer adds Finalizer to the pods of a template. Deleted pods then stay terminating
+// until the spec removes it.
 func WithFinalizer(pods *corev1.PodTemplateSpec) { pods.Finalizers = []string{Finalizer} }
 
-// UnschedulableWithFinalizer combines Unschedulable and WithFinalizer.
+// UnschedulableWithFinalizer applies Unschedulable and WithFinalizer to a pod template.
 func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 	Unschedulable(pods)
 	WithFinalizer(pods)
 }
 
-// OnMissingNode assigns pods to a node that does not exist and adds Finalizer. No
-// kubelet updates these pods. The pod garbage collector deletes terminating pods
-// without a node at once, but waits 40 s before it deletes pods on a missing node.
+// OnMissingNode assigns the pods of a template to a node that does not exist, and adds
+// Finalizer. No kubelet updates such pods. The pod garbage collector deletes them only after
+// 40 seconds, but it deletes terminating pods without a node immediately.
 func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)

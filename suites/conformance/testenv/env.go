@@ -1,17 +1,16 @@
-// Package testenv provides the environment of conformance specs. Each test process has
-// one control plane with a subject. Each spec has a namespace of its own, whose
-// objects are watched from the beginning.
+// Package testenv provides the control plane and the subject of conformance specs. Each test
+// process starts one control plane for a subject. Each spec has its own namespace, whose
+// objects testenv watches.
 //
-// A spec sends requests through its [Namespace] and states guarantees of the
-// controllers in three ways:
+// A spec sends requests through its [Namespace]. It states what the controllers guarantee in
+// three ways:
 //
 //	Always                   an invariant that holds after every change, with or without faults
 //	Eventually               a condition that becomes true while faults are active
 //	EventuallyWithoutFaults  a condition that becomes true after all faults are healed
 //
-// Waits do not sleep or poll. Instead, they evaluate their query after every watch
-// event. The error of a failed wait has the last states of the queried value and the
-// last events of the namespace.
+// Waits do not poll: they evaluate their query after every watch event. The error of a failed
+// wait contains the last values of the query and the last events of the namespace.
 package testenv
 
 import (
@@ -28,42 +27,43 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// Options configures an Env.
+// Options configures the environment that Start creates.
 type Options struct {
 	Provider string // one of providers.Names()
 	Target   subject.Target
-	// Ours is the path of the workload-controller-manager binary.
+	// Ours is the path of the executable workload-controller-manager.
 	Ours string
-	// UpstreamDir holds the binaries of etcd, Kubernetes and KWOK. Empty means the
-	// cache that harness/upstream fills.
+	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
+	// empty, the cache that harness/upstream fills is used.
 	UpstreamDir string
-	// NodeImage is the image of a kind node. Empty means the default of the provider.
+	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
+	// default image.
 	NodeImage string
-	// Existing selects the cluster of provider existing.
+	// Existing selects the cluster for the provider existing.
 	Existing cluster.Existing
 	// LogDir is the directory for the logs of all components. Stop does not remove it.
 	LogDir string
-	// Profile is the set of background faults. Nil means none.
+	// Profile is the set of faults that are active while specs run. Nil means no faults.
 	Profile *Profile
-	// Seed is the random seed of the faults.
+	// Seed is the random seed of all faults.
 	Seed uint64
 }
 
-// Env is a control plane with a subject.
+// Env is a control plane on which a subject runs.
 type Env struct {
 	options Options
 	env     *environment.Environment
 	admin   kubernetes.Interface
-	// simulatedNodes is true if KWOK simulates the nodes, so that no containers run.
+	// simulatedNodes is true if KWOK simulates the nodes. Then no containers run.
 	simulatedNodes bool
 	recorder       *subjectRecorder
 }
 
-// nodeCount is the number of nodes for pods.
+// nodeCount is the number of nodes on which pods can run.
 const nodeCount = 2
 
-// Start starts a control plane and a subject, and waits until the subject holds its
-// lease. It stops everything before it returns an error.
+// Start starts a control plane and a subject, and waits until the subject holds its lease. If
+// it returns an error, it has stopped everything.
 func Start(ctx context.Context, o Options) (*Env, error) {
 	started, err := environment.Start(ctx, environment.Options{
 		Provider: o.Provider,
@@ -83,11 +83,12 @@ func Start(ctx context.Context, o Options) (*Env, error) {
 	return e, nil
 }
 
+// start starts the fault proxy and the subject.
 func (e *Env) start(ctx context.Context) (err error) {
 	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
 		return err
 	}
-	if !e.env.Capabilities().Has(cluster.SubjectInPods) { // in pods, the subject runs without a proxy
+	if !e.env.Capabilities().Has(cluster.SubjectInPods) { // a subject in pods connects without a proxy
 		if err := e.env.StartProxy(ctx, e.recorder); err != nil {
 			return err
 		}
@@ -95,8 +96,8 @@ func (e *Env) start(ctx context.Context) (err error) {
 	return e.env.StartSubject(ctx, environment.SubjectOptions{Target: e.options.Target, Ours: e.options.Ours})
 }
 
-// hasSimulatedNodes reports whether a cluster has KWOK nodes. The provider is not
-// enough to decide this, because an existing cluster may have simulated nodes.
+// hasSimulatedNodes reports whether a cluster has nodes that KWOK simulates. The name of the
+// provider does not say so, because an existing cluster may have such nodes.
 func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, error) {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "type=kwok"})
 	if err != nil {
@@ -105,11 +106,10 @@ func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, e
 	return len(nodes.Items) > 0, nil
 }
 
-// Stop stops all components, last started first, and removes their state.
+// Stop stops all components in the reverse order of their start, and removes their state.
 func (e *Env) Stop(ctx context.Context) error { return e.env.Stop(ctx) }
 
-// componentErr returns an error if a part of the control plane or the subject has
-// exited.
+// componentErr returns an error if a component of the control plane or the subject has exited.
 func (e *Env) componentErr() error {
 	if err := e.env.Cluster.Err(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (e *Env) componentErr() error {
 	return nil
 }
 
-// subjectFailed returns a channel that closes when the subject exits, or nil if the
+// subjectFailed returns a channel that is closed when the subject exits. It returns nil if the
 // subject runs in pods.
 func (e *Env) subjectFailed() <-chan struct{} {
 	if e.env.Subject == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// fakeCluster is a control plane that does nothing. A test closes its channel to make
-// it fail.
+// fakeCluster is a control plane without components. It fails when a test closes the channel
+// failed.
 type fakeCluster struct {
 	cluster.Cluster
 	failed chan struct{}
@@ -38,7 +38,8 @@ func (c fakeCluster) Err() error {
 	}
 }
 
-// unwatchedNamespace returns a namespace without watches. Tests add objects with feed.
+// unwatchedNamespace returns a namespace without watches. Tests add objects with the method
+// feed.
 func unwatchedNamespace() *Namespace {
 	e := &Env{env: &environment.Environment{Cluster: fakeCluster{failed: make(chan struct{})}}, recorder: newSubjectRecorder()}
 	return &Namespace{Name: "spec", env: e, store: newStore()}
@@ -55,7 +56,7 @@ func (n *Namespace) feed(t *testing.T, change func(feed) error) {
 	}
 }
 
-// TestAwait checks that a wait ends when its condition becomes true.
+// TestAwait checks that a wait ends as soon as its matcher accepts the value.
 func TestAwait(t *testing.T) {
 	n := unwatchedNamespace()
 	go func() {
@@ -68,8 +69,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitTimeout checks that the error of a wait has the expected value, the last
-// three states and the events.
+// TestAwaitTimeout checks that the error of a wait contains the expected value, the last three
+// values and the last events.
 func TestAwaitTimeout(t *testing.T) {
 	n := unwatchedNamespace()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -99,7 +100,7 @@ func TestAwaitTimeout(t *testing.T) {
 	}
 }
 
-// TestAwaitFailedControlPlane checks that a failed control plane ends a wait at once.
+// TestAwaitFailedControlPlane checks that a wait ends when the control plane fails.
 func TestAwaitFailedControlPlane(t *testing.T) {
 	n := unwatchedNamespace()
 	close(n.env.env.Cluster.(fakeCluster).failed)
@@ -109,8 +110,8 @@ func TestAwaitFailedControlPlane(t *testing.T) {
 	}
 }
 
-// TestAlways checks that an invariant is evaluated after every change until it is
-// cleared. A violation makes the next wait fail, even if the invariant holds again.
+// TestAlways checks that an invariant is evaluated after every change until it is cleared.
+// After a violation the next wait must fail, even if the invariant holds again.
 func TestAlways(t *testing.T) {
 	n := unwatchedNamespace()
 	n.Always("one pod at most", func(v *View) error {
@@ -152,8 +153,7 @@ func TestAlways(t *testing.T) {
 	}
 }
 
-// TestAlwaysWithoutProfile checks that AlwaysWithoutProfile adds no invariant if a
-// fault profile is active.
+// TestAlwaysWithoutProfile checks that the invariant is added only without a fault profile.
 func TestAlwaysWithoutProfile(t *testing.T) {
 	for _, profile := range []*Profile{nil, &Profiles[0]} {
 		n := unwatchedNamespace()
@@ -165,8 +165,8 @@ func TestAlwaysWithoutProfile(t *testing.T) {
 	}
 }
 
-// TestStore checks that the store records the version up to which it has all changes. A
-// relist must remove each object that it does not contain.
+// TestStore checks the version up to which the store contains all changes. A relist must
+// remove the objects that the new list does not contain.
 func TestStore(t *testing.T) {
 	n := unwatchedNamespace()
 	n.feed(t, func(f feed) error { return f.Replace([]any{pod("one", "3", ""), pod("two", "4", "")}, "7") })
@@ -181,8 +181,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestSubjectRecorder checks that the recorder has the records of only one spec, and
-// the delivered versions.
+// TestSubjectRecorder checks that the recorder keeps the records of one spec only, and which
+// versions it reports as delivered.
 func TestSubjectRecorder(t *testing.T) {
 	r := newSubjectRecorder()
 	r.Append(history.Record{Request: &history.Request{Namespace: "spec", Verb: "create", Resource: "pods"}})
@@ -203,8 +203,7 @@ func TestSubjectRecorder(t *testing.T) {
 	}
 }
 
-// TestRecentTraffic checks the description of the subject's last watch events, writes
-// and responses in a namespace.
+// TestRecentTraffic checks how recentTraffic describes watch events, writes and responses.
 func TestRecentTraffic(t *testing.T) {
 	r := newSubjectRecorder()
 	r.reset(func() {})
@@ -243,8 +242,8 @@ func TestRecentTraffic(t *testing.T) {
 	}
 }
 
-// TestRetryServerErrors checks that retryServerErrors retries after status 500, but not
-// after a rejection.
+// TestRetryServerErrors checks that a write is retried after status 500, but not after another
+// error.
 func TestRetryServerErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -265,7 +264,7 @@ func TestRetryServerErrors(t *testing.T) {
 	}
 }
 
-// TestProfiles checks that the profiles contain only faults of the catalog, with valid
+// TestProfiles checks that all faults of the profiles are in the catalog and have valid
 // parameters.
 func TestProfiles(t *testing.T) {
 	for _, p := range Profiles {

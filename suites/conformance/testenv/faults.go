@@ -7,24 +7,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
-// Profile is a set of faults that are active while specs run.
+// Profile is a named set of faults that are active while specs run.
 type Profile struct {
 	Name string
-	// Description describes the effects of the faults.
+	// Description says what the faults do.
 	Description string
 	Faults      []FaultSpec
 }
 
-// FaultSpec is a fault of the catalog and its parameters, as in a scenario.
+// FaultSpec is a fault type of the catalog, with its parameters in YAML as in a scenario.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles contains all profiles. A profile must not combine faults that make upstream
-// fail because of a known upstream issue. docs/known-upstream-issues.md describes these
-// issues, and suites/regression has a scenario for each. Two combinations are known.
-// The first is a lagging watch with lost responses to updates of Endpoints. The second
-// is failing status updates with rejected updates of ReplicaSets. The second
-// combination has another effect: a rejected update during proportional scaling changes
-// the proportions.
+// Profiles are all fault profiles. A profile must not combine faults in which upstream shows a
+// known upstream issue; docs/known-upstream-issues.md describes these issues.
+//
+// Two such combinations are known. The first one is a delayed watch of Endpoints with lost
+// responses to updates of Endpoints. The second one is failing status updates with rejected
+// updates of ReplicaSets. The second combination also changes the proportions of a
+// proportional scaling, if one of its updates is rejected.
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",
@@ -50,7 +50,7 @@ var Profiles = []Profile{{
 	},
 }}
 
-// FindProfile returns the profile with the given name, or nil if the name is empty.
+// FindProfile returns the profile with the given name. It returns nil if the name is empty.
 func FindProfile(name string) (*Profile, error) {
 	if name == "" {
 		return nil, nil
@@ -65,8 +65,8 @@ func FindProfile(name string) (*Profile, error) {
 	return nil, fmt.Errorf("profile %q: expected one of %v", name, names)
 }
 
-// inject injects a fault. The index of the fault in its spec is part of its random
-// seed, so that two equal faults act differently.
+// inject injects a fault in a namespace. The index of the fault in the spec is a part of its
+// random seed, so that two equal faults draw different numbers.
 func (e *Env) inject(ctx context.Context, spec FaultSpec, namespace string, index int) (heal func(context.Context) error, err error) {
 	return e.env.Inject(ctx, environment.Injection{Fault: spec.Kind, Params: spec.Params, Namespace: namespace, Index: index})
 }

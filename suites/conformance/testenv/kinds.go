@@ -14,20 +14,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Object is an API object.
+// Object is an API object with metadata, such as *corev1.Pod.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the deprecated API is the subject
+// rawEndpoints is the type of the deprecated v1 Endpoints API.
+type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the Endpoints API is deprecated, but it is what the specs test
 
-// Ref identifies an object in the namespace of a spec.
+// Ref identifies an object in the namespace of a spec by kind and name.
 type Ref struct{ Kind, Name string }
 
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// The kinds that specs use.
+// These are the kinds of objects that specs use.
 const (
 	PodKind                   = kube.Pod
 	ReplicaSetKind            = kube.ReplicaSet
@@ -40,26 +41,26 @@ const (
 	resourceQuotaKind         = "ResourceQuota"
 )
 
-// kind describes the API resource of one kind of object, as the registry of kinds does.
+// kind describes a kind of object and its API resource.
 type kind struct {
 	name, resource string
-	// qualified is the resource with its API group, as in histories: "replicasets.apps".
+	// qualified is the resource with its API group, as histories write it: "replicasets.apps".
 	qualified string
 	example   Object
 }
 
-// kinds are the kinds that the store of a namespace watches.
+// kinds are the kinds that the store of each namespace watches.
 var kinds = kindsOf(&corev1.Pod{}, &appsv1.ReplicaSet{}, &corev1.ReplicationController{}, &appsv1.Deployment{},
 	&corev1.Service{}, &rawEndpoints{}, &corev1.Event{}, &corev1.ServiceAccount{}, &corev1.ResourceQuota{})
 
-// kindsOf returns the kinds of the example objects. It takes the names of the kinds from
-// the scheme of client-go, and their resources from the registry of kinds.
+// kindsOf returns the kinds of the given objects. The scheme of client-go has the kind of a Go
+// type, and package kube has the resource of a kind.
 func kindsOf(examples ...Object) []kind {
 	var found []kind
 	for _, example := range examples {
 		registered, _, err := scheme.Scheme.ObjectKinds(example)
 		if err != nil {
-			panic(err) // kinds has a type that is not an API object
+			panic(err) // the list kinds contains a type that is not an API object
 		}
 		k := kube.Generic(registered[0])
 		found = append(found, kind{k.Name, k.GVR.Resource, k.Resource(), example})
@@ -75,24 +76,26 @@ func (k kind) client(c kubernetes.Interface) rest.Interface {
 	return c.AppsV1().RESTClient()
 }
 
-// ResourceOf returns the name that faults and histories use for the resource of a kind.
+// ResourceOf returns the resource of a kind, as faults and histories name it, such as
+// "replicasets.apps".
 func ResourceOf(kind string) string { return kindNamed(kind).qualified }
 
+// kindNamed returns the kind with the given name. It panics for a kind that is not in kinds.
 func kindNamed(name string) kind {
 	for _, k := range kinds {
 		if k.name == name {
 			return k
 		}
 	}
-	panic(fmt.Sprintf("kind %q is not in the table of kinds", name)) // a mistake in a spec
+	panic(fmt.Sprintf("kind %q is not in the table of kinds", name)) // a mistake in the spec
 }
 
-// RefOf returns the Ref of an object, with the kind of its Go type.
+// RefOf returns the Ref of an object. The Go type of the object determines the kind.
 func RefOf(o Object) Ref {
 	for _, k := range kinds {
 		if fmt.Sprintf("%T", k.example) == fmt.Sprintf("%T", o) {
 			return Ref{k.name, o.GetName()}
 		}
 	}
-	panic(fmt.Sprintf("type %T is not in the table of kinds", o)) // a mistake in a spec
+	panic(fmt.Sprintf("type %T is not in the table of kinds", o)) // a mistake in the spec
 }

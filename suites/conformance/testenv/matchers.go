@@ -6,12 +6,13 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Satisfy returns a matcher that accepts a T if the predicate is true. The format and
-// its arguments describe the expected value in failure messages.
+// Satisfy returns a matcher that accepts a value of type T if the predicate returns true. The
+// format and its arguments describe the expected value in failure messages.
 func Satisfy[T any](predicate func(T) bool, format string, args ...any) types.GomegaMatcher {
 	return &satisfyMatcher[T]{predicate, fmt.Sprintf(format, args...)}
 }
 
+// satisfyMatcher is the matcher that Satisfy returns.
 type satisfyMatcher[T any] struct {
 	predicate func(T) bool
 	text      string

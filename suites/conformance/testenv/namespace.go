@@ -28,23 +28,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Namespace is the namespace of one spec. Its methods send requests as an
-// administrator and fail the spec if the API server rejects them.
+// Namespace is the namespace of one spec. Its methods send requests with administrator rights.
+// They fail the spec if the API server returns an error, except for methods that return an
+// error.
 type Namespace struct {
 	Name  string
 	env   *Env
 	store *store
-	// heals contains the functions that heal the active faults, in the order of injection.
+	// heals are the functions that heal the active faults, in the order in which the faults
+	// were injected.
 	heals        environment.Teardowns
-	injected     int // number of injected faults
-	barrierCount int
-	// stop ends the watches. Cleanup waits for group.
+	injected     int // number of faults injected so far
+	barrierCount int // number of calls of BarrierOf
+	// stop ends the watches. Cleanup waits until the reflectors in group have returned.
 	stop  context.CancelFunc
 	group sync.WaitGroup
 }
 
-// NewNamespace creates a namespace and waits until it accepts pods. It injects the
-// faults of the profile if withProfile is true. The caller must call Cleanup.
+// NewNamespace creates a namespace for a spec and waits until it is ready for pods. If
+// withProfile is true, it injects the faults of the profile. The caller must call Cleanup.
 func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, error) {
 	if err := e.componentErr(); err != nil {
 		return nil, err
@@ -70,15 +72,15 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 	return n, nil
 }
 
-// specLabel marks the namespaces of specs.
+// specLabel is the label of the namespaces of all specs.
 const specLabel = "gauntlet/spec"
 
-// cleanupTimeout limits how long Cleanup may take. Cleanup does not wait until the
-// namespace is deleted.
+// cleanupTimeout is the maximum duration of Cleanup. Cleanup does not wait until the namespace
+// is gone.
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup heals all faults and deletes the namespace. If an invariant was violated and
-// no wait has reported the violation, Cleanup returns it as an error.
+// Cleanup heals all faults and deletes the namespace. If an invariant was violated and no wait
+// has returned this error, Cleanup returns it.
 func (n *Namespace) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -99,7 +101,8 @@ func (n *Namespace) Cleanup(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// removeFinalizers removes Finalizer from all objects of a namespace.
+// removeFinalizers removes Finalizer from all pods, ReplicaSets and ReplicationControllers of
+// a namespace.
 func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	var all []error
 	for _, name := range []string{PodKind, ReplicaSetKind, ReplicationControllerKind} {
@@ -108,6 +111,7 @@ func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 	return errors.Join(all...)
 }
 
+// removeFinalizersOf removes Finalizer from all objects of one kind.
 func (e *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) error {
 	client := k.client(e.admin)
 	list, err := client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Get()
@@ -128,7 +132,7 @@ func (e *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) 
 	})
 }
 
-// injectProfile injects the faults of the profile.
+// injectProfile injects the faults of the fault profile.
 func (n *Namespace) injectProfile(ctx context.Context) error {
 	if err := n.env.proxyMissing(); err != nil {
 		return fmt.Errorf("profile %s: %w", n.env.options.Profile.Name, err)
@@ -141,6 +145,7 @@ func (n *Namespace) injectProfile(ctx context.Context) error {
 	return nil
 }
 
+// inject injects a fault and records how to heal it.
 func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 	heal, err := n.env.inject(ctx, fault, n.Name, n.injected)
 	if err != nil {
@@ -151,9 +156,9 @@ func (n *Namespace) inject(ctx context.Context, fault FaultSpec) error {
 	return nil
 }
 
-// Inject injects a fault of the catalog between the subject and the API server. Its
-// parameters are those of scenarios. The returned function heals the fault earlier than
-// the other faults. The spec is skipped if the provider has no fault proxy.
+// Inject injects a fault of the given type, with parameters in YAML as in a scenario. The
+// fault stays active until the returned function, Heal or Cleanup heals it. The spec is
+// skipped if the provider has no fault proxy.
 func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(context.Context)) {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -165,7 +170,7 @@ func (n *Namespace) Inject(ctx context.Context, kind, params string) (heal func(
 	}
 }
 
-// Heal heals all active faults.
+// Heal heals all active faults of the spec.
 func (n *Namespace) Heal(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	heals := n.heals
@@ -173,14 +178,14 @@ func (n *Namespace) Heal(ctx context.Context) {
 	gomega.Expect(heals.Run(ctx)).To(gomega.Succeed())
 }
 
-// Create creates an object and reads the response into it.
+// Create creates the object and stores the response in o. It returns the Ref of the object.
 func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryCreate(ctx, o)).To(gomega.Succeed())
 	return RefOf(o)
 }
 
-// TryCreate creates an object like Create, but returns an error instead of failing the
+// TryCreate creates an object as Create does, but returns an error instead of failing the
 // spec.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
@@ -188,7 +193,7 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	if err := retryServerErrors(ctx, func() error {
 		tried++
 		err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o)
-		if tried > 1 && apierrors.IsAlreadyExists(err) { // an earlier attempt succeeded
+		if tried > 1 && apierrors.IsAlreadyExists(err) { // an earlier attempt created the object
 			return n.rest(k).Get().Namespace(n.Name).Resource(k.resource).Name(o.GetName()).Do(ctx).Into(o)
 		}
 		return err
@@ -198,14 +203,14 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	return n.waitObserved(ctx, k, o)
 }
 
-// WouldCreate returns the error of a dry-run create.
+// WouldCreate makes a dry run of a create, and returns its error.
 func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	return n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Param("dryRun", metav1.DryRunAll).Body(o).Do(ctx).Error()
 }
 
-// CreatePods creates several pods in parallel. It copies each pod first, because pods
-// may share maps.
+// CreatePods creates count pods in parallel. The function pod returns the pod with index i;
+// CreatePods copies it, because pods may share maps.
 func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *corev1.Pod) {
 	ginkgo.GinkgoHelper()
 	group, ctx := errgroup.WithContext(ctx)
@@ -217,24 +222,25 @@ func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *
 	gomega.Expect(group.Wait()).To(gomega.Succeed())
 }
 
-// Patch sends a JSON merge patch.
+// Patch applies a JSON merge patch to an object. The arguments are formatted into the patch.
 func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
 }
 
-// TryPatch sends a JSON merge patch like Patch, but returns an error instead of failing
-// the spec.
+// TryPatch patches an object as Patch does, but returns an error instead of failing the spec.
 func (n *Namespace) TryPatch(ctx context.Context, ref Ref, merge string, args ...any) error {
 	return n.patch(ctx, ref, "", fmt.Sprintf(merge, args...))
 }
 
-// PatchSubresource sends a JSON merge patch to a subresource: "status" or "scale".
+// PatchSubresource applies a JSON merge patch to the subresource "status" or "scale" of an
+// object.
 func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
 }
 
+// patch applies a JSON merge patch, and waits until a watch delivers the result.
 func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
 	k := kindNamed(ref.Kind)
 	request := n.rest(k).Patch(types.MergePatchType).Namespace(n.Name).Resource(k.resource).Name(ref.Name)
@@ -251,12 +257,12 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 	return n.waitObserved(ctx, k, response)
 }
 
-// retryServerErrors retries a write while the API server responds with a status of 500
-// or more. It retries because a slow machine may cause such a response, and specs do
-// not test the API server. The write must handle an earlier attempt that succeeded in
-// spite of such a response.
+// retryServerErrors repeats a write while the API server answers with status 500 or higher,
+// for about 6 seconds. A slow machine may cause this status, and specs do not test the API
+// server. The function write must accept that an earlier attempt succeeded although it
+// returned this status.
 func retryServerErrors(ctx context.Context, write func() error) error {
-	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // 6 s
+	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
 		last = write()
@@ -268,8 +274,8 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 	return cmp.Or(last, err)
 }
 
-// waitObserved waits until the store has the version in a response. It does so because
-// a query after a write must not use an older state.
+// waitObserved waits until the store contains the object version in a response. Queries after
+// a write must not see an older state.
 func (n *Namespace) waitObserved(ctx context.Context, k kind, response runtime.Object) error {
 	written, err := meta.Accessor(response)
 	if err != nil {
@@ -285,7 +291,7 @@ func (n *Namespace) waitObserved(ctx context.Context, k kind, response runtime.O
 	return err
 }
 
-// Get reads an object, or a subresource of it, into an object.
+// Get reads an object, or one of its subresources, into the variable into.
 func (n *Namespace) Get(ctx context.Context, ref Ref, subresource string, into Object) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
@@ -296,7 +302,8 @@ func (n *Namespace) Get(ctx context.Context, ref Ref, subresource string, into O
 	gomega.Expect(request.Do(ctx).Into(into)).To(gomega.Succeed(), "reading %s", ref)
 }
 
-// Replace reads an object, edits it and updates it, as kubectl replace does.
+// Replace reads an object, edits it and updates it, as kubectl replace does. It retries after
+// a conflict.
 func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	ginkgo.GinkgoHelper()
 	k, ref := kindNamed(RefOf(o).Kind), RefOf(o)
@@ -310,7 +317,8 @@ func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	})).To(gomega.Succeed(), "replacing %s", ref)
 }
 
-// PutScale reads the scale subresource, sets spec.replicas and updates it.
+// PutScale sets spec.replicas by an update of the scale subresource. It retries after a
+// conflict.
 func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
@@ -325,8 +333,8 @@ func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	})).To(gomega.Succeed(), "scaling %s", ref)
 }
 
-// Delete deletes an object without waiting. An empty propagation policy means the
-// default.
+// Delete deletes an object and does not wait until it is gone. The propagation policy "" means
+// the default of the API server.
 func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.DeletionPropagation) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(ref.Kind)
@@ -341,8 +349,8 @@ func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.Dele
 	})).To(gomega.Succeed(), "deleting %s", ref)
 }
 
-// DeleteAll deletes the objects of a kind that a label selector selects, without
-// waiting.
+// DeleteAll deletes the objects of a kind that match a label selector, and does not wait until
+// they are gone.
 func (n *Namespace) DeleteAll(ctx context.Context, kind, selector string) {
 	ginkgo.GinkgoHelper()
 	k := kindNamed(kind)
@@ -350,6 +358,7 @@ func (n *Namespace) DeleteAll(ctx context.Context, kind, selector string) {
 		Body(deleteOptions("")).Do(ctx).Error()).To(gomega.Succeed())
 }
 
+// deleteOptions returns the options of a delete request with the given propagation policy.
 func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions {
 	if propagation == "" {
 		return &metav1.DeleteOptions{}
@@ -357,15 +366,14 @@ func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions
 	return &metav1.DeleteOptions{PropagationPolicy: &propagation}
 }
 
-// DeleteNamespace deletes the namespace itself, without waiting.
+// DeleteNamespace deletes the namespace of the spec, and does not wait until it is gone.
 func (n *Namespace) DeleteNamespace(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
 }
 
-// Restart terminates all replicas of the subject gracefully and starts them again. It
-// does not wait until a replica holds the lease. The spec is skipped if the subject
-// runs in pods.
+// Restart terminates all replicas of the subject gracefully and starts them again. It does not
+// wait until a replica holds the lease. The spec is skipped if the subject runs in pods.
 func (n *Namespace) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	subject := n.env.env.Subject
@@ -379,7 +387,8 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// RequireKubelets skips the spec if the nodes are simulated.
+// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why completes the
+// reason.
 func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if n.env.simulatedNodes {
@@ -387,8 +396,8 @@ func (n *Namespace) RequireKubelets(why string) {
 	}
 }
 
-// RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet
-// reverts changes of a pod status.
+// RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet overwrites
+// a pod status that a spec writes.
 func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if !n.env.simulatedNodes {
@@ -396,14 +405,16 @@ func (n *Namespace) RequireSimulatedKubelets(why string) {
 	}
 }
 
-// Requests returns the subject's requests for a resource of the namespace, such as
-// Requests("create", "pods"). The spec is skipped if the provider has no fault proxy.
+// Requests returns the requests that the subject sent for a resource in the namespace, for
+// example of Requests("create", "pods"). The spec is skipped if the provider has no fault
+// proxy.
 func (n *Namespace) Requests(verb, resource string) []history.Request {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
 	return n.env.recorder.requests(n.Name, verb, resource)
 }
 
+// rest returns the REST client for the API group of the kind.
 func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.env.admin) }
 
 // requireProxy skips the spec if the provider has no fault proxy.
@@ -414,9 +425,8 @@ func (n *Namespace) requireProxy() {
 	}
 }
 
-// LatestDelivered returns a query for a bool: whether a watch delivered the
-// current version of an object to the subject. The spec is skipped if the provider has
-// no fault proxy.
+// LatestDelivered returns a query that reports whether a watch has delivered the current
+// version of an object to the subject. The spec is skipped if the provider has no fault proxy.
 func (n *Namespace) LatestDelivered(ref Ref) Query {
 	ginkgo.GinkgoHelper()
 	n.requireProxy()
@@ -430,14 +440,14 @@ func (n *Namespace) LatestDelivered(ref Ref) Query {
 	}}
 }
 
-// FaultsFired returns a query for an int: the number of times that the faults of a kind
-// have fired.
+// FaultsFired returns a query for the number of times that faults of the given type have
+// fired, as an int.
 func (n *Namespace) FaultsFired(kind string) Query {
 	return Query{"the fault " + kind + " to fire", func(*View) any { return n.env.recorder.faultsFired(kind) }}
 }
 
-// WaitNamespacesGone waits until the namespaces of all specs are deleted. It removes
-// finalizers repeatedly, because a create may have been in flight during Cleanup.
+// WaitNamespacesGone waits until the namespaces of all specs are gone. It removes finalizers
+// repeatedly, because the controllers may still create objects during Cleanup.
 func (e *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond
 	var names []string

@@ -13,26 +13,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Pod is a pod. Its String method shows the fields that the controllers use.
+// Pod is a pod of the namespace. Its String method shows the fields that the controllers use.
 type Pod struct{ *corev1.Pod }
 
-// Ready reports whether the Ready condition is True.
+// Ready reports whether the condition Ready of the pod is True.
 func (p Pod) Ready() bool { return cluster.PodReady(p.Pod) }
 
 // Terminating reports whether the pod has a deletion timestamp.
 func (p Pod) Terminating() bool { return p.DeletionTimestamp != nil }
 
-// Terminal reports whether the pod has failed or succeeded.
+// Terminal reports whether the phase of the pod is Failed or Succeeded.
 func (p Pod) Terminal() bool {
 	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
-// Active reports whether the pod counts as a replica.
+// Active reports whether the pod is neither terminating nor Failed nor Succeeded. Only active
+// pods count as replicas.
 func (p Pod) Active() bool { return !p.Terminating() && !p.Terminal() }
 
-// Controller returns the controller of the pod, or the zero value.
+// Controller returns the object that controls the pod. It returns the zero Ref if there is
+// none.
 func (p Pod) Controller() Ref { return controllerOf(p.Pod) }
 
+// controllerOf returns the object that controls o. If no object controls o, it returns the
+// zero Ref.
 func controllerOf(o metav1.Object) Ref {
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 		return Ref{owner.Kind, owner.Name}
@@ -40,7 +44,7 @@ func controllerOf(o metav1.Object) Ref {
 	return Ref{}
 }
 
-// String returns the name, phase, owner and labels of the pod.
+// String returns the name, phase, readiness, controller and labels of the pod.
 func (p Pod) String() string {
 	if p.Pod == nil {
 		return "none"
@@ -58,15 +62,15 @@ func (p Pod) String() string {
 	return fmt.Sprintf("%s (%s, labels %v)", p.Name, strings.Join(words, ", "), p.Labels)
 }
 
-// Pods is a list of pods.
+// Pods is a list of pods. Its String method shows one pod per line.
 type Pods []Pod
 
-// ControlledBy returns the pods that an object controls.
+// ControlledBy returns the pods that the given object controls.
 func (p Pods) ControlledBy(ref Ref) Pods {
 	return p.Filter(func(pod Pod) bool { return pod.Controller() == ref })
 }
 
-// Active returns the pods that count as replicas.
+// Active returns the active pods.
 func (p Pods) Active() Pods { return p.Filter(Pod.Active) }
 
 // Filter returns the pods for which the predicate is true.
@@ -80,7 +84,7 @@ func (p Pods) Filter(is func(Pod) bool) Pods {
 	return some
 }
 
-// Names returns the names of the pods in the order of the list.
+// Names returns the names of the pods, in the order of the list.
 func (p Pods) Names() []string {
 	names := []string{}
 	for _, pod := range p {
@@ -91,9 +95,9 @@ func (p Pods) Names() []string {
 
 func (p Pods) String() string { return joinLines(p) }
 
-// WithPods contains an object and pods, as the watches last delivered them. Specs
-// compare a status with the pods that exist and not with a fixed number, because a
-// create with a lost response may add a pod.
+// WithPods is an object together with pods. Specs compare the status of an object with the
+// pods that exist. They do not compare it with a fixed number, because a create with a lost
+// response may add a pod.
 type WithPods[T fmt.Stringer] struct {
 	Object T
 	Pods   Pods
@@ -102,7 +106,7 @@ type WithPods[T fmt.Stringer] struct {
 // String returns the object and its pods as text.
 func (w WithPods[T]) String() string { return fmt.Sprintf("%s\n%s", w.Object, w.Pods) }
 
-// joinLines returns one line for each value, or "none".
+// joinLines returns one line for each value. For an empty list it returns "none".
 func joinLines[T fmt.Stringer](all []T) string {
 	if len(all) == 0 {
 		return "none"
@@ -114,9 +118,11 @@ func joinLines[T fmt.Stringer](all []T) string {
 	return strings.Join(lines, "\n")
 }
 
-// Condition is a status condition of any kind of object.
+// Condition is a status condition of an object of any kind.
 type Condition struct{ Type, Status, Reason, Message string }
 
+// findCondition returns the condition of the given type. If no condition has this type, it
+// returns the zero value.
 func findCondition(conditions []Condition, kind string) Condition {
 	for _, c := range conditions {
 		if c.Type == kind {
@@ -126,7 +132,8 @@ func findCondition(conditions []Condition, kind string) Condition {
 	return Condition{}
 }
 
-// ReplicaOwner has the common fields of a ReplicaSet and a ReplicationController.
+// ReplicaOwner contains the fields that a ReplicaSet and a ReplicationController have in
+// common.
 type ReplicaOwner struct {
 	metav1.Object
 	Ref                Ref
@@ -135,14 +142,15 @@ type ReplicaOwner struct {
 	FullyLabeled       int32
 	Ready              int32
 	Available          int32
-	Terminating        *int32 // nil if the API has no such field or it is not set
+	Terminating        *int32 // nil if the field is not set, or for a ReplicationController, which has no such field
 	ObservedGeneration int64
-	MinReadySeconds    int32 // seconds
+	MinReadySeconds    int32 // in seconds
 	Selector           map[string]string
 	Template           corev1.PodTemplateSpec
 	Conditions         []Condition
 }
 
+// fromReplicaSet returns the common fields of a ReplicaSet.
 func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rs, Ref: RefOf(rs), Desired: ptr.Deref(rs.Spec.Replicas, 1),
@@ -157,6 +165,7 @@ func fromReplicaSet(rs *appsv1.ReplicaSet) *ReplicaOwner {
 	return set
 }
 
+// fromReplicationController returns the common fields of a ReplicationController.
 func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	set := &ReplicaOwner{
 		Object: rc, Ref: RefOf(rc), Desired: ptr.Deref(rc.Spec.Replicas, 1),
@@ -171,13 +180,15 @@ func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 	return set
 }
 
-// Condition returns the condition of the given type, or the zero value.
+// Condition returns the status condition of the given type. It returns the zero value if there
+// is none.
 func (s *ReplicaOwner) Condition(kind string) Condition { return findCondition(s.Conditions, kind) }
 
-// Controller returns the controller of the object, or the zero value.
+// Controller returns the object that controls this one. It returns the zero Ref if there is
+// none.
 func (s *ReplicaOwner) Controller() Ref { return controllerOf(s.Object) }
 
-// Hash returns the pod-template-hash label.
+// Hash returns the value of the label pod-template-hash.
 func (s *ReplicaOwner) Hash() string { return s.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] }
 
 func (s *ReplicaOwner) String() string {
@@ -201,7 +212,7 @@ func (s *ReplicaOwner) String() string {
 // ReplicaSets is a list of ReplicaSets, oldest first.
 type ReplicaSets []*ReplicaOwner
 
-// ControlledBy returns the ReplicaSets that an object controls.
+// ControlledBy returns the ReplicaSets that the given object controls.
 func (s ReplicaSets) ControlledBy(ref Ref) ReplicaSets {
 	return s.Filter(func(set *ReplicaOwner) bool { return set.Controller() == ref })
 }
@@ -217,7 +228,7 @@ func (s ReplicaSets) Filter(is func(*ReplicaOwner) bool) ReplicaSets {
 	return some
 }
 
-// Desired returns the sum of spec.replicas.
+// Desired returns the sum of spec.replicas of all ReplicaSets in the list.
 func (s ReplicaSets) Desired() (sum int32) {
 	for _, set := range s {
 		sum += set.Desired
@@ -227,10 +238,11 @@ func (s ReplicaSets) Desired() (sum int32) {
 
 func (s ReplicaSets) String() string { return joinLines(s) }
 
-// Deployment is a Deployment. Its String method shows its status.
+// Deployment is a Deployment of the namespace. Its String method shows its status.
 type Deployment struct{ *appsv1.Deployment }
 
-// Condition returns the condition of the given type, or the zero value.
+// Condition returns the status condition of the given type. It returns the zero value if there
+// is none.
 func (d *Deployment) Condition(kind string) Condition {
 	for _, c := range d.Status.Conditions {
 		if string(c.Type) == kind {
@@ -240,8 +252,8 @@ func (d *Deployment) Condition(kind string) Condition {
 	return Condition{}
 }
 
-// Complete reports whether the status is for the latest generation, and all pods have
-// the latest template and are available.
+// Complete reports whether all pods have the latest template and are available. The status
+// must be for the latest generation.
 func (d *Deployment) Complete() bool {
 	want := ptr.Deref(d.Spec.Replicas, 1)
 	return d.Status.ObservedGeneration >= d.Generation &&
@@ -265,10 +277,10 @@ func (d *Deployment) String() string {
 	return text
 }
 
-// Endpoints are Endpoints. Their String method shows their addresses.
+// Endpoints are Endpoints of the namespace. Their String method shows their addresses.
 type Endpoints struct{ *rawEndpoints }
 
-// IPs returns the distinct ready or not ready addresses in order.
+// IPs returns the ready or, with ready false, the not ready addresses, each once and sorted.
 func (e *Endpoints) IPs(ready bool) []string {
 	ips := []string{}
 	if e == nil {
@@ -308,7 +320,7 @@ func (e *Endpoints) String() string {
 	return fmt.Sprintf("%s: %s; labels %v; annotations %v", RefOf(e.rawEndpoints), strings.Join(subsets, " "), e.Labels, e.Annotations)
 }
 
-// abbreviate returns the first elements of a long list as text.
+// abbreviate returns the first 6 elements of a list as text, and the number of the others.
 func abbreviate(all []string) string {
 	const most = 6
 	if len(all) <= most {

@@ -20,28 +20,27 @@ func GetActivePods(ref Ref) Query {
 	return Query{"the active pods of " + ref.String(), func(v *View) any { return v.Pods().ControlledBy(ref).Active() }}
 }
 
-// GetPod returns a query for a [Pod]. Its result is the zero value if the pod does
-// not exist.
+// GetPod returns a query for a [Pod]. The value is the zero Pod if the pod does not exist.
 func GetPod(name string) Query {
 	return Query{"the pod " + name, func(v *View) any {
 		return Pod{objectNamed[*corev1.Pod](v, PodKind, name)}
 	}}
 }
 
-// GetReplicaOwner returns a query for a *[ReplicaOwner].
+// GetReplicaOwner returns a query for a *[ReplicaOwner], which is nil if it does not exist.
 func GetReplicaOwner(ref Ref) Query {
 	return Query{ref.String(), func(v *View) any { return v.ReplicaOwner(ref) }}
 }
 
-// GetReplicaOwnerWithPods returns a query for a *[ReplicaOwner] and the pods that it
-// controls.
+// GetReplicaOwnerWithPods returns a query for a [WithPods]: a *[ReplicaOwner] and the pods
+// that it controls.
 func GetReplicaOwnerWithPods(ref Ref) Query {
 	return Query{ref.String() + " and its pods", func(v *View) any {
 		return WithPods[*ReplicaOwner]{v.ReplicaOwner(ref), v.Pods().ControlledBy(ref)}
 	}}
 }
 
-// GetDeploymentWithPods returns a query for a *[Deployment] and all pods of the
+// GetDeploymentWithPods returns a query for a [WithPods]: a *[Deployment] and all pods of the
 // namespace.
 func GetDeploymentWithPods(ref Ref) Query {
 	return Query{ref.String() + " and the pods", func(v *View) any {
@@ -54,29 +53,29 @@ func GetReplicaSets(ref Ref) Query {
 	return Query{"the ReplicaSets of " + ref.String(), func(v *View) any { return v.ReplicaSets().ControlledBy(ref) }}
 }
 
-// GetDeployment returns a query for a *[Deployment].
+// GetDeployment returns a query for a *[Deployment], which is nil if it does not exist.
 func GetDeployment(ref Ref) Query {
 	return Query{ref.String(), func(v *View) any { return v.Deployment(ref.Name) }}
 }
 
-// GetEndpoints returns a query for the *[Endpoints] with the given name.
+// GetEndpoints returns a query for a *[Endpoints], which is nil if it does not exist.
 func GetEndpoints(name string) Query {
 	return Query{"the Endpoints " + name, func(v *View) any { return v.Endpoints(name) }}
 }
 
-// GetEvents returns a query for the events about an object, as strings; see
+// GetEvents returns a query for the events about an object, as a []string; see
 // [View.EventsAbout].
 func GetEvents(ref Ref) Query {
 	return Query{"the events about " + ref.String(), func(v *View) any { return v.EventsAbout(ref) }}
 }
 
-// GetQuota returns a query for the *ResourceQuota with the given name.
+// GetQuota returns a query for a *ResourceQuota, which is nil if it does not exist.
 func GetQuota(name string) Query {
 	return Query{"the quota " + name, func(v *View) any { return v.Quota(name) }}
 }
 
-// GetUID returns a query for the types.UID of an object, which is empty if the object
-// does not exist.
+// GetUID returns a query for the types.UID of an object. The UID is empty if the object does
+// not exist.
 func GetUID(ref Ref) Query {
 	return Query{"the UID of " + ref.String(), func(v *View) any {
 		if object := v.store.objects[ref]; object != nil {
@@ -86,22 +85,21 @@ func GetUID(ref Ref) Query {
 	}}
 }
 
-// Exists returns a query for a bool: whether an object exists.
+// Exists returns a query for a bool, which says whether an object exists.
 func Exists(ref Ref) Query {
 	return Query{"whether " + ref.String() + " exists", func(v *View) any { return v.Has(ref) }}
 }
 
-// Barrier creates an object for each controller and waits until the subject has handled
-// all these objects. When Barrier returns, the subject has at least started to handle
-// each event that it received earlier. Specs call Barrier before they check that a
-// controller did not act.
+// Barrier creates one object for each controller, and waits until the subject has processed
+// all of them. The subject has then at least started to process each event that it received
+// earlier. Specs call Barrier before they check that a controller did not act.
 func (n *Namespace) Barrier(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	n.BarrierOf(ctx, ReplicaSetKind, ReplicationControllerKind, DeploymentKind, EndpointsKind)
 }
 
-// BarrierOf is like Barrier, but only for the controllers of the given kinds. The
-// objects that it creates have no pods.
+// BarrierOf is Barrier for the controllers of the given kinds only. The objects that it
+// creates have no pods.
 func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	ginkgo.GinkgoHelper()
 	n.barrierCount++
@@ -123,8 +121,8 @@ func (n *Namespace) BarrierOf(ctx context.Context, kinds ...string) {
 	}
 }
 
-// barrierObjects has, for each kind, a function that returns the object that the
-// controller must handle.
+// barrierObjects maps a kind to a function. The function returns an object to which the
+// controller of this kind must react.
 var barrierObjects = map[string]func(name string) Object{
 	ReplicaSetKind:            func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicaSetKind, Name: name}.Build() },
 	ReplicationControllerKind: func(name string) Object { return ReplicaOwnerSpec{Kind: ReplicationControllerKind, Name: name}.Build() },
@@ -132,7 +130,8 @@ var barrierObjects = map[string]func(name string) Object{
 	EndpointsKind:             func(name string) Object { return NewService(name, map[string]string{"app": name}) },
 }
 
-// handled reports whether a controller has handled an object.
+// handled reports whether a controller has processed a new object. For a Service, its
+// Endpoints must exist. For other objects, the status must have an observed generation.
 func (v *View) handled(ref Ref) bool {
 	switch ref.Kind {
 	case ServiceKind:

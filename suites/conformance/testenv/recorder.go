@@ -11,17 +11,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// subjectRecorder records the requests, responses, watch events and faults of the
-// current spec. The fault proxy and the faults write to it.
+// subjectRecorder keeps the records of the current spec: the requests, responses and watch
+// events of the subject, and the faults. The fault proxy and the faults call Append.
 type subjectRecorder struct {
 	mu       sync.Mutex
 	records  []history.Record
-	onRecord func() // called after each record; nil between specs
+	onRecord func() // called after each record; nil if no spec is running
 }
 
 func newSubjectRecorder() *subjectRecorder { return &subjectRecorder{} }
 
-// Append implements proxy.Recorder.
+// Append adds a record and implements proxy.Recorder. It drops the record if no spec is
+// running.
 func (r *subjectRecorder) Append(record history.Record) {
 	r.mu.Lock()
 	onRecord := r.onRecord
@@ -34,16 +35,15 @@ func (r *subjectRecorder) Append(record history.Record) {
 	}
 }
 
-// reset discards all records and sets the function that the recorder calls after each
-// later record. If the function is nil, the recorder discards later records, because no
-// spec is running.
+// reset discards all records. It sets the function that Append calls after each later record.
+// With nil, which means that no spec is running, Append drops later records.
 func (r *subjectRecorder) reset(onRecord func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records, r.onRecord = nil, onRecord
 }
 
-// requests returns the subject's requests for a resource in a namespace.
+// requests returns the requests that the subject sent for a resource in a namespace.
 func (r *subjectRecorder) requests(namespace, verb, resource string) []history.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,8 +56,8 @@ func (r *subjectRecorder) requests(namespace, verb, resource string) []history.R
 	return found
 }
 
-// delivered returns the latest version of an object that a watch delivered to the
-// subject, or 0.
+// delivered returns the latest resourceVersion of an object that a watch delivered to the
+// subject. It returns 0 if no watch delivered the object.
 func (r *subjectRecorder) delivered(resource, namespace, name string) history.Version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *subjectRecorder) delivered(resource, namespace, name string) history.Ve
 	return 0
 }
 
-// faultsFired returns the number of times that the faults of a kind have fired.
+// faultsFired returns how often faults of the given type have fired in the current spec.
 func (r *subjectRecorder) faultsFired(kind string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,13 +82,13 @@ func (r *subjectRecorder) faultsFired(kind string) int {
 	return count
 }
 
-// recentTraffic describes the subject's last watch events and writes in a namespace,
-// one per line.
+// recentTraffic describes the last watch events and writes of the subject in a namespace. It
+// returns at most 24 lines, oldest first.
 func (r *subjectRecorder) recentTraffic(namespace string) []string {
 	const maxLines = 24
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	responses := map[uint64]string{} // by request ID; the loop runs backward and finds a response before its request
+	responses := map[uint64]string{} // key: request ID. The loop runs backward, so it finds a response before the request
 	var lines []string
 	for _, record := range slices.Backward(r.records) {
 		if len(lines) == maxLines {
@@ -114,10 +114,10 @@ func (r *subjectRecorder) recentTraffic(namespace string) []string {
 	return lines
 }
 
-// writeVerbs are the verbs that change objects.
+// writeVerbs are the verbs of requests that change objects.
 var writeVerbs = map[string]bool{"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true}
 
-// describeWrite returns the verb, resource, name and patch of a request.
+// describeWrite returns the verb, resource, name and patch of a request as text.
 func describeWrite(r *history.Request) string {
 	resource := strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", r.Verb, resource, r.Name, r.Patch)), " ")

@@ -14,29 +14,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// store holds the invariants of a spec and the objects of its namespace, as the watches
-// delivered them.
+// store contains the objects of the namespace of a spec, and the invariants of the spec. The
+// objects are as the watches of testenv delivered them.
 type store struct {
 	mu      sync.Mutex
 	objects map[Ref]Object
-	// firstSeen is the order in which the watches delivered the objects. Creation
-	// timestamps are too coarse: they have whole seconds.
+	// firstSeen is the position of each object in the order of first delivery. Creation
+	// timestamps cannot order objects, because they have a resolution of one second.
 	firstSeen map[types.UID]int
-	synced    map[string]bool // kinds whose initial list is complete
-	// seen has, for each kind, the resourceVersion up to which the store has all changes.
+	synced    map[string]bool // kinds whose first list is in the store
+	// seen maps a kind to a resourceVersion. The store contains all changes of the kind up to
+	// this version.
 	seen       map[string]history.Version
-	changed    chan struct{} // closed and replaced at every change
+	changed    chan struct{} // closed and replaced after every change
 	invariants []invariant
-	// violation describes the first violation of an invariant. The spec reports it only
-	// once.
+	// violation describes the first violation of an invariant. reported is true after a wait
+	// has returned it as an error.
 	violation string
 	reported  bool
 }
 
-// invariant is a condition that must hold after every change.
+// invariant is a condition that must hold after every change in the namespace.
 type invariant struct {
+	// text describes the condition in failure messages.
 	text string
-	// holds returns an error that describes the violation, or nil.
+	// holds returns an error if the condition is violated.
 	holds func(*View) error
 }
 
@@ -44,7 +46,8 @@ func newStore() *store {
 	return &store{objects: map[Ref]Object{}, firstSeen: map[types.UID]int{}, synced: map[string]bool{}, seen: map[string]history.Version{}, changed: make(chan struct{})}
 }
 
-// watch starts a reflector for each kind. The reflectors fill the store until ctx ends.
+// watch starts a reflector for each kind, which fills the store until ctx ends. The reflectors
+// run in group.
 func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespace string, group *sync.WaitGroup) {
 	for _, k := range kinds {
 		source := cache.NewListWatchFromClient(k.client(client), k.resource, namespace, fields.Everything())
@@ -53,7 +56,7 @@ func (s *store) watch(ctx context.Context, client kubernetes.Interface, namespac
 	}
 }
 
-// set adds or replaces an object. The caller holds s.mu.
+// set adds or replaces an object of the store. The caller must hold s.mu.
 func (s *store) set(kind string, object Object) {
 	s.objects[Ref{kind, object.GetName()}] = object
 	if _, known := s.firstSeen[object.GetUID()]; !known {
@@ -62,15 +65,15 @@ func (s *store) set(kind string, object Object) {
 	s.advance(kind, object.GetResourceVersion())
 }
 
-// advance records that the store has all changes up to a version. The caller holds
-// s.mu.
+// advance records that the store contains all changes of a kind up to a resourceVersion. The
+// caller must hold s.mu.
 func (s *store) advance(kind, version string) {
 	if parsed, err := history.ParseVersion(version); err == nil {
 		s.seen[kind] = max(s.seen[kind], parsed)
 	}
 }
 
-// change applies an edit, checks the invariants and notifies waiting queries.
+// change edits the store, checks the invariants and wakes the waits.
 func (s *store) change(edit func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,11 +83,12 @@ func (s *store) change(edit func()) {
 	s.changed = make(chan struct{})
 }
 
-// notify makes waiting specs evaluate their queries again. Callers use it after a
-// change outside the store, such as a record of the subject.
+// notify checks the invariants and wakes the waits after a change outside of the store. An
+// example is a new record of the subject.
 func (s *store) notify() { s.change(func() {}) }
 
-// check records the first violation of an invariant. The caller holds s.mu.
+// check evaluates the invariants until one is violated, and stores this violation. The caller
+// must hold s.mu.
 func (s *store) check() {
 	view := &View{s}
 	for _, i := range s.invariants {
@@ -97,8 +101,8 @@ func (s *store) check() {
 	}
 }
 
-// evaluate returns the violation of the invariant, or nil. It recovers from a panic. If
-// it did not recover, a panic in the goroutine of a reflector would end all specs.
+// evaluate returns the violation of the invariant as an error. It recovers from a panic of the
+// invariant, which would otherwise end the test process.
 func (i invariant) evaluate(view *View) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -108,7 +112,7 @@ func (i invariant) evaluate(view *View) (err error) {
 	return i.holds(view)
 }
 
-// feed puts the objects of one kind into the store. It is the store of the kind's
+// feed adds the objects of one kind to the store. It implements the store of a client-go
 // reflector.
 type feed struct {
 	*store
@@ -117,16 +121,17 @@ type feed struct {
 
 var _ cache.ReflectorStore = feed{}
 
+// put adds or replaces an object of the kind.
 func (f feed) put(o any) error {
 	object, ok := o.(Object)
 	if !ok {
-		return fmt.Errorf("the watch of %s delivered a %T", f.kind, o)
+		return fmt.Errorf("the watch of %s delivered a %T; expected an API object", f.kind, o)
 	}
 	f.change(func() { f.set(f.kind, object) })
 	return nil
 }
 
-// Add, Update, Delete, Replace and Resync implement cache.ReflectorStore.
+// Add, Update, Delete, Replace and Resync are the methods of cache.ReflectorStore.
 func (f feed) Add(o any) error    { return f.put(o) }
 func (f feed) Update(o any) error { return f.put(o) }
 func (f feed) Resync() error      { return nil }
@@ -134,7 +139,7 @@ func (f feed) Resync() error      { return nil }
 func (f feed) Delete(o any) error {
 	object, ok := o.(Object)
 	if !ok {
-		return fmt.Errorf("the watch of %s delivered a %T", f.kind, o)
+		return fmt.Errorf("the watch of %s delivered a %T; expected an API object", f.kind, o)
 	}
 	f.change(func() {
 		delete(f.objects, Ref{f.kind, object.GetName()})

@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// View is the state of a namespace at one point in time. A query or an invariant must
-// not use its View after the query or invariant has returned.
+// View gives access to the objects of a namespace at one point in time. A query or an
+// invariant must not use its View after it has returned.
 type View struct{ store *store }
 
-// objectsOf returns the objects of a kind, sorted by name.
+// objectsOf returns the objects of the given kind, sorted by name.
 func objectsOf[T Object](v *View, kind string) []T {
 	var found []T
 	for ref, object := range v.store.objects {
@@ -25,13 +25,14 @@ func objectsOf[T Object](v *View, kind string) []T {
 	return found
 }
 
-// objectNamed returns the object with the given name, or the zero value.
+// objectNamed returns the object with the given kind and name. It returns the zero value of T
+// if the object does not exist.
 func objectNamed[T Object](v *View, kind, name string) T {
 	object, _ := v.store.objects[Ref{kind, name}].(T)
 	return object
 }
 
-// Has reports whether an object exists.
+// Has reports whether the object exists.
 func (v *View) Has(ref Ref) bool { return v.store.objects[ref] != nil }
 
 // Pods returns all pods of the namespace, sorted by name.
@@ -43,7 +44,8 @@ func (v *View) Pods() Pods {
 	return pods
 }
 
-// ReplicaOwner returns a ReplicaSet or ReplicationController, or nil.
+// ReplicaOwner returns the ReplicaSet or ReplicationController that ref identifies. It returns
+// nil if this object does not exist.
 func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	if ref.Kind == ReplicationControllerKind {
 		if rc := objectNamed[*corev1.ReplicationController](v, ref.Kind, ref.Name); rc != nil {
@@ -57,7 +59,8 @@ func (v *View) ReplicaOwner(ref Ref) *ReplicaOwner {
 	return nil
 }
 
-// ReplicaSets returns all ReplicaSets of the namespace, oldest first.
+// ReplicaSets returns all ReplicaSets of the namespace. The ReplicaSet that was created first
+// comes first.
 func (v *View) ReplicaSets() ReplicaSets {
 	found := objectsOf[*appsv1.ReplicaSet](v, ReplicaSetKind)
 	slices.SortFunc(found, func(a, b *appsv1.ReplicaSet) int { return v.store.firstSeen[a.UID] - v.store.firstSeen[b.UID] })
@@ -68,7 +71,8 @@ func (v *View) ReplicaSets() ReplicaSets {
 	return sets
 }
 
-// Deployment returns the Deployment with the given name, or nil.
+// Deployment returns the Deployment with the given name. It returns nil if the Deployment does
+// not exist.
 func (v *View) Deployment(name string) *Deployment {
 	if d := objectNamed[*appsv1.Deployment](v, DeploymentKind, name); d != nil {
 		return &Deployment{d}
@@ -76,7 +80,8 @@ func (v *View) Deployment(name string) *Deployment {
 	return nil
 }
 
-// Endpoints returns the Endpoints with the given name, or nil.
+// Endpoints returns the Endpoints with the given name. It returns nil if the Endpoints do not
+// exist.
 func (v *View) Endpoints(name string) *Endpoints {
 	if e := objectNamed[*rawEndpoints](v, EndpointsKind, name); e != nil {
 		return &Endpoints{e}
@@ -84,13 +89,14 @@ func (v *View) Endpoints(name string) *Endpoints {
 	return nil
 }
 
-// Quota returns the ResourceQuota with the given name, or nil.
+// Quota returns the ResourceQuota with the given name. It returns nil if the ResourceQuota
+// does not exist.
 func (v *View) Quota(name string) *corev1.ResourceQuota {
 	return objectNamed[*corev1.ResourceQuota](v, resourceQuotaKind, name)
 }
 
-// EventsAbout returns the events about an object, such as "Normal SuccessfulCreate
-// (replicaset-controller): Created pod: web-x2x9j".
+// EventsAbout returns the events about an object as text. An example is "Normal
+// SuccessfulCreate (replicaset-controller): Created pod: web-x2x9j".
 func (v *View) EventsAbout(ref Ref) []string {
 	var found []string
 	for _, event := range objectsOf[*corev1.Event](v, eventKind) {
@@ -101,7 +107,8 @@ func (v *View) EventsAbout(ref Ref) []string {
 	return found
 }
 
-// recentEvents returns the last events of the namespace for a failure message.
+// recentEvents returns the last 12 events of the namespace as text, oldest first. Failure
+// messages contain them.
 func (v *View) recentEvents() []string {
 	const most = 12
 	events := objectsOf[*corev1.Event](v, eventKind)

@@ -11,24 +11,24 @@ import (
 	"github.com/onsi/gomega/types"
 )
 
-// Query computes a value from the state of a namespace.
+// Query computes a value from the objects of a namespace. Waits evaluate it repeatedly.
 type Query struct {
-	// Text describes the value, such as "the pods of ReplicaSet/web".
+	// Text describes the value in failure messages, such as "the pods of ReplicaSet/web".
 	Text string
-	// Evaluate computes the value. It must not use the view after it has returned.
+	// Evaluate computes the value. It must not use the View after it has returned.
 	Evaluate func(*View) any
 }
 
-// waitTimeout limits how long every wait may take. Most conditions become true within
-// milliseconds, or within seconds if faults are active. The remaining time is for slow
-// machines.
+// waitTimeout is the maximum duration of a wait. Most conditions become true within
+// milliseconds, or within seconds while faults are active. The remaining time is a margin for
+// slow machines.
 const waitTimeout = 60 * time.Second
 
-// statesMax is the number of latest states that a failure message contains.
+// statesMax is the number of distinct values of the query that a failure message shows.
 const statesMax = 3
 
-// Eventually waits until the value of a query matches, and returns the value. It does
-// not heal active faults.
+// Eventually waits until the matcher accepts the value of the query, and returns this value.
+// Faults stay active. The spec fails after 60 seconds.
 func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	answer, err := n.await(ctx, q, matcher)
@@ -38,16 +38,16 @@ func (n *Namespace) Eventually(ctx context.Context, q Query, matcher types.Gomeg
 	return answer
 }
 
-// EventuallyWithoutFaults heals all faults for the rest of the spec, and then waits
-// like Eventually.
+// EventuallyWithoutFaults heals all active faults, which stay healed, and then waits as
+// Eventually does.
 func (n *Namespace) EventuallyWithoutFaults(ctx context.Context, q Query, matcher types.GomegaMatcher) any {
 	ginkgo.GinkgoHelper()
 	n.Heal(ctx)
 	return n.Eventually(ctx, q, matcher)
 }
 
-// Always adds an invariant that must hold until the spec ends. It is checked at once
-// and after every change in the namespace, with or without faults.
+// Always adds an invariant, which must hold until the spec ends. It is evaluated now and after
+// every change in the namespace, also while faults are active.
 func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
@@ -55,26 +55,28 @@ func (n *Namespace) Always(what string, holds func(*View) error) {
 	n.store.check()
 }
 
-// ClearInvariants removes all invariants.
+// ClearInvariants removes all invariants of the spec.
 func (n *Namespace) ClearInvariants() {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	n.store.invariants = nil
 }
 
-// AlwaysWithoutProfile calls Always if no fault profile is active. Otherwise it does
-// nothing, because a lost response may cause a temporary violation of the invariant.
+// AlwaysWithoutProfile adds the invariant only if no fault profile is active. With a fault
+// profile, a lost response may violate the invariant for a while, although the controller is
+// correct.
 func (n *Namespace) AlwaysWithoutProfile(what string, holds func(*View) error) {
 	if !n.HasProfile() {
 		n.Always(what, holds)
 	}
 }
 
-// HasProfile reports whether the specs run with a fault profile.
+// HasProfile reports whether a fault profile is active.
 func (n *Namespace) HasProfile() bool { return n.env.options.Profile != nil }
 
-// await waits until the value of a query matches. Its error contains the expected and
-// the found value, and the last events.
+// await waits until the matcher accepts the value of the query. Otherwise it returns an error
+// with the expected value, the last values and the last events. It also ends early if an
+// invariant is violated or the control plane or the subject fails.
 func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatcher) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, waitTimeout, fmt.Errorf("timed out after %s", waitTimeout))
 	defer cancel()
@@ -96,8 +98,9 @@ func (n *Namespace) await(ctx context.Context, q Query, matcher types.GomegaMatc
 	}
 }
 
-// evaluate evaluates a query once. The returned channel is closed at the next change,
-// so that await knows when to evaluate again.
+// evaluate evaluates the query once, and reports whether the matcher accepts its value. The
+// returned channel is closed at the next change in the namespace. The error is the violation
+// of an invariant.
 func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states) (answer any, matched bool, changed <-chan struct{}, err error) {
 	s := n.store
 	s.mu.Lock()
@@ -110,13 +113,13 @@ func (n *Namespace) evaluate(q Query, matcher types.GomegaMatcher, seen *states)
 	seen.add(format(answer))
 	matched, err = matcher.Match(answer)
 	if err != nil {
-		// The matcher returns an error if the object does not exist yet.
+		// Some matchers return an error while the object does not exist.
 		matched, err = false, nil
 	}
 	return answer, matched, s.changed, err
 }
 
-// timeoutError returns the error of a wait that timed out or was canceled.
+// timeoutError returns the error of a wait that timed out or whose context was canceled.
 func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *states) error {
 	s := n.store
 	s.mu.Lock()
@@ -124,8 +127,8 @@ func (n *Namespace) timeoutError(cause error, q Query, expected string, seen *st
 	return fmt.Errorf("waiting for %s: %w\nexpected: %s\nfound (last states):\n%s%s", q.Text, cause, expected, seen, n.failureContext(&View{s}))
 }
 
-// failureContext describes the last events, the subject's last watch events and
-// writes, and the active faults.
+// failureContext returns the second part of a failure message. It lists the last events, the
+// subject's last watch events and writes, and the number of active faults.
 func (n *Namespace) failureContext(v *View) string {
 	text := "\nlast events:\n" + indent(strings.Join(v.recentEvents(), "\n"))
 	if lines := n.env.recorder.recentTraffic(n.Name); len(lines) > 0 {
@@ -137,18 +140,21 @@ func (n *Namespace) failureContext(v *View) string {
 	return text
 }
 
-// states contains the last distinct states that a wait observed.
+// states are the last distinct values that a wait found, as text. Each has the time at which
+// the wait first found it.
 type states struct {
 	began time.Time
 	last  []state
 	count int
 }
 
+// state is one value that a wait found.
 type state struct {
 	after time.Duration
 	text  string
 }
 
+// add records a value unless it equals the last one.
 func (s *states) add(text string) {
 	if len(s.last) > 0 && s.last[len(s.last)-1].text == text {
 		return
@@ -171,6 +177,7 @@ func (s *states) String() string {
 	return indent(strings.Join(lines, "\n"))
 }
 
+// format returns a value as text.
 func format(answer any) string {
 	if stringer, ok := answer.(fmt.Stringer); ok {
 		return stringer.String()
@@ -178,4 +185,5 @@ func format(answer any) string {
 	return fmt.Sprintf("%+v", answer)
 }
 
+// indent indents each line of a text by two spaces.
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

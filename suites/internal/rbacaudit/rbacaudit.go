@@ -1,6 +1,6 @@
-// Package rbacaudit compares the RBAC permissions of a subject with its requests in a
-// run. It finds missing permissions and permissions that were never used. It reads only
-// histories and RBAC rules.
+// Package rbacaudit compares the RBAC permissions of a subject with the requests in a history.
+// Callers find out which permissions are missing, and which ones the subject never used. The
+// package sends no requests to a cluster.
 package rbacaudit
 
 import (
@@ -15,10 +15,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Permission is a verb with a resource, such as "update deployments.apps/status". It
-// contains neither namespaces nor names of objects.
+// Permission is a verb and a resource, such as "update deployments.apps/status". It does not say
+// for which namespaces and objects the verb is allowed.
 type Permission string
 
+// permission returns the Permission for a verb and a resource. The group and the subresource may be
+// empty.
 func permission(verb, resource, group, subresource string) Permission {
 	words := verb + " " + resource
 	if group != "" {
@@ -30,9 +32,8 @@ func permission(verb, resource, group, subresource string) Permission {
 	return Permission(words)
 }
 
-// Granted returns the permissions that rules grant, sorted and without duplicates. The
-// rules must not contain wildcards, because Granted does not expand them: "*" would be
-// a permission of its own.
+// Granted returns the permissions that RBAC rules grant, sorted and without duplicates. The rules
+// must not contain the wildcard "*", because Granted treats it like any other name.
 func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	var all []Permission
 	for _, rule := range rules {
@@ -49,25 +50,27 @@ func Granted(rules ...rbacv1.PolicyRule) []Permission {
 	return slices.Compact(all)
 }
 
-// Requested contains the permissions that a subject needed in a run.
+// Requested has the permissions that the requests of a subject in one run required.
 type Requested struct {
-	// Permissions are the permissions that the requests needed, sorted and without
-	// duplicates.
+	// Permissions lists the permissions that the requests required, sorted and without duplicates.
+	// It includes the permissions of denied requests.
 	Permissions []Permission `json:"rights"`
-	// Refused describes the requests that the API server denied with 403 Forbidden. A
-	// restarted API server denies all requests until it has loaded its roles. Therefore
-	// a denial does not count if a later request for the same object was allowed, even
-	// with another verb: after a denied list, a client may watch instead. Permissions
-	// still contains the denied verb.
+	// Refused describes the requests that the API server denied with status 403 (Forbidden), except
+	// creates.
+	//
+	// After a restart, the API server denies all requests until it has loaded its roles. So Refused
+	// does not contain a denied request if the API server allowed a later request for the same
+	// object. The later request may have another verb, because a client may send a watch after a
+	// denied list.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// RequestedIn returns the permissions that the requests in a history needed. Its error
-// is that of the history.
+// RequestedIn returns the permissions that the requests in a history required. It returns an error
+// if the records cannot be read.
 func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
 	var requested Requested
 	requests := map[uint64]*history.Request{}
-	var refusals []*history.Request // without a later allowed request
+	var refusals []*history.Request // denied requests that no later allowed request has removed
 	for record, err := range records {
 		if err != nil {
 			return Requested{}, err
@@ -95,21 +98,22 @@ func RequestedIn(records iter.Seq2[*history.Record, error]) (Requested, error) {
 	return requested, nil
 }
 
+// needed returns the permission that a request requires.
 func needed(r *history.Request) Permission {
 	resource, group, _ := strings.Cut(r.Resource, ".")
 	return permission(r.Verb, resource, group, r.Subresource)
 }
 
-// refused reports whether the API server denied the request for lack of a permission.
-// Creates do not count, because quotas and terminating namespaces also answer 403 to
-// them. A missing permission to create still shows in Permissions, because Permissions
-// contains denied requests too.
+// refused reports whether the API server denied a request because a permission was missing. It
+// returns false for creates, because a quota or a terminating namespace also makes them fail with
+// status 403. Requested.Permissions contains the permission for a denied create.
 func refused(request *history.Request, response *history.Response) bool {
 	return response.ServerCode == http.StatusForbidden && request.Verb != "create"
 }
 
-// sameObject reports whether two requests address the same object or collection. All
-// events count as the same, because clients do not repeat a denied event.
+// sameObject reports whether two requests have the same object or collection. It returns true for
+// any two Events. A client never sends a denied Event again, so a later request for the same Event
+// would never come.
 func sameObject(a, b *history.Request) bool {
 	if a.Resource != b.Resource || a.Subresource != b.Subresource {
 		return false
@@ -118,7 +122,8 @@ func sameObject(a, b *history.Request) bool {
 	return resource == "events" || a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// granted reports whether a request was authorized, whatever its result.
+// granted reports whether a response shows that the API server authorized the request. The request
+// may have failed for another reason, such as a conflict.
 func granted(response *history.Response) bool {
 	switch response.ServerCode {
 	case 0, http.StatusUnauthorized, http.StatusForbidden:
@@ -127,11 +132,12 @@ func granted(response *history.Response) bool {
 	return response.ServerCode < http.StatusInternalServerError
 }
 
+// describe returns the replica, the permission and the object of a request, as text.
 func describe(r *history.Request) string {
 	return fmt.Sprintf("%s: %s %s/%s", r.Subject, needed(r), r.Namespace, r.Name)
 }
 
-// Without returns the permissions in some that are not in others.
+// Without returns the permissions that are in some but not in others.
 func Without(some, others []Permission) []Permission {
 	return slices.DeleteFunc(slices.Clone(some), func(r Permission) bool { return slices.Contains(others, r) })
 }

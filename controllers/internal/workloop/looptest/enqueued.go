@@ -1,4 +1,4 @@
-// Package looptest holds helpers for tests of event handlers.
+// Package looptest contains helpers for tests of event handlers.
 package looptest
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/workloop"
 )
 
-// EnqueuedKeys returns the keys that an event handler enqueues, sorted. It calls event
-// with the loop on which event must enqueue them.
+// EnqueuedKeys calls event with a new loop, and returns the keys that event adds to this loop,
+// sorted.
 func EnqueuedKeys(t *testing.T, event func(*workloop.Loop)) []string {
 	t.Helper()
 	const last = "the last key"

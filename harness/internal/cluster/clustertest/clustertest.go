@@ -1,4 +1,5 @@
-// Package clustertest contains a test for the packages of providers.
+// Package clustertest checks whether the clusters of a provider implement the provider's
+// capabilities. The tests of each provider call it.
 package clustertest
 
 import (
@@ -8,11 +9,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// interfaces contains the capabilities that mean that the cluster implements an interface.
+// interfaces lists the capabilities that require the cluster to implement an interface.
 var interfaces = []struct {
 	capability  cluster.Capability
-	name        string
-	implemented func(cluster.Cluster) bool
+	name        string                     // of the interface in package cluster
+	implemented func(cluster.Cluster) bool // reports whether a cluster implements the interface
 }{
 	{cluster.RestartsControlPlane, "Restartable", implements[cluster.Restartable]},
 	{cluster.AccessesEtcd, "EtcdProvider", implements[cluster.EtcdProvider]},
@@ -23,14 +24,15 @@ var interfaces = []struct {
 	{cluster.LoadsImages, "NodeAccess", implements[cluster.NodeAccess]},
 }
 
+// implements reports whether the cluster implements the interface I.
 func implements[I any](c cluster.Cluster) bool {
 	_, ok := c.(I)
 	return ok
 }
 
-// CheckCapabilities returns an error unless the capabilities of a cluster are consistent.
-// The cluster must implement exactly the interfaces of its capabilities, and run its
-// subject in exactly one way. CheckCapabilities accepts a cluster that was not started.
+// CheckCapabilities returns an error if a cluster's capabilities do not match the interfaces that
+// it implements. It also returns an error if capabilities contradict each other, for example
+// simulated and real kubelets. The cluster need not be started.
 func CheckCapabilities(c cluster.Cluster) error {
 	has := c.Capabilities()
 	var all []error
@@ -41,18 +43,18 @@ func CheckCapabilities(c cluster.Cluster) error {
 		}
 	}
 	if shared := implements[cluster.Shared](c); has.Has(cluster.OwnsControlPlane) == shared {
-		all = append(all, fmt.Errorf("%s: capability %q is %t, and cluster.Shared implemented is %t; expected one of them",
+		all = append(all, fmt.Errorf("%s: capability %q is %t, and cluster.Shared implemented is %t; expected exactly one to be true",
 			c.Name(), cluster.OwnsControlPlane, !shared, shared))
 	}
 	if has.Has(cluster.SimulatedKubelets, cluster.RealKubelets) {
-		all = append(all, fmt.Errorf("%s: expected at most one of %q and %q", c.Name(), cluster.SimulatedKubelets, cluster.RealKubelets))
+		all = append(all, fmt.Errorf("%s: found capabilities %q and %q; expected at most one of them", c.Name(), cluster.SimulatedKubelets, cluster.RealKubelets))
 	}
 	if n := 3 - len(has.Missing(cluster.SubjectAsProcess, cluster.SubjectInPods, cluster.SubjectLinked)); n != 1 {
-		all = append(all, fmt.Errorf("%s: has %d of the capabilities %q, %q and %q; expected one",
+		all = append(all, fmt.Errorf("%s: found %d of the capabilities %q, %q and %q; expected exactly one",
 			c.Name(), n, cluster.SubjectAsProcess, cluster.SubjectInPods, cluster.SubjectLinked))
 	}
 	if has.Has(cluster.SubjectInPods) && !has.Has(cluster.LoadsImages) {
-		all = append(all, fmt.Errorf("%s: capability %q requires %q", c.Name(), cluster.SubjectInPods, cluster.LoadsImages))
+		all = append(all, fmt.Errorf("%s: capability %q requires capability %q, which is missing", c.Name(), cluster.SubjectInPods, cluster.LoadsImages))
 	}
 	return errors.Join(all...)
 }

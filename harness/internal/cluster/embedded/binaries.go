@@ -8,17 +8,18 @@ import (
 	"runtime"
 )
 
-// The versions of the programs. A test compares them with harness/upstream/go.mod,
-// which pins the same versions.
+// The versions of the programs that `make upstream` builds. A test checks that
+// harness/upstream/go.mod requires the same versions.
 const (
 	EtcdVersion       = "v3.6.8"
 	KubernetesVersion = "v1.36.3"
 	KWOKVersion       = "v0.8.0"
 )
 
-// Versions returns the versions of the programs by project. The argument dir is the user's
-// directory of binaries, whose versions are unknown. If dir is empty, the programs come from
-// the cache of harness/upstream.
+// Versions returns the versions of the programs by project: "etcd", "kubernetes" and "kwok". The
+// argument dir is a directory of binaries that the user has chosen. Their versions are unknown, so
+// Versions returns the text "as found in" with the directory. If dir is empty, the programs are
+// those that `make upstream` builds.
 func Versions(dir string) map[string]string {
 	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
 	if dir != "" {
@@ -29,7 +30,7 @@ func Versions(dir string) map[string]string {
 	return versions
 }
 
-// Binaries contains the paths of the programs of a control plane.
+// Binaries contains the paths of the executables that an embedded cluster runs.
 type Binaries struct {
 	Etcd                  string
 	KubeAPIServer         string
@@ -38,8 +39,9 @@ type Binaries struct {
 	KWOK                  string
 }
 
-// FindBinaries returns the paths of the programs in dir, which have their usual names.
-// If dir is empty, it uses the cache of harness/upstream.
+// FindBinaries returns the paths of the programs in dir, such as dir/etcd and dir/kube-apiserver.
+// If dir is empty, it searches the cache directory that `make upstream` fills. It returns an error
+// if one of the programs is missing.
 func FindBinaries(dir string) (Binaries, error) {
 	cache := ""
 	if dir == "" {
@@ -73,7 +75,8 @@ func FindBinaries(dir string) (Binaries, error) {
 	return b, nil
 }
 
-// notFound returns the error for a missing program, with the next step.
+// notFound returns the error of FindBinaries for a missing program. The argument dir is empty if
+// the program is missing in the cache; the error then names the command that builds it.
 func notFound(dir, name, version string, err error) error {
 	if dir != "" {
 		return fmt.Errorf("no executable %s in the directory of binaries %s: %w", name, dir, err)
@@ -81,19 +84,19 @@ func notFound(dir, name, version string, err error) error {
 	return fmt.Errorf("%s %s is not in the cache; run `make upstream` to build it: %w", name, version, err)
 }
 
-// checkExecutable returns nil if path is an executable file.
+// checkExecutable returns nil if path is a regular file with an executable bit.
 func checkExecutable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is not an executable file", path)
+		return fmt.Errorf("%s: expected an executable file, found mode %s", path, info.Mode())
 	}
 	return nil
 }
 
-// upstreamCache returns the directory that harness/upstream builds into.
+// upstreamCache returns the cache directory into which `make upstream` builds the programs.
 func upstreamCache() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -24,11 +24,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The tests of this file run the real programs, which `make upstream` builds.
+// The tests in this file run the programs that `make upstream` builds.
 
-// helperVariable is the environment variable that makes the test binary run as a helper program.
-// The helper starts a cluster in the directory that is the value of the variable, prints
-// the process IDs of the components, and waits.
+// helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
+// the tests. The helper starts a cluster in the directory that is the value of the variable. It
+// prints the process IDs of the components, and waits.
 const helperVariable = "GAUNTLET_EMBEDDED_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -224,7 +224,7 @@ func TestCrashOfComponentIsReported(t *testing.T) {
 			t.Errorf("%s() = %v, want the exit of etcd", method, err)
 		}
 	}
-	// Without etcd the API server does not complete a graceful shutdown.
+	// Stop must succeed although the API server cannot shut down gracefully without etcd.
 	if err := c.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -308,8 +308,8 @@ func partNamed(t *testing.T, c *Cluster, name string) *part {
 	return nil
 }
 
-// running reports whether the process exists and is not a zombie.
-// The new parent of an orphaned zombie may take a while to reap it.
+// running reports whether a process with this ID exists and is not a zombie. Zombies are ignored,
+// because their new parent may reap them late.
 func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(data), ") Z ")

@@ -11,43 +11,46 @@ import (
 
 // component is one program of the control plane with its command line.
 type component struct {
-	name      string
-	path      string
-	args      []string
-	healthURL string // returns status 200 if the component is healthy; empty if it has none
-	stopGroup int    // one of stopOrder
-	// stopGrace is the time between SIGTERM and SIGKILL. A component needs it only to
-	// complete its log, because the cluster removes the component's state afterwards.
+	name      string   // such as "kube-apiserver"; also the name of the log file
+	path      string   // of the executable
+	args      []string // of the command line
+	healthURL string   // returns status 200 if the component is healthy; empty if there is no such URL
+	stopGroup int      // one element of stopOrder
+	// stopGrace is the time between SIGTERM and SIGKILL when the cluster stops. It lets the
+	// component complete its log. The component need not save its state, which the cluster then
+	// removes.
 	stopGrace time.Duration
 }
 
 const (
-	// stopGrace is longer than the time that the programs take to exit, which is about
-	// 20 ms.
+	// stopGrace is the grace period of all components except kube-apiserver. They exit about 20 ms
+	// after SIGTERM.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is the time that the API server needs to stop serving. SIGKILL
-	// follows so early because the API server would otherwise sleep for one second,
-	// which would prolong every run.
+	// apiServerStopGrace is the grace period of kube-apiserver, which stops serving within this
+	// time. kube-apiserver would then sleep for one second before it exits. SIGKILL ends this
+	// sleep, which would prolong every run.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 
 // stopOrder is the order in which Stop stops the groups of components.
 var stopOrder = []int{stopClients, stopAPIServer, stopEtcd}
 
+// The groups of components that Stop stops at the same time.
 const (
-	stopClients = iota // clients of the API server
-	stopAPIServer
-	stopEtcd
+	stopClients   = iota // the clients of the API server: scheduler, kube-controller-manager and KWOK
+	stopAPIServer        // kube-apiserver
+	stopEtcd             // etcd
 )
 
-// The client-side rate limit of the support components, in requests per second and
-// burst. It is so high that it never delays a request, because a throttled scheduler
-// would be a fault that no scenario contains.
+// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
+// and burst. The limit is so high that it never delays a request. A delay would be a fault that no
+// scenario contains.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
 )
 
+// etcdComponent returns the component that runs a single-member etcd cluster.
 func etcdComponent(l layout, b Binaries) component {
 	client, peer := localURL(l.ports.etcd, ""), localURL(l.ports.etcdPeer, "")
 	return component{name: "etcd", path: b.Etcd, stopGroup: stopEtcd, stopGrace: stopGrace, args: []string{
@@ -66,16 +69,18 @@ func etcdComponent(l layout, b Binaries) component {
 		"--peer-cert-file=" + l.file(servingCert),
 		"--peer-key-file=" + l.file(servingKey),
 		"--peer-client-cert-auth=true",
-		// The state is removed at the end of the run, so it need not survive a crash of
-		// the host.
+		// The data need not survive a crash of the machine, because the cluster removes it when it
+		// stops.
 		"--unsafe-no-fsync=true",
-		// A single member elects itself when the election timeout expires.
+		// A single etcd member becomes the leader only after the election timeout, so a short
+		// timeout (in ms) makes the start faster.
 		"--heartbeat-interval=10",
 		"--election-timeout=100",
 		"--log-level=warn",
 	}}
 }
 
+// apiServerComponent returns the component that runs kube-apiserver with RBAC and static tokens.
 func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
 		name: "kube-apiserver", path: b.KubeAPIServer, stopGroup: stopAPIServer, stopGrace: apiServerStopGrace,
@@ -97,13 +102,13 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + l.file(accountPubFile),
 			"--service-account-signing-key-file=" + l.file(accountKeyFile),
-			"--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112", // both families
-			// The reconciler would write an Endpoints object with a loopback address.
-			// The API server rejects it as invalid, and the reconciler retries forever.
+			"--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112", // IPv4 and IPv6
+			// The reconciler would write an Endpoints object with a loopback address. The API
+			// server would reject this object as invalid, and the reconciler would retry forever.
 			"--endpoint-reconciler-type=none",
-			// A subject may have hundreds of concurrent creates. With the default limits
-			// it gets about 50 seats of API Priority and Fairness and then status 429,
-			// which would be a fault that no scenario contains.
+			// A subject may send hundreds of creates at the same time. With the default limits, API
+			// Priority and Fairness would grant it about 50 seats. Further requests would fail with
+			// status 429, a fault that no scenario contains.
 			"--max-requests-inflight=4000",
 			"--max-mutating-requests-inflight=4000",
 			"--etcd-count-metric-poll-period=0",
@@ -114,9 +119,9 @@ func apiServerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// unneededControllers are controllers of kube-controller-manager that have nothing to do.
-// An embedded cluster has no volumes, metrics, certificate requests or devices. Without
-// these controllers it starts faster, and the log of the API server is shorter.
+// unneededControllers lists controllers that kube-controller-manager does not run, because they
+// have no work. An embedded cluster has no volumes, metrics, certificate requests or devices.
+// Without these controllers, the cluster starts faster and the log of the API server is shorter.
 var unneededControllers = []string{
 	"horizontal-pod-autoscaler-controller",
 	"certificatesigningrequest-signing-controller", "certificatesigningrequest-approving-controller",
@@ -131,8 +136,9 @@ var unneededControllers = []string{
 	"storageversion-garbage-collector-controller", "storage-version-migrator-controller",
 }
 
-// controllerManagerComponent returns the component that runs all controllers except those
-// under test and the unneeded ones.
+// controllerManagerComponent returns the component that runs kube-controller-manager. It runs all
+// default controllers of kube-controller-manager except the controllers under test and
+// [unneededControllers].
 func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	controllers := []string{"*"}
 	for _, name := range slices.Concat(kube.NamesOf(kube.OrDefault(opts.Controllers)), unneededControllers) {
@@ -145,9 +151,10 @@ func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 			"--kubeconfig=" + l.file(supportConfig),
 			"--controllers=" + strings.Join(controllers, ","),
 			"--leader-elect=false",
-			// The node lifecycle controller checks nodes every second (default 5 s). It
-			// evicts pods from 10 nodes per second (default 0.1). The grace period has
-			// its default, because simulated kubelets may be slow on a busy machine.
+			// The node lifecycle controller checks the nodes every second (default 5 s) and evicts
+			// pods from 10 nodes per second (default 0.1), so that runs are short.
+			// --node-monitor-grace-period keeps its default, because KWOK may renew node
+			// Leases late on a busy machine.
 			"--node-monitor-period=1s",
 			"--node-eviction-rate=10",
 			"--bind-address=127.0.0.1",
@@ -165,6 +172,7 @@ func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	}
 }
 
+// schedulerComponent returns the component that runs kube-scheduler.
 func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	return component{
 		name: "kube-scheduler", path: b.KubeScheduler, stopGroup: stopClients, stopGrace: stopGrace,
@@ -180,7 +188,8 @@ func schedulerComponent(l layout, b Binaries, verbosity int) component {
 	}
 }
 
-// schedulerConfiguration returns the settings of the scheduler that have no flags.
+// schedulerConfiguration returns the configuration file of kube-scheduler, with the settings that
+// have no flags.
 func (l layout) schedulerConfiguration() []byte {
 	return fmt.Appendf(nil, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -195,8 +204,8 @@ enableProfiling: false
 `, l.file(supportConfig), supportQPS, supportBurst)
 }
 
-// kwokComponent returns the component of KWOK. It has no health endpoint, because KWOK
-// works if its process runs and the nodes are Ready.
+// kwokComponent returns the component that runs KWOK, which simulates the kubelets. It has no
+// healthURL. KWOK is healthy if its process runs and the nodes are Ready.
 func kwokComponent(l layout, b Binaries) component {
 	return component{name: "kwok", path: b.KWOK, stopGroup: stopClients, stopGrace: stopGrace, args: []string{
 		"--kubeconfig=" + l.file(supportConfig),
@@ -208,8 +217,8 @@ func kwokComponent(l layout, b Binaries) component {
 	}}
 }
 
-// quoteList quotes a single value for a flag that takes a comma-separated list.
-// The flag parses its value as CSV.
+// quoteList quotes a value for a flag that parses its argument as a CSV list. The flag then reads
+// the value as a list with one element, even if the value contains commas.
 func quoteList(value string) string {
 	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }

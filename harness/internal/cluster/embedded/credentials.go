@@ -14,19 +14,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// credentials contains all keys, certificates and tokens of one cluster.
-// They exist in memory and in files of the state directory that only the owner can
-// read. They are removed with the cluster.
+// credentials contains all keys, certificates and tokens of one cluster. The state directory also
+// contains them, in files with mode 0600. [Cluster.Stop] removes these files.
 type credentials struct {
-	authorityPEM []byte         // certificate of the authority, whose key is discarded
-	roots        *x509.CertPool // the same certificate
-	serving      pki.Pair
-	etcdClient   pki.Pair
-	accountKey   []byte // signs service account tokens
-	accountPub   []byte // verifies them
+	authorityPEM []byte         // certificate of the certificate authority, whose key is not kept
+	roots        *x509.CertPool // contains the certificate in authorityPEM
+	serving      pki.Pair       // serving certificate of all components
+	etcdClient   pki.Pair       // certificate with which kube-apiserver connects to etcd
+	accountKey   []byte         // private key that signs ServiceAccount tokens, as PEM
+	accountPub   []byte         // public key that verifies ServiceAccount tokens, as PEM
 	tokens       cluster.Tokens
 }
 
+// newCredentials generates the credentials of a new cluster. The certificates are valid from now
+// on.
 func newCredentials(now time.Time) (*credentials, error) {
 	authority, err := pki.NewAuthority("gauntlet-embedded-cluster", now)
 	if err != nil {
@@ -38,7 +39,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 		name  string
 		usage []x509.ExtKeyUsage
 	}{
-		// The members of etcd use the serving certificate as clients of each other.
+		// etcd uses its serving certificate also as a client certificate towards its peers.
 		{&c.serving, "gauntlet-server", []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}},
 		{&c.etcdClient, "kube-apiserver-etcd-client", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 	} {
@@ -55,6 +56,7 @@ func newCredentials(now time.Time) (*credentials, error) {
 	return c, nil
 }
 
+// newAccountKey generates the PEM-encoded key pair for ServiceAccount tokens.
 func newAccountKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -71,7 +73,7 @@ func newAccountKey() (private, public []byte, err error) {
 	return pemBlock("EC PRIVATE KEY", keyDER), pemBlock("PUBLIC KEY", publicDER), nil
 }
 
-// pemBlock encodes a PEM block.
+// pemBlock encodes DER data as a PEM block of the given type.
 func pemBlock(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

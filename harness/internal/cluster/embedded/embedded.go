@@ -1,17 +1,16 @@
 // Package embedded runs a control plane of unmodified upstream programs on the loopback interface.
 //
-// The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager
-// without the controllers under test, and KWOK, which simulates the kubelets.
-// The package needs no container engine, only the binaries that harness/upstream
-// builds.
+// The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK.
+// kube-controller-manager does not run the controllers under test. KWOK simulates the kubelets. The
+// package needs no container engine, only the binaries that harness/upstream builds.
 //
-// Every cluster has its own ports, keys, tokens and state directory, and removes them
-// when it stops. It is not suited for permanent use: etcd does not sync its data to
-// disk, and a component that crashes is not restarted.
+// Every cluster has its own ports, keys, tokens and state directory. [Cluster.Stop] removes the
+// state directory. Do not keep data in such a cluster: etcd does not sync its data to disk, and the
+// package does not restart a component that crashes.
 //
-// start.go contains the start procedure, components.go the programs with their flags,
-// stages.yaml the behavior of the simulated kubelets, and halt.go the crash and
-// restart of components.
+// start.go contains the start procedure. components.go contains the programs with their flags, and
+// stages.yaml the behavior of the simulated kubelets. halt.go contains the functions with which
+// faults kill and restart components.
 package embedded
 
 import (
@@ -31,26 +30,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// Cluster is a running embedded control plane. See [Start].
+// Cluster is a running embedded control plane. [Start] returns it.
 type Cluster struct {
 	layout   layout
 	binaries Binaries
 	creds    *credentials
 	prober   prober
-	unguard  func() // stops the guard process from removing the state directory
+	unguard  func() // tells the guard process not to remove the state directory if gauntlet dies
 
-	failed   chan struct{}
+	failed   chan struct{} // closed when a component exits unexpectedly
 	stopOnce sync.Once
-	stopErr  error
+	stopErr  error // result of Stop
 
-	recovering sync.Mutex // held while clients of the API server are restarted
+	recovering sync.Mutex // held while recoverClients restarts clients of the API server
 
-	mu       sync.Mutex
-	parts    []*part // in the order of their first start
-	degraded bool    // from Halt until all components run again
-	halts    int     // number of calls of Halt
-	stopping bool
-	err      error // reason for closing failed
+	mu       sync.Mutex // guards the fields below
+	parts    []*part    // all started components, in the order of their first start
+	degraded bool       // true from a call of Halt until all components run again
+	halts    int        // number of calls of Halt
+	stopping bool       // true after the first call of Stop
+	err      error      // why a component exited unexpectedly; nil while failed is open
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -65,26 +64,28 @@ var Capabilities = cluster.Capabilities{
 	cluster.SubjectAsProcess, cluster.PausesSubject, cluster.SkewsClocks,
 }
 
-// part is a component with its latest process.
+// part is a component of the control plane together with its current process. A restart of the
+// component creates a new part.
 type part struct {
 	component
 	*process.Process
-	// down means that the process has exited as expected, so that Health waits for its
-	// restart. Either it was halted, or it exited because another component was halted.
+	// down means that Halt has killed the process, or that the process exited because Halt has
+	// killed another component. Health then waits until the component runs again.
 	down bool
 }
 
-// Name returns [Name].
+// Name returns the name of the provider, the constant [Name].
 func (c *Cluster) Name() string { return Name }
 
-// Capabilities returns [Capabilities].
+// Capabilities returns the capabilities of the provider, the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
-// Binaries returns the paths of the programs of this cluster.
-// Its kube-controller-manager is also the upstream subject.
+// Binaries returns the paths of the programs that this cluster runs. The subject upstream runs the
+// same kube-controller-manager binary.
 func (c *Cluster) Binaries() Binaries { return c.binaries }
 
-// Config returns a client configuration for a role. Requests go directly to the API server.
+// Config returns a client configuration for a role. Its clients connect directly to the API server,
+// not through the fault proxy.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.layout.apiServerURL(),
@@ -93,11 +94,12 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 		// The harness uses deprecated APIs such as Endpoints on purpose.
 		WarningHandler: rest.NoWarnings{},
 		UserAgent:      "gauntlet-" + string(role),
-		QPS:            -1, // no client-side rate limit, because it would change the timing of a run
+		QPS:            -1, // no client-side rate limit, which would change the timing of a run
 	}
 }
 
-// Etcd returns a client of the cluster's etcd. It uses the client certificate of the API server.
+// Etcd returns a client of the cluster's etcd. The client authenticates with the same client
+// certificate as the API server.
 func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
 	pair, err := tls.X509KeyPair(c.creds.etcdClient.Certificate, c.creds.etcdClient.Key)
 	if err != nil {
@@ -111,33 +113,35 @@ func (c *Cluster) Etcd(context.Context) (*clientv3.Client, error) {
 // Failed returns a channel that is closed when a component exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until Failed is closed. Afterwards its error says which component exited
-// and why.
+// Err returns nil until the channel of Failed is closed. After that, it returns an error that names
+// the component that exited, with the end of its log.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Health returns nil if all components run and their health endpoints return status 200.
-// If a component is halted or restarting, Health waits until all components run again.
+// Health returns nil if all components run and their health endpoints return status 200. If a
+// component is halted or restarting, Health waits at most one minute ([recoveryTimeout]) until all
+// components run again.
 func (c *Cluster) Health(ctx context.Context) error {
 	if halts := c.haltCount(); !c.isDegraded() {
 		if err := c.checkHealth(ctx); err == nil || c.haltCount() == halts {
 			return err
-		} // otherwise a component was halted during the check
+		} // else Halt was called during the check, and may have caused the error
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
 	defer cancel()
 	return poll(ctx, "all components of the control plane to run again", func(ctx context.Context) error {
 		if c.isDegraded() {
-			return errors.New("a component is halted or restarting")
+			return errors.New("kube-apiserver or etcd is halted, or a component of the control plane is restarting")
 		}
 		return c.checkHealth(ctx)
 	})
 }
 
-// checkHealth checks all components once.
+// checkHealth sends one request to the health endpoint of each component, without waiting. Its
+// error names the first component that is not healthy.
 func (c *Cluster) checkHealth(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -159,13 +163,14 @@ func (c *Cluster) checkHealth(ctx context.Context) error {
 	return nil
 }
 
-// unhealthy returns the error for a running component whose health check failed.
+// unhealthy returns the error for a component whose process runs but whose health check failed. It
+// contains the end of the component's log.
 func unhealthy(p *part, err error) error {
 	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
 }
 
-// launch starts a component and watches its process for an unexpected exit. The new
-// part replaces an earlier part with the same name.
+// launch starts the process of a component, and calls handleExit when the process exits. In
+// c.parts, the new process replaces an earlier process of the same component.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
@@ -186,7 +191,8 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	return nil
 }
 
-// fail stores the first unexpected exit and closes the channel failed.
+// fail stores err as the reason why the cluster failed, and closes the channel failed. It ignores
+// all calls but the first, and calls after Stop.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,9 +203,9 @@ func (c *Cluster) fail(err error) {
 	close(c.failed)
 }
 
-// Stop stops all components and removes the state directory, but not the logs.
-// It stops the clients of the API server first and etcd last, because kube-apiserver
-// does not complete a graceful shutdown without etcd.
+// Stop stops all components and removes the state directory, but not the logs. It stops the clients
+// of the API server first, then kube-apiserver, and etcd last. kube-apiserver cannot shut down
+// gracefully without etcd. Only the first call has an effect; later calls return the same error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
@@ -218,7 +224,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// stopAll stops the parts of one stop group concurrently.
+// stopAll stops all parts whose stopGroup is group, at the same time, and waits until they have
+// exited.
 func stopAll(ctx context.Context, parts []*part, group int) error {
 	var stops errgroup.Group
 	for _, p := range parts {
@@ -229,6 +236,7 @@ func stopAll(ctx context.Context, parts []*part, group int) error {
 	return stops.Wait()
 }
 
+// newCluster returns a Cluster that has no components yet.
 func newCluster(layout layout, binaries Binaries, creds *credentials, unguard func()) *Cluster {
 	return &Cluster{
 		layout: layout, binaries: binaries, creds: creds, unguard: unguard, failed: make(chan struct{}),

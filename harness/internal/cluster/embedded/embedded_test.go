@@ -157,8 +157,8 @@ func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 	}
 }
 
-// TestControllerManagerOmitsOnlyGivenControllers checks that the control plane runs the
-// default controllers that are not under test.
+// TestControllerManagerOmitsOnlyGivenControllers checks which controllers kube-controller-manager
+// runs. Default controllers that are not under test must be enabled.
 func TestControllerManagerOmitsOnlyGivenControllers(t *testing.T) {
 	o := Options{Controllers: []kube.Controller{{Name: "statefulset-controller"}, {Name: "endpoints-controller"}}}
 	args := strings.Join(controllerManagerComponent(layout{}, Binaries{}, o).args, " ")
@@ -313,8 +313,9 @@ func TestStartDoesNotRemoveExistingDirectory(t *testing.T) {
 }
 
 // fakeBinaries creates a directory with shell scripts that replace the programs.
-// Each script prints its name and then runs the given commands, or sleeps if there are
-// none. For the commands "" the file is not an executable program.
+// The map scripts has shell commands by program name. Each script prints its name and then
+// runs its commands. A program that is missing in the map sleeps. For the commands "", the
+// file is not a valid program.
 func fakeBinaries(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,13 +12,13 @@ import (
 
 var _ cluster.Restartable = (*Cluster)(nil)
 
-// recoveryTimeout limits the time from a restart until all components run again.
-// Without other load, two cores need 2 s for this.
+// recoveryTimeout limits the time that [Cluster.Resume] and [Cluster.Health] wait for all
+// components to run. The restart takes about 2 s on two idle cores.
 const recoveryTimeout = time.Minute
 
-// Halt kills a component, which stays down until Resume. Halt does not stop the
-// clients of the API server. If a client exits because the API server is missing,
-// Resume restarts that client.
+// Halt kills kube-apiserver or etcd with SIGKILL; the component stays down until Resume. Halt does
+// not kill the clients of the API server. If a client exits because the API server does not
+// respond, Resume restarts that client. Halt returns nil if the component is already halted.
 func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -41,9 +41,11 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 	return nil
 }
 
-// Resume starts a halted component with its previous port and data. It waits until the
-// API server and all its clients work again. If the API server itself is halted,
-// Resume of another component does not wait, because Resume of the API server does.
+// Resume starts a halted component with its previous port and data. It then waits until the API
+// server and all its clients are healthy.
+//
+// If both components are halted, Resume of etcd returns without this wait. Resume of kube-apiserver
+// first waits until etcd runs, because kube-apiserver exits without etcd.
 func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -54,7 +56,7 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, recoveryTimeout, fmt.Errorf("timed out after %s", recoveryTimeout))
 	defer cancel()
-	if name == cluster.APIServer { // exits if etcd does not run
+	if name == cluster.APIServer { // kube-apiserver would exit if etcd did not run
 		err = poll(ctx, "etcd to run", func(context.Context) error {
 			if c.halted(string(cluster.Etcd)) {
 				return errors.New("etcd is halted")
@@ -77,7 +79,8 @@ func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
 	return nil
 }
 
-// relaunch starts the program of a part whose process is down.
+// relaunch starts a new process for a part whose process has exited. It returns an error if the
+// cluster has been stopped.
 func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	c.mu.Lock()
 	stopping := c.stopping
@@ -88,9 +91,9 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 	return c.launch(ctx, p.component)
 }
 
-// recoverClients restarts the clients that exited while the API server was
-// unavailable. It returns nil when all components run, and an error while the API
-// server is not ready, so that the caller can poll it.
+// recoverClients restarts the clients that have exited because the API server was unavailable. It
+// does not wait. It returns an error if the API server is not ready or a component does not run
+// yet, so callers call it repeatedly until it returns nil.
 func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.recovering.Lock()
 	defer c.recovering.Unlock()
@@ -121,18 +124,19 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.degraded = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
-	if c.degraded { // a component was halted or exited during this call
-		return errors.New("a component does not run")
+	if c.degraded { // another goroutine has called Halt, or a client has exited again
+		return errors.New("a component of the control plane does not run")
 	}
 	return nil
 }
 
-// handleExit handles the exit of the process of a part.
-// It is a failure of the cluster unless it is the expected result of Halt.
+// handleExit marks the cluster as failed after the process of a part has exited unexpectedly. The
+// exit is expected if Halt has killed the process. It is also expected if the process is a client
+// of the API server and a component is halted.
 func (c *Cluster) handleExit(p *part) {
 	c.mu.Lock()
 	if c.degraded && p.stopGroup == stopClients {
-		p.down = true // the client exited because the API server is unavailable
+		p.down = true // the client has exited because the API server is unavailable
 	}
 	down := p.down
 	c.mu.Unlock()
@@ -141,29 +145,30 @@ func (c *Cluster) handleExit(p *part) {
 	}
 }
 
-// isDegraded reports whether a component is halted or restarting.
+// isDegraded reports whether Halt was called and not all components run again.
 func (c *Cluster) isDegraded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.degraded
 }
 
-// haltCount returns the number of calls of Halt so far. A caller compares two values
-// to find out whether a component was halted in between.
+// haltCount returns the number of calls of Halt so far. A caller compares two results to find out
+// whether Halt was called between them.
 func (c *Cluster) haltCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halts
 }
 
-// halted reports whether the component with this name is down.
+// halted reports whether the named component is down because of a call of Halt; see [part].
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.parts, func(p *part) bool { return p.name == name && p.down })
 }
 
-// part returns the part with this name, if a fault may halt it.
+// part returns the current part of kube-apiserver or etcd. It returns an error for all other
+// components, which Halt must not kill.
 func (c *Cluster) part(name cluster.Part) (*part, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

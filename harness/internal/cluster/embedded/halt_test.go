@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// TestHalt checks that components return with their previous address and data after Halt and Resume.
-// The cluster must not report a failure and must work as before.
+// TestHalt checks that Resume starts halted components with their previous address and data. The
+// cluster must not report a failure, and must work as before.
 func TestHalt(t *testing.T) {
 	c, _ := startCluster(t, Options{Nodes: 1})
 	admin := clientFor(t, c, cluster.Admin)
@@ -29,7 +29,7 @@ func TestHalt(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			before := createPod(t, admin, "before-"+test.name)
-			// KWOK may have stopped retrying a request for this pod.
+			// KWOK gives up on its request for this pod while the control plane is down.
 			terminating := createPod(t, admin, "terminating-"+test.name, "example.com/finalizer")
 			deletePod(t, admin, terminating.Name)
 			for _, part := range test.halt {
@@ -81,8 +81,8 @@ func TestHalt(t *testing.T) {
 	}
 }
 
-// TestResumeRestartsClients checks that a client that exits while the API server is halted is restarted.
-// Its exit must not count as a failure of the cluster.
+// TestResumeRestartsClients checks that Resume restarts a client that exited while the API server
+// was halted. The exit of the client must not close the channel of Failed.
 func TestResumeRestartsClients(t *testing.T) {
 	c, _ := startCluster(t, Options{Nodes: 1})
 	if err := c.Halt(t.Context(), cluster.APIServer); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// TestHealthWhileHalted checks that a failed health check is repeated if a component was halted during the check.
-// Without a halt, the failed check is the result.
+// TestHealthWhileHalted checks that Health repeats a failed check if Halt was called during the
+// check. Otherwise, Health must return the error of the failed check.
 func TestHealthWhileHalted(t *testing.T) {
 	dir := t.TempDir()
 	running, err := process.Start(t.Context(), process.Spec{Name: "part", Path: "/bin/sleep", Args: []string{"60"}, Dir: dir, LogPath: filepath.Join(dir, "part.log")})

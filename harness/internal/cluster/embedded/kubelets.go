@@ -19,12 +19,12 @@ var _ cluster.Kubelets = (*Cluster)(nil)
 // silentLabel is the node label that makes KWOK stop simulating the kubelet of a node.
 const silentLabel = "gauntlet/silent"
 
-// Silence makes KWOK stop managing a node, its Lease and its pods.
+// Silence makes KWOK stop updating a node, its Lease and its pods, as if the kubelet were paused.
 func (c *Cluster) Silence(ctx context.Context, node string) error {
 	return c.label(ctx, node, `"yes"`)
 }
 
-// Wake makes KWOK manage a node again and waits until the node is healthy.
+// Wake makes KWOK update a silenced node again, and waits until the node is healthy.
 func (c *Cluster) Wake(ctx context.Context, node string) error {
 	if err := c.label(ctx, node, "null"); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (c *Cluster) Wake(ctx context.Context, node string) error {
 	return cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout)
 }
 
-// Register creates a Node object that was deleted and waits until the node is healthy.
+// Register creates a deleted Node object again, and waits until the node is healthy.
 func (c *Cluster) Register(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -48,12 +48,13 @@ func (c *Cluster) Register(ctx context.Context, name string) error {
 	return cluster.AwaitNode(ctx, c, name, pollInterval, recoveryTimeout)
 }
 
-// retriggerAnnotation is a pod annotation whose change makes KWOK process the pod again.
+// retriggerAnnotation is a pod annotation. A change of its value is a watch event, which makes KWOK
+// process the pod again.
 const retriggerAnnotation = "gauntlet/reminded"
 
-// retriggerKWOK makes KWOK process all unfinished pods again after a failure of the control plane.
-// If a request of KWOK fails with an error other than a refused connection, KWOK does
-// not retry it before the next event of the pod. Without an event the pod would stay
+// retriggerKWOK makes KWOK process all unfinished pods again after the control plane has restarted.
+// If a request of KWOK fails, KWOK retries it only if the connection was refused. After any other
+// error, KWOK waits for the next watch event of the pod. Without such an event, the pod would stay
 // Pending or Terminating forever.
 func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
@@ -78,8 +79,8 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether the kubelet has no more work for a pod, so that KWOK need
-// not process it again.
+// isFinished reports whether KWOK has no more work for a pod. The pod is then Running and Ready, or
+// has terminated and is not Ready.
 func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)
 	switch {
@@ -92,7 +93,8 @@ func isFinished(pod *corev1.Pod) bool {
 	return terminated && !ready
 }
 
-// label sets [silentLabel] of a node to a JSON value. The value null removes the label.
+// label sets the label [silentLabel] of a node. The argument value is JSON: a quoted string, or
+// null, which removes the label.
 func (c *Cluster) label(ctx context.Context, node, value string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

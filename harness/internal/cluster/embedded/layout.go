@@ -14,18 +14,18 @@ import (
 
 // layout contains the directories and ports of one cluster.
 type layout struct {
-	dir    string // the state directory
-	logDir string
+	dir    string // state directory
+	logDir string // directory of the log files
 	ports  ports
 }
 
-// ports contains the port on 127.0.0.1 of each listener.
+// ports contains the ports on 127.0.0.1 on which the components listen.
 type ports struct {
 	etcd, etcdPeer, apiServer, controllerManager, scheduler int
 }
 
-// freePorts selects free ports for the components. Another process may bind one of
-// them before the component does. In this case Start tries again with other ports.
+// freePorts selects free ports for the components. Another process may bind one of these ports
+// before the component does. Start then tries again with other ports.
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range []*int{&p.etcd, &p.etcdPeer, &p.apiServer, &p.controllerManager, &p.scheduler} {
@@ -39,13 +39,15 @@ func freePorts() (ports, error) {
 	return p, nil
 }
 
+// localURL returns the https URL of a path on a port of 127.0.0.1.
 func localURL(port int, path string) string {
 	return fmt.Sprintf("https://127.0.0.1:%d%s", port, path)
 }
 
+// apiServerURL returns the URL of the API server for clients on this machine.
 func (l layout) apiServerURL() string { return localURL(l.ports.apiServer, "") }
 
-// The names of the files in the state directory.
+// The names of the files and directories in the state directory.
 const (
 	authorityFile   = "ca.crt"
 	servingCert     = "serving.crt"
@@ -58,14 +60,15 @@ const (
 	supportConfig   = "support.kubeconfig"
 	schedulerConfig = "kube-scheduler.yaml"
 	kwokConfig      = "kwok.yaml"
-	etcdData        = "etcd"
-	temporary       = "tmp"
+	etcdData        = "etcd" // directory
+	temporary       = "tmp"  // directory
 )
 
+// file returns the path of a file in the state directory.
 func (l layout) file(name string) string { return filepath.Join(l.dir, name) }
 
-// write writes the files of the state directory.
-// Only the owner can read them, because many contain secrets.
+// write writes the configuration files, keys and tokens to the state directory. The files have mode
+// 0600, because many of them contain secrets.
 func (l layout) write(opts Options, creds *credentials) error {
 	stages, err := renderStages(opts)
 	if err != nil {
@@ -93,10 +96,11 @@ func (l layout) write(opts Options, creds *credentials) error {
 	})
 }
 
-// spec returns the process specification of a component.
-// The environment contains no settings of the user; HOME is the state directory. The
-// settings of the Go runtime use more memory to save CPU time for garbage collection,
-// because CPU time limits the start and bursts of pods.
+// spec returns the command line, environment and log file with which a component is started.
+//
+// The environment contains no variables of the user; HOME is the state directory. GOGC and
+// GOMEMLIMIT make Go collect garbage less often, which costs memory and saves CPU time. CPU time
+// limits how fast a cluster starts and how fast it creates pods.
 func (l layout) spec(c component) process.Spec {
 	return process.Spec{
 		Name: c.name, Path: c.path, Args: c.args, Dir: l.dir,

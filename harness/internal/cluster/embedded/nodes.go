@@ -13,16 +13,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// podsPerNodeMax is the pod capacity of a node.
-// With the kubelet's default of 110, the burst scenarios would need a dozen nodes
-// without testing anything more.
+// podsPerNodeMax is the maximum number of pods per node, which the status of each Node object
+// reports. The kubelet's default is 110. Scenarios with many pods would then need a dozen nodes,
+// but would not test anything more.
 const podsPerNodeMax = 2000
 
-// nodeName is the format of node names. Its argument is the number of the node.
+// nodeName is the format of node names. Its argument is the number of the node, from 1.
 const nodeName = "node-%d"
 
-// node returns the Node object with number i, counted from 1, as a kubelet registers it.
-// KWOK makes it Ready.
+// node returns the Node object number i, counted from 1, as a kubelet would register it. KWOK makes
+// the node Ready after the object is created.
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf(nodeName, i)
 	resources := corev1.ResourceList{
@@ -45,10 +45,11 @@ func node(i int) *corev1.Node {
 	}
 }
 
-// createNodes creates the nodes and waits until all of them are schedulable.
+// createNodes creates the given number of Node objects and waits until all nodes are schedulable.
 func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
-	// The API server creates this namespace too, but possibly later. If it is missing
-	// when KWOK creates the Lease of a node, KWOK waits one second before it retries.
+	// The API server also creates the namespace kube-node-lease, but possibly too late. If the
+	// namespace is missing when KWOK creates the Lease of a node, KWOK waits one second before it
+	// retries.
 	leases := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}}
 	err := create(ctx, "namespace "+leases.Name, func(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Create(ctx, leases, metav1.CreateOptions{})
@@ -81,8 +82,9 @@ func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, 
 	})
 }
 
-// create calls request until it succeeds or the object already exists.
-// The API server rejects requests until its admission plugins are ready.
+// create calls request until the request succeeds or the API server says that the object exists.
+// The API server may reject requests until its admission plugins are ready. The argument object is
+// the kind and name of the object, for errors.
 func create(ctx context.Context, object string, request func(context.Context) error) error {
 	return poll(ctx, "the API server to create "+object, func(ctx context.Context) error {
 		if err := request(ctx); !apierrors.IsAlreadyExists(err) {
@@ -92,9 +94,9 @@ func create(ctx context.Context, object string, request func(context.Context) er
 	})
 }
 
-// awaitDefaultServiceAccount waits for the default ServiceAccount of the default namespace.
-// Pods cannot be created without it. Its existence shows that kube-controller-manager
-// works.
+// awaitDefaultServiceAccount waits until ServiceAccount default/default exists. Without it, the API
+// server rejects pods. kube-controller-manager creates the ServiceAccount, so its existence shows
+// that kube-controller-manager works.
 func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kubernetes.Interface) error {
 	return poll(ctx, "ServiceAccount default/default", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
@@ -105,7 +107,8 @@ func (c *Cluster) awaitDefaultServiceAccount(ctx context.Context, client kuberne
 	})
 }
 
-// logTail returns the last lines of the log of a component, for errors.
+// logTail returns the last lines of the log of the named component, for error messages. It returns
+// "" if the component was not started.
 func (c *Cluster) logTail(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,38 +15,39 @@ type Options struct {
 	// Nodes is the number of nodes, from 1 to NodesMax. Each node has capacity for
 	// podsPerNodeMax pods.
 	Nodes int
-	// PodStartDelay is the time from the scheduling of a pod until it is Ready.
+	// PodStartDelay is the time from the scheduling of a pod until KWOK makes the pod Ready.
 	PodStartDelay time.Duration
-	// PodStopDelay is the time from the graceful deletion of a pod until it is removed.
+	// PodStopDelay is the time from the graceful deletion of a pod until KWOK removes it.
 	PodStopDelay time.Duration
-	// Controllers are the controllers under test, which the control plane does not run. If
-	// it is empty, these are the default controllers.
+	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
+	// does not run. Empty means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Dir is an existing directory that only this run uses. The cluster creates
-	// Dir/cluster for its state and removes it when it stops.
+	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
+	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.
 	Dir string
-	// LogDir is the directory of the log files, <component>.log. The cluster does not
-	// remove them.
+	// LogDir is the directory of the log files, which are named <component>.log. [Cluster.Stop]
+	// does not remove them.
 	LogDir string
-	// BinDir contains the binaries. If it is empty, the cache of harness/upstream is
-	// used.
+	// BinDir is the directory with the binaries of the programs. Empty means the cache directory
+	// that `make upstream` fills.
 	BinDir string
-	// Verbosity is the -v flag of the Kubernetes components, from 0 to 10.
+	// Verbosity is the value of the flag -v of the Kubernetes components, from 0 to 10.
 	Verbosity int
 }
 
 const (
-	// NodesMax limits the number of nodes. It exceeds the number that a laptop can
-	// simulate.
+	// NodesMax is the maximum number of nodes. A laptop cannot simulate that many nodes, so a
+	// larger number is most likely a mistake.
 	NodesMax = 1000
-	// podDelayMax limits the pod delays, because a longer delay is most likely a wrong
-	// unit.
+	// podDelayMax is the maximum of PodStartDelay and PodStopDelay. A longer delay most likely has
+	// a wrong unit.
 	podDelayMax = time.Hour
-	// freeBytesMin is the free disk space that a cluster needs to start. etcd reserves
-	// 64 MiB for its write-ahead log, twice.
+	// freeBytesMin is the free disk space in bytes that Start requires. etcd allocates two files of
+	// 64 MiB for its write-ahead log.
 	freeBytesMin = 256 << 20
 )
 
+// validate returns an error if a field is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Nodes < 1 || o.Nodes > NodesMax:
@@ -63,8 +64,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// absolute returns a copy of the options with absolute paths. Relative paths would not
-// work, because the components have another working directory.
+// absolute returns a copy of the options with absolute paths. The components would not find
+// relative paths, because they run in the state directory.
 func (o Options) absolute() (Options, error) {
 	for _, dir := range []*string{&o.Dir, &o.LogDir, &o.BinDir} {
 		if *dir == "" {
@@ -79,9 +80,8 @@ func (o Options) absolute() (Options, error) {
 	return o, nil
 }
 
-// checkDiskSpace returns nil if the disk of dir has enough free space for a cluster.
-// The errors of components on a full disk are hard to understand and may be missing
-// in their logs.
+// checkDiskSpace returns nil if the disk of dir has at least bytesMin bytes of free space. On a
+// full disk, components fail with errors that are hard to understand, or without a log.
 func checkDiskSpace(dir string, bytesMin int64) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

@@ -11,25 +11,28 @@ import (
 	"time"
 )
 
-// prober sends health check requests to components.
+// prober sends requests to the health endpoints of components.
 type prober struct {
 	client *http.Client
-	token  string // of the Admin role
+	token  string // bearer token of the Admin role
 }
 
-// probeTimeout limits a single health check. A component that does not respond in time is unhealthy.
+// probeTimeout limits a single health check. A component that does not respond within this time is
+// unhealthy.
 const probeTimeout = 5 * time.Second
 
+// newProber returns a prober that trusts the certificate authorities in roots and sends the token.
 func newProber(roots *x509.CertPool, token string) prober {
 	return prober{token: token, client: &http.Client{
 		Timeout: probeTimeout,
-		// Keep-alive is disabled, so that each check also tests whether the component
-		// accepts a new connection.
+		// Without keep-alive, each health check also tests whether the component accepts a new
+		// connection.
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
 	}}
 }
 
-// probe returns nil if a GET request to the URL returns status 200.
+// probe sends a GET request to a URL and returns nil if the response has status 200. Otherwise, the
+// error contains the status and the first 4 KiB of the response body.
 func (p prober) probe(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

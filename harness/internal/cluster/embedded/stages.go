@@ -9,13 +9,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
+// stagesSource is the template of the KWOK configuration.
+//
 //go:embed stages.yaml
 var stagesSource string
 
+// stagesTemplate is the parsed template. Its delimiters are << and >>, because KWOK itself renders
+// the templates in {{ }}.
 var stagesTemplate = template.Must(template.New("stages.yaml").Delims("<<", ">>").Option("missingkey=error").Parse(stagesSource))
 
-// renderStages returns the configuration of KWOK.
-// Its Stage objects define how a simulated kubelet changes nodes and pods, and when.
+// renderStages returns the configuration file of KWOK. The Stage objects in the file define when
+// simulated kubelets change nodes and pods, and how.
 func renderStages(opts Options) ([]byte, error) {
 	var out bytes.Buffer
 	values := struct {

@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// startTimeout limits the duration of a start. A start takes 4 s on two idle
+	// startTimeout limits the duration of one attempt to start. An attempt takes 4 s on two idle
 	// cores, and longer on a slow or busy machine.
 	startTimeout = 2 * time.Minute
-	// attemptsMax limits the number of attempts if other processes bind the ports.
+	// attemptsMax is the maximum number of attempts to start a cluster. Start tries again if
+	// another process has bound one of the ports.
 	attemptsMax = 5
 )
 
-// Start starts a control plane and returns when it is ready.
-// It is ready when the API server and the scheduler are healthy, all nodes are
-// schedulable, and kube-controller-manager has created the default ServiceAccount. If
-// Start returns an error, no process is left running. Canceling ctx after Start has
-// returned has no effect; call [Cluster.Stop].
+// Start starts a control plane and returns when the control plane is ready. The control plane is
+// ready when all components are healthy, all nodes are schedulable, and kube-controller-manager has
+// created the default ServiceAccount.
+//
+// If Start returns an error, it has stopped all processes. After Start has returned a cluster,
+// canceling ctx does not stop it; call [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -61,7 +63,8 @@ func isPortInUse(err error) bool {
 	return errors.As(err, &exit) && strings.Contains(exit.LogTail, "address already in use")
 }
 
-// startOnce makes one attempt to start a cluster, with new ports, keys and a new state directory.
+// startOnce makes one attempt to start a cluster. It creates new ports, keys and a new state
+// directory.
 func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	c, err := prepare(ctx, opts, binaries)
 	if err != nil {
@@ -71,15 +74,16 @@ func startOnce(ctx context.Context, opts Options, binaries Binaries) (*Cluster, 
 	defer cancel()
 	if err := c.startComponents(ctx, opts); err != nil {
 		if exitErr := c.Err(); exitErr != nil {
-			err = exitErr // the exit of a component causes all other errors
+			err = exitErr // the exit of this component has caused err
 		}
-		// ctx may be canceled at this point.
+		// Stop must not depend on ctx, which may be canceled.
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
 
-// prepare creates the state directory with all files that the components read.
+// prepare chooses free ports and creates the state directory with the files that the components
+// read. The Cluster that it returns runs no component yet.
 func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, error) {
 	creds, err := newCredentials(time.Now())
 	if err != nil {
@@ -90,8 +94,8 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 		return nil, err
 	}
 	l := layout{dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir, ports: ports}
-	// Mkdir fails if the directory exists. So Stop removes only a directory that was
-	// created here.
+	// Mkdir fails if the directory exists, so Stop never removes a directory that somebody else has
+	// created.
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
@@ -106,9 +110,9 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 	return c, nil
 }
 
-// startComponents starts the components and waits until the cluster is ready.
-// It starts each component as soon as its dependencies are available. It returns
-// immediately if a component exits.
+// startComponents starts all components and waits until the cluster is ready (see [Start]). It
+// starts a client of the API server as soon as the API server responds. If a component exits,
+// startComponents immediately returns an error.
 func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -119,18 +123,18 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 		case <-ctx.Done():
 		}
 	}()
-	// kube-apiserver exits if etcd refuses connections. Starting both at once works,
-	// because etcd accepts connections before kube-apiserver connects to it.
+	// kube-apiserver exits if etcd refuses its connections. Nevertheless, both can start at the
+	// same time, because etcd starts faster and accepts connections in time.
 	for _, component := range []component{etcdComponent(c.layout, c.binaries), apiServerComponent(c.layout, c.binaries, opts.Verbosity)} {
 		if err := c.launch(ctx, component); err != nil {
 			return err
 		}
 	}
 	for _, client := range []struct {
-		endpoint  string // of the API server; must return 200 before the component starts
+		endpoint  string // path on the API server that must return status 200 before the component starts
 		component component
 	}{
-		// These clients can start before the API server is ready.
+		// kube-scheduler and KWOK retry until the API server is ready.
 		{"/livez/ping", schedulerComponent(c.layout, c.binaries, opts.Verbosity)},
 		{"/livez/ping", kwokComponent(c.layout, c.binaries)},
 		// kube-controller-manager exits if the API server is not healthy within 10 s,
@@ -147,7 +151,8 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	return c.awaitReady(ctx, opts.Nodes)
 }
 
-// awaitReady waits until all conditions of a ready cluster are met; see [Start].
+// awaitReady waits until the started components are healthy and pods can run (see [Start]). It
+// creates the nodes and waits until all of them are schedulable.
 func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -164,14 +169,16 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	return ready.Wait()
 }
 
-// pollInterval is the time between two checks of a condition.
+// pollInterval is the interval at which functions of this package check a condition.
 const pollInterval = 25 * time.Millisecond
 
+// poll is [cluster.Poll] with the interval pollInterval.
 func poll(ctx context.Context, description string, condition func(context.Context) error) error {
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// await waits until a URL of a component returns status 200.
+// await sends requests to a URL of the named component until one returns status 200. The error
+// contains the end of the component's log.
 func (c *Cluster) await(ctx context.Context, name, url string) error {
 	return poll(ctx, name, func(ctx context.Context) error {
 		err := c.prober.probe(ctx, url)

@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestFreeCapacity checks that only schedulable nodes count and that their existing pods are subtracted.
+// TestFreeCapacity checks that freeCapacity ignores unschedulable nodes and subtracts existing
+// pods.
 func TestFreeCapacity(t *testing.T) {
 	node := func(name string, pods int64, taints ...corev1.Taint) corev1.Node {
 		return corev1.Node{

@@ -19,28 +19,30 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The arguments of the program that turns the cluster's own controllers off and on.
+// The arguments with which gauntlet calls the program of the flag --controller-switch. The program
+// turns the cluster's own controllers off and on.
 const (
 	argumentOff = "off"
 	argumentOn  = "on"
 )
 
-// turnOffTimeout limits the time until the cluster's own controllers are inactive. It
-// includes the run time of the program that turns them off.
+// turnOffTimeout limits the time until all controllers under test are inactive on the cluster. It
+// includes the run time of the program that turns the controllers off.
 const turnOffTimeout = 90 * time.Second
 
-// controllerSwitch turns the cluster's own controllers off and on.
+// controllerSwitch turns the cluster's own controllers off and on with the program of the user.
 type controllerSwitch struct {
-	program   string
-	env       []string
-	unguard   func() // stops the guard process from turning the controllers on
-	turnedOn  sync.Once
-	turnOnErr error
+	program   string    // absolute path
+	env       []string  // environment of the program
+	unguard   func()    // tells the guard process not to turn the controllers on if gauntlet dies
+	turnedOn  sync.Once // calls the program with argumentOn
+	turnOnErr error     // result of that call
 }
 
-// turnOffControllers ensures that none of the controllers under test is active on the cluster.
-// If one is active, it calls the program in o.ControllerSwitch or returns an error. The
-// cluster must run the default controllers that are not under test.
+// turnOffControllers ensures that none of the controllers under test is active on the cluster. If
+// one of them is active, it calls the program in o.ControllerSwitch. It returns an error if the
+// user has set no program. It also returns an error if a default controller that is not under test
+// is inactive.
 func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
@@ -65,7 +67,7 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	err = cluster.Poll(ctx, pollInterval, "the cluster's own controllers to be inactive", func(ctx context.Context) error {
 		state, err = readControllers(ctx, client, o.Controllers)
 		if err == nil && len(state.active) > 0 {
-			err = fmt.Errorf("`%s %s` succeeded, but still active: %s", o.ControllerSwitch, argumentOff, strings.Join(state.active, ", "))
+			err = fmt.Errorf("`%s %s` succeeded, but these controllers are still active: %s", o.ControllerSwitch, argumentOff, strings.Join(state.active, ", "))
 		}
 		return err
 	})
@@ -78,7 +80,8 @@ type controllerState struct {
 	missingOthers []string // default controllers that are neither active nor under test
 }
 
-// readControllers probes the controllers under test and the other default controllers.
+// readControllers finds out which of the cluster's own controllers are active. It probes the
+// controllers under test and all default controllers.
 func readControllers(ctx context.Context, client dynamic.Interface, underTest []kube.Controller) (controllerState, error) {
 	underTest = kube.OrDefault(underTest)
 	names := kube.NamesOf(underTest)
@@ -102,8 +105,9 @@ func readControllers(ctx context.Context, client dynamic.Interface, underTest []
 	return state, err
 }
 
-// checkOthers returns an error if the cluster does not run a default controller that is not
-// under test. A standing cluster, for example, runs none of the default controllers.
+// checkOthers returns an error if a default controller that is not under test is inactive. The run
+// needs these controllers. A standing cluster of gauntlet, for example, runs none of the default
+// controllers.
 func (s controllerState) checkOthers(host string) error {
 	if len(s.missingOthers) == 0 {
 		return nil
@@ -112,8 +116,8 @@ func (s controllerState) checkOthers(host string) error {
 		strings.Join(s.missingOthers, ", "), host)
 }
 
-// newControllerSwitch returns the switch for o.ControllerSwitch.
-// It makes the guard process turn the controllers on again if gauntlet dies.
+// newControllerSwitch returns the controllerSwitch for the program in o.ControllerSwitch. From then
+// on, the guard process turns the controllers on again if gauntlet dies.
 func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	program, err := exec.LookPath(o.ControllerSwitch)
 	if err == nil {
@@ -139,7 +143,8 @@ func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	return s, nil
 }
 
-// turnOn turns the controllers on again. It does so only once.
+// turnOn turns the controllers on again. Only the first call runs the program; later calls return
+// the same error.
 func (s *controllerSwitch) turnOn(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -152,7 +157,8 @@ func (s *controllerSwitch) turnOn(ctx context.Context) error {
 	return s.turnOnErr
 }
 
-// run runs the program with an argument. The error contains its output.
+// run runs the program with the given argument. If the program fails, the error contains its
+// output.
 func (s *controllerSwitch) run(ctx context.Context, argument string) error {
 	cmd := exec.CommandContext(ctx, s.program, argument)
 	cmd.Env = s.env

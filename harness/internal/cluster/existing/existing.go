@@ -1,17 +1,18 @@
-// Package existing uses an existing cluster, which the user selects with a kubeconfig.
+// Package existing lets a run use an existing cluster, which the user selects with a kubeconfig.
 //
-// A run uses a namespace of its own and restores the state of the cluster at its end.
+// A run creates its objects in the namespace [Namespace]. At its end, it deletes the namespace and
+// turns the cluster's own controllers on again.
 //
-// The controllers under test act on the whole cluster, so only one run at a time can
-// use it. The namespace of the run serves as the lock: creating it acquires the
-// lock (lock.go).
+// The controllers under test act on the whole cluster, so only one run at a time can use the
+// cluster. The namespace of the run is also the lock: a run acquires the lock when it creates the
+// namespace (lock.go).
 //
-// No other instance of the controllers under test may be active at the same time. [Start]
-// creates one object for each controller to see whether the controller reacts
-// (probe.go). If one does, Start fails, unless the user has named a program that turns
-// the cluster's own controllers off and on (controller_switch.go).
+// No other instance of the controllers under test may be active at the same time. [Start] creates
+// one object for each controller, and waits for the controller to react to the object (probe.go).
+// If a controller reacts, Start calls the program of the flag --controller-switch, which turns the
+// cluster's own controllers off (controller_switch.go). Without such a program, Start fails.
 //
-// Faults that damage the cluster are not available on an existing cluster.
+// Faults that change the control plane or the nodes are not available on an existing cluster.
 package existing
 
 import (
@@ -37,37 +38,37 @@ import (
 // Options configures the use of an existing cluster.
 type Options struct {
 	cluster.Existing
-	// Controllers are the controllers under test, which must not be active on the cluster.
-	// If it is empty, these are the default controllers.
+	// Controllers lists the controllers under test, which must not be active on the cluster. Empty
+	// means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Pods is the maximum number of pods of the run. The nodes must have capacity for
-	// them.
+	// Pods is the maximum number of pods that the run has at one time. The nodes must have capacity
+	// for this number of additional pods.
 	Pods int
 }
 
 const (
-	// Namespace contains the objects of the run: its workload, the ServiceAccount of
-	// the subject and its Lease.
+	// Namespace is the name of the namespace of a run. It contains the workload, and the
+	// ServiceAccount and the leader-election Lease of the subject.
 	Namespace = "gauntlet"
-	// serviceAccount is the name of the subject's ServiceAccount in this namespace.
+	// serviceAccount is the name of the subject's ServiceAccount in [Namespace].
 	serviceAccount = "subject"
-	// tokenLifetime is the lifetime of the subject's token. It is longer than any run,
-	// so the token needs no renewal.
+	// tokenLifetime is the lifetime of the subject's ServiceAccount token. It is longer than any
+	// run, so gauntlet never renews the token.
 	tokenLifetime = 24 * time.Hour
 	// requestTimeout limits a single request to the API server.
 	requestTimeout = 15 * time.Second
-	// pollInterval is the time between two checks of a condition.
+	// pollInterval is the interval at which functions of this package poll the API server.
 	pollInterval = 200 * time.Millisecond
 )
 
-// Cluster is an existing cluster that a run uses exclusively. See [Start].
+// Cluster is an existing cluster that one run uses. [Start] returns it.
 type Cluster struct {
-	config           *rest.Config // of the Admin role
-	admin            kubernetes.Interface
-	token            string            // of the subject
-	controllerSwitch *controllerSwitch // nil if the controllers were not turned off
-	lock             *namespaceLock
-	failed           chan struct{} // never closed
+	config           *rest.Config         // client configuration of the Admin role
+	admin            kubernetes.Interface // client with config
+	token            string               // bearer token of the Subject role
+	controllerSwitch *controllerSwitch    // nil if gauntlet turned no controller off
+	lock             *namespaceLock       // nil until Start has acquired the lock
+	failed           chan struct{}        // never closed
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -75,14 +76,14 @@ var _ cluster.Cluster = (*Cluster)(nil)
 // Name is the name of this provider.
 const Name = "existing"
 
-// Capabilities are the capabilities of this provider. It is unknown whether the kubelets of
-// the cluster are real.
+// Capabilities are the capabilities of this provider. They include neither RealKubelets nor
+// SimulatedKubelets, because gauntlet does not know the kubelets of an existing cluster.
 var Capabilities = cluster.Capabilities{cluster.SubjectAsProcess, cluster.PausesSubject}
 
-// Start acquires an existing cluster for a run.
-// It creates the namespace of the run, ensures that no other instance of the controllers
-// under test is active, and creates a ServiceAccount for the subject. If it returns
-// an error, it has restored the state of the cluster.
+// Start prepares an existing cluster for a run, and locks the cluster against other runs. It
+// creates the namespace of the run, ensures that no other instance of the controllers under test is
+// active, and creates a ServiceAccount for the subject. If Start fails, it undoes these changes
+// before it returns.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	config, err := Config(o.Kubeconfig, o.Context)
 	if err != nil {
@@ -115,7 +116,9 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	return c, c.createServiceAccount(ctx)
 }
 
-// Config loads a kubeconfig by the rules of kubectl.
+// Config returns the client configuration of a context in a kubeconfig file. Empty arguments mean
+// the kubeconfig file and the context that kubectl would use. The configuration has no client-side
+// rate limit.
 func Config(kubeconfig, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -133,7 +136,8 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Preflight returns an error if the options do not allow a start. It sends no request.
+// Preflight returns an error if [Start] would fail because of the kubeconfig or the controllers. It
+// sends no request to the cluster.
 func Preflight(o Options) error {
 	if _, err := probesFor(o.Controllers); err != nil {
 		return err
@@ -142,7 +146,8 @@ func Preflight(o Options) error {
 	return err
 }
 
-// Version returns the version of the API server in a kubeconfig.
+// Version returns the version of the API server, such as "v1.36.3". It sends one request. See
+// [Config] for the arguments.
 func Version(kubeconfig, context string) (string, error) {
 	config, err := Config(kubeconfig, context)
 	if err != nil {
@@ -160,7 +165,7 @@ func Version(kubeconfig, context string) (string, error) {
 	return version.GitVersion, nil
 }
 
-// createServiceAccount creates the ServiceAccount of the subject and a token for it.
+// createServiceAccount creates the ServiceAccount of the subject, and a token for this account.
 func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	accounts := c.admin.CoreV1().ServiceAccounts(Namespace)
 	_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: serviceAccount}}, metav1.CreateOptions{})
@@ -177,25 +182,26 @@ func (c *Cluster) createServiceAccount(ctx context.Context) error {
 	return nil
 }
 
-// Account returns the ServiceAccount of the subject, for use in role bindings.
+// Account returns the ServiceAccount of the subject as the RBAC subject of a role binding.
 func Account() rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: Namespace, Name: serviceAccount}
 }
 
-// Name returns [Name].
+// Name returns the name of the provider, the constant [Name].
 func (c *Cluster) Name() string { return Name }
 
-// Capabilities returns [Capabilities].
+// Capabilities returns the capabilities of the provider, the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
 // Namespace returns the namespace of the run, which [Start] has created.
 func (c *Cluster) Namespace() string { return Namespace }
 
-// SubjectAccount returns the result of [Account].
+// SubjectAccount returns the ServiceAccount of the subject, as [Account] does.
 func (c *Cluster) SubjectAccount() rbacv1.Subject { return Account() }
 
-// Config returns a client configuration for a role.
-// The subject uses its own ServiceAccount. All other roles use the user of the kubeconfig.
+// Config returns a client configuration for a role. Clients of the Subject role authenticate with
+// the token of the subject's ServiceAccount. Clients of all other roles authenticate as the user of
+// the kubeconfig.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	if role != cluster.Subject {
 		return rest.CopyConfig(c.config)
@@ -207,7 +213,7 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return config
 }
 
-// Health returns nil if the API server reports that it is ready.
+// Health returns nil if /readyz of the API server returns status 200.
 func (c *Cluster) Health(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -219,20 +225,21 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return nil
 }
 
-// Failed returns a channel that is never closed. gauntlet runs no component of an
-// existing cluster, so none can exit unexpectedly.
+// Failed returns a channel that is never closed, because gauntlet started no component of the
+// cluster.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil.
+// Err returns nil, because the channel of [Cluster.Failed] is never closed.
 func (c *Cluster) Err() error { return nil }
 
-// Stop removes the namespace of the run and turns the cluster's own controllers on again.
-// It takes at most stopTimeout, even if ctx is canceled.
+// Stop deletes the namespace of the run and turns the cluster's own controllers on again. It does
+// both even if ctx is canceled, and returns after at most 2 minutes ([stopTimeout]).
 func (c *Cluster) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	return errors.Join(c.lock.release(ctx), c.controllerSwitch.turnOn(ctx))
 }
 
-// stopTimeout limits the duration of Stop. It includes the grace period of pods.
+// stopTimeout limits the duration of [Cluster.Stop] and of the removal in [Clean]. It is longer
+// than the grace period of the pods in the namespace.
 const stopTimeout = 2 * time.Minute

@@ -24,8 +24,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// startExisting starts an embedded cluster that serves as the existing cluster. It does not
-// run the given controllers; none mean the default controllers.
+// startExisting starts an embedded cluster, which the tests use as an existing cluster. Its
+// kube-controller-manager does not run the controllers in without. If without is empty, it does not
+// run the default controllers.
 func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluster, kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +46,8 @@ func startExisting(t *testing.T, without ...kube.Controller) (c *embedded.Cluste
 	return c, kubeconfig
 }
 
-// startOwnControllers runs the default controllers on a cluster, as its own controllers.
+// startOwnControllers starts a second kube-controller-manager, which runs the default controllers.
+// For package existing, these are the cluster's own controllers.
 func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	t.Helper()
 	binaries, err := embedded.FindBinaries("")
@@ -80,7 +82,7 @@ func startOwnControllers(t *testing.T, c *embedded.Cluster) *subject.Subject {
 	return s
 }
 
-// TestStartLocksCluster checks that a run has exclusive use of the cluster and removes its namespace.
+// TestStartLocksCluster checks that a second run cannot start, and that Stop deletes the namespace.
 func TestStartLocksCluster(t *testing.T) {
 	t.Parallel()
 	_, kubeconfig := startExisting(t)
@@ -120,8 +122,8 @@ func TestStartLocksCluster(t *testing.T) {
 	}
 }
 
-// TestControllerSwitch checks that Start rejects a cluster with active controllers unless a program turns them off.
-// Stop calls the program again to turn them on.
+// TestControllerSwitch checks that Start turns active controllers off with the program of the user.
+// Without a program, Start must fail. Stop must call the program again, with the argument "on".
 func TestControllerSwitch(t *testing.T) {
 	t.Parallel()
 	c, kubeconfig := startExisting(t)
@@ -162,8 +164,8 @@ func TestControllerSwitch(t *testing.T) {
 	}
 }
 
-// TestControllersUnderTest checks which clusters Start rejects because of their controllers.
-// A controller under test must not be active, and each other default controller must be.
+// TestControllersUnderTest checks that Start rejects a cluster that runs the wrong controllers.
+// Controllers under test must not be active. All other default controllers must be active.
 func TestControllersUnderTest(t *testing.T) {
 	t.Parallel()
 	statefulSet := kube.Controller{Name: "statefulset-controller"}
@@ -198,7 +200,8 @@ func TestControllersUnderTest(t *testing.T) {
 	start("existing cluster: replicationcontroller-controller, replicaset-controller, endpoints-controller not active", deployment...)
 }
 
-// TestStartErrors checks that the error for an unusable kubeconfig is one line with the reason.
+// TestStartErrors checks that Start returns a one-line error with the reason if a kubeconfig is
+// unusable.
 func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,19 +16,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerAnnotation is an annotation of the namespace with the [process.Identity] of its creator.
+// ownerAnnotation is the annotation of the namespace of a run that identifies the gauntlet process.
+// Its value is a [process.Identity].
 const ownerAnnotation = "gauntlet.owner"
 
-// namespaceLock is the lock that a run holds on the cluster. Its implementation is the
-// namespace of the run.
+// namespaceLock is the lock that a run holds on an existing cluster. The lock is held while the
+// namespace of the run exists.
 type namespaceLock struct {
 	admin     kubernetes.Interface
-	unguard   func() // stops the guard process from removing the namespace
-	released  sync.Once
-	removeErr error
+	unguard   func()    // tells the guard process not to remove the namespace if gauntlet dies
+	released  sync.Once // deletes the namespace
+	removeErr error     // result of the deletion
 }
 
-// acquireLock creates the namespace. It returns an error if the namespace exists.
+// acquireLock creates the namespace of the run, and returns an error if the namespace exists. If
+// gauntlet dies before release, the guard process runs cleanupCommand. The argument host is the URL
+// of the API server, for the error message.
 func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, cleanupCommand []string) (*namespaceLock, error) {
 	self, err := process.Self()
 	if err != nil {
@@ -53,9 +56,9 @@ func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, c
 	return nil, fmt.Errorf("existing cluster: creating namespace %q: %w", Namespace, err)
 }
 
-// release removes the namespace and waits until the API server has deleted it.
-// This works while the controllers under test are off, because the garbage collector and
-// the namespace controller are not among them.
+// release deletes the namespace of the run and waits until the namespace is gone. Only the first
+// call deletes the namespace; later calls return the same error. The deletion does not need the
+// controllers under test, because the namespace controller deletes the objects.
 func (l *namespaceLock) release(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -68,6 +71,8 @@ func (l *namespaceLock) release(ctx context.Context) error {
 	return l.removeErr
 }
 
+// removeNamespace deletes the namespace of a run and waits until the namespace is gone. It returns
+// nil if the namespace does not exist.
 func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 	err := admin.CoreV1().Namespaces().Delete(ctx, Namespace, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -85,11 +90,12 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 	})
 }
 
-// ErrInUse means that the objects to remove belong to a run that is, or may be, still running.
+// ErrInUse is wrapped by the error of [Clean] if the run that created the namespace may still be running.
 var ErrInUse = errors.New("in use")
 
-// Clean removes the namespace of a run that was killed and reports whether there was one.
-// It does not remove objects outside the namespace; the code that creates them does.
+// Clean deletes the namespace of a run that was killed, and reports whether the namespace existed.
+// Its error contains [ErrInUse] if the gauntlet process that created the namespace is running, or
+// runs on another machine. Clean does not delete objects outside of the namespace.
 func Clean(ctx context.Context, admin kubernetes.Interface) (removed bool, err error) {
 	namespace, err := admin.CoreV1().Namespaces().Get(ctx, Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -19,32 +19,33 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// probeTimeout is the time that an active controller has to react to its probe.
-// A running controller reacts within milliseconds. Just after a leader change it may
-// take longer than probeTimeout, and is then not detected.
+// probeTimeout is the time in which an active controller must react to its probe object. A running
+// controller reacts within milliseconds. Just after a leader change, a controller may need more
+// than probeTimeout. Start then wrongly considers the controller inactive.
 const probeTimeout = 5 * time.Second
 
-// probe is an object that shows whether a controller is active.
-// An active controller reacts to the object by setting a field.
+// probe describes an object that gauntlet creates to find out whether a controller is active. An
+// active controller reacts to the object: it sets a field, or creates another object.
 type probe struct {
-	controller string // name in kube-controller-manager
-	resource   schema.GroupVersionResource
-	kind       string
-	spec       map[string]any
-	// resultResource is the resource of the object that the controller writes. The
-	// object has the same name as the probe.
+	controller string                      // name of the controller, as in the flag --controllers
+	resource   schema.GroupVersionResource // of the object that gauntlet creates
+	kind       string                      // of that object
+	spec       map[string]any              // of that object
+	// resultResource is the resource of the object that the controller writes. That object has the
+	// same name as the object that gauntlet creates.
 	resultResource schema.GroupVersionResource
-	// resultField is the path of the field that the controller sets.
+	// resultField is the path of a field that exists as soon as the controller has reacted.
 	resultField []string
 }
 
+// The API groups of the objects that probes create.
 var (
 	core = schema.GroupVersion{Version: "v1"}
 	apps = schema.GroupVersion{Group: "apps", Version: "v1"}
 )
 
-// probes contains the probes of all controllers that have one. No probe causes a
-// controller to create a pod.
+// probes lists one probe for each controller that gauntlet can probe. No controller creates a pod
+// for a probe, because the workload objects have 0 replicas.
 var probes = []probe{
 	workloadProbe("replicationcontroller-controller", core, "ReplicationController", "replicationcontrollers", map[string]any{
 		"replicas": int64(0), "selector": probeLabels, "template": podTemplate,
@@ -66,6 +67,7 @@ var probes = []probe{
 	},
 }
 
+// The labels, selector and pod template of the objects that probes create.
 var (
 	probeLabels   = map[string]any{"gauntlet": "probe"}
 	labelSelector = map[string]any{"matchLabels": probeLabels}
@@ -75,8 +77,8 @@ var (
 	}
 )
 
-// workloadProbe returns the probe of a controller that sets status.observedGeneration. The
-// spec has 0 replicas.
+// workloadProbe returns the probe for a controller that sets status.observedGeneration of its
+// objects.
 func workloadProbe(controller string, group schema.GroupVersion, kind, resource string, spec map[string]any) probe {
 	gvr := group.WithResource(resource)
 	return probe{
@@ -85,8 +87,9 @@ func workloadProbe(controller string, group schema.GroupVersion, kind, resource 
 	}
 }
 
-// probesFor returns the probes of the given controllers. A controller without a probe is an
-// error, because gauntlet cannot find out whether the cluster runs it.
+// probesFor returns the probes of the given controllers, in the same order. If controllers is
+// empty, it returns the probes of the default controllers. It returns an error if a controller has
+// no probe, because gauntlet cannot find out whether the cluster runs that controller.
 func probesFor(controllers []kube.Controller) ([]probe, error) {
 	var found []probe
 	for _, c := range kube.OrDefault(controllers) {
@@ -104,8 +107,9 @@ func probesFor(controllers []kube.Controller) ([]probe, error) {
 	return found, nil
 }
 
-// activeControllers returns the names of the controllers that are active on the cluster. It
-// tries only those that have a probe, in the order of the probes.
+// activeControllers returns the names of the controllers that react to their probes. It creates the
+// objects of all probes, waits at most [probeTimeout] for the reactions, and deletes the objects.
+// The names are in the order of the probes.
 func activeControllers(ctx context.Context, client dynamic.Interface, probes []probe) (controllers []string, err error) {
 	name := "probe-" + utilrand.String(5)
 	for _, p := range probes {
@@ -128,7 +132,8 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	waiting, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	reacted := make([]bool, len(probes))
-	_ = cluster.Poll(waiting, pollInterval, "all controllers", func(ctx context.Context) error { // a timeout means that some are inactive
+	// The error is ignored: after a timeout, the controllers that have not reacted are inactive.
+	_ = cluster.Poll(waiting, pollInterval, "all controllers", func(ctx context.Context) error {
 		for i, p := range probes {
 			reacted[i] = reacted[i] || p.checkResult(ctx, client, name) == nil
 		}
@@ -145,15 +150,14 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	return controllers, ctx.Err()
 }
 
-// checkResult returns nil if a controller has reacted to the probe, and an error
-// otherwise.
+// checkResult returns nil if the controller has reacted to the probe object with this name.
 func (p probe) checkResult(ctx context.Context, client dynamic.Interface, name string) error {
 	object, err := client.Resource(p.resultResource).Namespace(Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, p.resultField...); !found {
-		return errors.New("no controller has reacted to the probe")
+		return fmt.Errorf("%s has not set field %s of the probe object", p.controller, strings.Join(p.resultField, "."))
 	}
 	return nil
 }

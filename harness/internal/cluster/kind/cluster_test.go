@@ -21,12 +21,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The tests of this file make real clusters. They need a container engine and a
-// node image (`make engine node-image`), and are skipped where there is none.
+// The tests in this file create clusters. They need a container engine and a node image (`make
+// engine node-image`), and are skipped if one of them is missing.
 
-// helperVariable is the environment variable that makes the test binary run as a helper program.
-// The helper starts a cluster in the directory that is the value of the variable, prints
-// the name of the cluster, and waits.
+// helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
+// the tests. The helper starts a cluster in the directory that is the value of the variable. It
+// prints the name of the cluster, and waits.
 const helperVariable = "GAUNTLET_KIND_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// requireEngine skips a test if there is no container engine or no node image.
-// It does not pull an image.
+// requireEngine skips the test if the container engine or the node image is missing. It does not
+// pull a node image.
 func requireEngine(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -78,7 +78,7 @@ func startCluster(t *testing.T, workers int) *Cluster {
 	return c
 }
 
-// assertRemoved checks that List no longer finds a cluster.
+// assertRemoved fails the test if List still finds the named cluster.
 func assertRemoved(t *testing.T, name string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -172,7 +172,8 @@ func testNoSubjectControllers(t *testing.T, c *Cluster) {
 	}
 }
 
-// testNodeExitIsReported kills the container of a node directly, so that the cluster does not expect it.
+// testNodeExitIsReported checks that Failed reports a node whose container exits unexpectedly. It
+// kills the container with `docker kill` and not with KillNode.
 func testNodeExitIsReported(t *testing.T, c *Cluster) {
 	if _, err := c.engine.run(t.Context(), engineChangeTimeout, "kill", c.nodes[0]); err != nil {
 		t.Fatal(err)
@@ -190,8 +191,8 @@ func testNodeExitIsReported(t *testing.T, c *Cluster) {
 	}
 }
 
-// testPodNetwork runs a pod on each worker and connects from one to the other.
-// The server must see the address of the client pod, not the address of its node.
+// testPodNetwork checks that pods on different workers can connect to each other. The server must
+// see the IP address of the client pod, not of the client's node.
 func testPodNetwork(t *testing.T, c *Cluster) {
 	pods := clientFor(t, c, cluster.Admin).CoreV1().Pods(metav1.NamespaceDefault)
 	ips := map[string]string{}
@@ -223,9 +224,9 @@ func testPodNetwork(t *testing.T, c *Cluster) {
 	}
 }
 
-// inPodNetwork returns a shell script that runs a command in the network namespace of a pod.
-// The script runs on the node of the pod. It finds the pod by its IP address, because
-// the node may run other pods, such as a terminating CoreDNS pod.
+// inPodNetwork returns a shell script that runs a command in the network namespace of a pod. The
+// script must run on the node of the pod. It finds the pod by the argument ip, because the node may
+// run other pods.
 func inPodNetwork(ip, command string) string {
 	return `for ns in $(ls /run/netns); do
   if ip -n "$ns" -o addr show to ` + ip + ` | grep -q .; then exec ip netns exec "$ns" ` + command + `; fi
@@ -234,7 +235,7 @@ echo "no pod here has ` + ip + `" >&2
 exit 1`
 }
 
-// runPod runs a pod on a node and returns its address.
+// runPod creates a pod on a node, waits until the pod is Ready, and returns its IP address.
 func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	t.Helper()
 	admin := clientFor(t, c, cluster.Admin)
@@ -273,7 +274,8 @@ func runPod(t *testing.T, c *Cluster, nodeName string) string {
 	return ip
 }
 
-// testKillAndStartNode kills a worker and starts it again.
+// testKillAndStartNode checks that Health ignores a killed worker, and that StartNode starts the
+// worker.
 func testKillAndStartNode(t *testing.T, c *Cluster) {
 	node := c.nodes[2]
 	if err := c.KillNode(t.Context(), node); err != nil {
@@ -296,8 +298,8 @@ func testKillAndStartNode(t *testing.T, c *Cluster) {
 	}
 }
 
-// testCutOffAndReconnect cuts a worker off from the network and reconnects it.
-// The kubelet of the worker must keep running.
+// testCutOffAndReconnect checks that CutOff disconnects a worker, and that Reconnect connects it
+// again. The kubelet of the worker must keep running.
 func testCutOffAndReconnect(t *testing.T, c *Cluster) {
 	node := c.nodes[1]
 	kubeletStart := func() string {

@@ -11,26 +11,27 @@ import (
 )
 
 const (
-	// podSubnet is the address range of all pods. kube-controller-manager assigns a
-	// part of it to each node. All clusters use the same range, because they have
-	// separate networks.
+	// podSubnet is the IP address range of all pods of a cluster. kube-controller-manager assigns a
+	// part of it to each node. All clusters can use the same range, because each cluster has a
+	// separate network.
 	podSubnet = "10.244.0.0/16"
-	// nodeFilesDir is the directory on the control plane node where sharedDir is
-	// mounted. The API server reads its token file there.
+	// nodeFilesDir is the directory on the control plane node into which sharedDir is mounted.
 	nodeFilesDir = "/etc/gauntlet"
-	tokensFile   = "tokens.csv"
+	// tokensFile is the name of the file in sharedDir with the tokens of all roles. It is the value
+	// of the kube-apiserver flag --token-auth-file.
+	tokensFile = "tokens.csv"
 )
 
-// The client-side rate limit of the support components, in requests per second and
-// burst. It is so high that it has no effect: a throttled scheduler would be a fault
-// that no scenario contains.
+// The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
+// and burst. The limit is so high that it never delays a request. A delay would be a fault that no
+// scenario contains.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
 )
 
-// clusterConfig returns the cluster configuration for kind.
-// filesDir is the directory on this machine that contains only tokensFile.
+// clusterConfig returns the configuration from which kind creates the cluster. The argument
+// filesDir is the local path of sharedDir, which contains only tokensFile.
 func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	patches, err := kubeadmPatches(o.Controllers)
 	if err != nil {
@@ -42,7 +43,7 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 			APIServerAddress: "127.0.0.1",
 			PodSubnet:        podSubnet,
 			IPFamily:         v1alpha4.IPv4Family,
-			// connectPods configures the pod network in the same way on every node image.
+			// connectPods configures the pod network instead, in the same way for every node image.
 			DisableDefaultCNI: true,
 		},
 		Nodes: []v1alpha4.Node{{
@@ -52,8 +53,8 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	}
 	for _, port := range append([]int{etcdPort}, o.Ports...) {
 		config.Nodes[0].ExtraPortMappings = append(config.Nodes[0].ExtraPortMappings, v1alpha4.PortMapping{
-			// Without a host port, kind chooses one that remains the same when the node is
-			// restarted. A port that the container engine chooses would change.
+			// HostPort is not set, so kind chooses a local port that stays the same after a restart
+			// of the node. If the container engine chose the port, it would change.
 			ContainerPort: int32(port), ListenAddress: "127.0.0.1", Protocol: v1alpha4.PortMappingProtocolTCP,
 		})
 	}
@@ -64,19 +65,20 @@ func clusterConfig(o Options, filesDir string) (*v1alpha4.Cluster, error) {
 	return config, nil
 }
 
-// kubeadmPatches returns the patches for the kubeadm configuration that kind generates.
-// They have no apiVersion: kind converts extraArgs to the kubeadm API version that it
-// uses. kube-controller-manager runs all controllers except those under test.
+// kubeadmPatches returns YAML patches for the kubeadm configuration that kind generates. With these
+// patches, kube-controller-manager runs all its default controllers except those under test. The
+// patches have no apiVersion, because kind converts extraArgs to the kubeadm API version that it
+// uses.
 func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
-	// The last two controllers are not part of "*". Worker nodes need them to join: the
-	// first one signs the cluster-info ConfigMap.
+	// "*" does not include bootstrap-signer-controller and token-cleaner-controller. Worker nodes
+	// can join only after bootstrap-signer-controller has signed the cluster-info ConfigMap.
 	controllers := []string{"*", "bootstrap-signer-controller", "token-cleaner-controller"}
 	for _, name := range kube.NamesOf(kube.OrDefault(underTest)) {
 		controllers = append(controllers, "-"+name)
 	}
 	client := map[string]string{
-		// Each component has one instance and needs no leader election. The subject uses
-		// the Lease of kube-controller-manager.
+		// Each component has only one instance and needs no leader election. The subject uses the
+		// Lease that kube-controller-manager would otherwise hold.
 		"leader-elect":   "false",
 		"kube-api-qps":   fmt.Sprint(supportQPS),
 		"kube-api-burst": fmt.Sprint(supportBurst),
@@ -85,12 +87,12 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 	for _, patch := range []map[string]any{
 		{
 			"kind": "ClusterConfiguration",
-			// The data is removed with the cluster, so etcd need not sync it to disk.
+			// etcd need not sync its data to disk, because Stop removes the data.
 			"etcd": map[string]any{"local": map[string]any{"extraArgs": map[string]string{"unsafe-no-fsync": "true"}}},
 			"apiServer": map[string]any{
 				"extraArgs": map[string]string{
 					"token-auth-file": nodeFilesDir + "/" + tokensFile,
-					// As in package embedded: the API server must not answer a burst of
+					// With the default limits, the API server could reject a burst of requests of
 					// the subject with status 429.
 					"max-requests-inflight":          "4000",
 					"max-mutating-requests-inflight": "4000",
@@ -105,12 +107,11 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 			"scheduler": map[string]any{"extraArgs": client},
 		},
 		{
-			// The workloads need no DNS. CoreDNS is a Deployment, which would become part
-			// of the work of the subject.
+			// No workload needs DNS. CoreDNS is a Deployment, so the subject would create its pods.
 			"kind": "InitConfiguration", "skipPhases": []string{"preflight", "addon/coredns"},
 		},
 		{
-			// By default, the kubelet of 1.35 and later does not start on cgroup v1.
+			// By default, the kubelet of Kubernetes 1.35 and later exits on cgroup v1.
 			"kind": "KubeletConfiguration", "failCgroupV1": false,
 		},
 	} {
@@ -123,7 +124,8 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 	return patches, nil
 }
 
-// with returns a copy of a map with one additional entry.
+// with returns a copy of the map from that also contains key. If from already contains key, the
+// copy has the value in from.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {

@@ -13,35 +13,35 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
 
-// engine runs commands of the container engine with its command line client `docker`.
-// kind uses the same client, so both use the engine that the user's environment
-// selects.
+// engine runs commands of the container engine with the command line client `docker`. kind runs the
+// same client, so variables of the user such as DOCKER_HOST select the same engine for both.
 type engine struct{}
 
+// program is the name of the command line client of the container engine.
 const program = "docker"
 
-// Timeouts of commands of the engine.
+// The timeouts of `docker` commands.
 const (
-	engineQueryTimeout  = 10 * time.Second // commands that only read
-	engineChangeTimeout = time.Minute      // commands that change something
-	enginePullTimeout   = 5 * time.Minute
+	engineQueryTimeout  = 10 * time.Second // for commands that only read
+	engineChangeTimeout = time.Minute      // for commands that change something
+	enginePullTimeout   = 5 * time.Minute  // for `docker pull`
 )
 
-// check returns nil if the container engine is running and the user may use it.
+// check returns nil if the container engine responds and the user may use it.
 func (e engine) check(ctx context.Context) error {
 	_, err := e.run(ctx, engineQueryTimeout, "version", "--format", "{{.Server.Version}}")
 	return err
 }
 
-// run runs a command of the engine and returns its standard output.
-// The error contains the command, its standard error and, if the reason is known, the
-// next step.
+// run runs a `docker` command and returns its standard output without surrounding white space. The
+// error contains the command and the end of its standard error. If the reason for the failure is
+// known, the error also contains the next step.
 func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	// Ctrl-C at the terminal must reach only gauntlet, which then runs further commands
-	// to clean up.
+	// The command runs in its own process group, so that Ctrl-C at the terminal interrupts only
+	// gauntlet. gauntlet then runs further commands to clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer
@@ -56,7 +56,7 @@ func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) 
 	return "", explain(&commandError{args: append([]string{program}, args...), output: stderr.String(), err: err})
 }
 
-// lines runs a command of the engine and returns the lines of its standard output.
+// lines runs a `docker` command and returns the lines of its standard output.
 func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 	out, err := e.run(ctx, engineChangeTimeout, args...)
 	if err != nil || out == "" {
@@ -65,14 +65,14 @@ func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(out, "\n"), nil
 }
 
-// commandError is the error of a failed command with the end of its output.
+// commandError is the error of a failed command. Its text contains the end of the output.
 type commandError struct {
-	args   []string
-	output string
-	err    error
+	args   []string // program and arguments of the command
+	output string   // complete output
+	err    error    // exit status, or the reason why the command was killed
 }
 
-// outputBytesMax limits how much of a command's output its error contains.
+// outputBytesMax is the maximum number of bytes of the output in the text of a commandError.
 const outputBytesMax = 2000
 
 func (e *commandError) Error() string {
@@ -88,7 +88,7 @@ func (e *commandError) Error() string {
 
 func (e *commandError) Unwrap() error { return e.err }
 
-// The known reasons why engine commands fail. Most texts contain the next step.
+// The known reasons why commands of the container engine fail. Most texts end with the next step.
 var (
 	// ErrNoEngine means that no container engine is installed on this machine.
 	ErrNoEngine = errors.New("there is no container engine: `docker` is not on PATH; install Docker Engine (on Debian, run `make engine` as root)")
@@ -105,8 +105,8 @@ var (
 	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 
-// errorPatterns maps a text in the output of a command to the reason for the failure.
-// The first pattern that matches applies.
+// errorPatterns maps texts in the output of a failed command to the reason for the failure. If the
+// output contains several texts, [explain] uses the first one in the list.
 var errorPatterns = []struct {
 	text   string // in lower case
 	reason error
@@ -128,8 +128,8 @@ var errorPatterns = []struct {
 	{"no such container", errNotFound},
 }
 
-// explain adds the known reason, if there is one, in front of the error of a command.
-// The command was run by this package or by kind.
+// explain prepends the reason for the failure of a command to err, if errorPatterns contains it.
+// The argument err is an error of a command that this package or kind has run.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -152,7 +152,9 @@ func explain(err error) error {
 	return err
 }
 
-// failedStep returns the step of kind in which a command failed.
+// failedStep returns the description of the step of kind in which a command failed. An example is
+// "failed to init node with kubeadm". If the error does not contain the step, failedStep returns
+// "kind".
 func failedStep(err error) string {
 	step, _, _ := strings.Cut(err.Error(), ": command ")
 	if strings.HasPrefix(step, "command ") {

@@ -21,16 +21,18 @@ var _ cluster.Restartable = (*Cluster)(nil)
 const (
 	// etcdPort is the client port of etcd on the control plane node.
 	etcdPort = 2379
-	// pkiDir is the directory of the keys and certificates that kubeadm creates.
+	// pkiDir is the directory on the control plane node with the keys and certificates that kubeadm
+	// creates.
 	pkiDir = "/etc/kubernetes/pki/"
-	// recoveryTimeout limits the time until the control plane works again. The kubelet
-	// restarts a container immediately for the first time, and then with a back-off
-	// of 10 s, which doubles each time.
+	// recoveryTimeout limits the time that a method waits until the control plane or a node is
+	// healthy again. The kubelet restarts a container immediately after its first exit. After
+	// further exits, it waits 10 s, 20 s, 40 s and so on.
 	recoveryTimeout = 3 * time.Minute
 )
 
-// Etcd returns a client of the cluster's etcd. It uses the client certificate of the API server.
-// It connects through a port of this machine.
+// Etcd returns a client of the cluster's etcd. The client authenticates with the same client
+// certificate as the API server. It connects to a local port, which the container engine forwards
+// to etcd.
 func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	node := c.controlPlane()
 	address, err := node.address(ctx, etcdPort)
@@ -52,9 +54,9 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 	return cluster.DialEtcd("https://"+address, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 }
 
-// Halt kills the process of a component and pauses the kubelet, so that the component
-// does not restart until Resume. Halt does not remove the static pod or stop the
-// kubelet, because either would delay the later restart by minutes.
+// Halt kills kube-apiserver or etcd with SIGKILL, and pauses the kubelet of the control plane node.
+// The paused kubelet does not restart the component until Resume. Halt neither stops the kubelet
+// nor removes the static pod, because the later restart would then take minutes.
 func (c *Cluster) Halt(ctx context.Context, part cluster.Part) error {
 	if part != cluster.APIServer && part != cluster.Etcd {
 		return fmt.Errorf("component %q cannot be halted: expected %s or %s", part, cluster.APIServer, cluster.Etcd)
@@ -75,9 +77,8 @@ func (c *Cluster) Halt(ctx context.Context, part cluster.Part) error {
 	return nil
 }
 
-// pauseKubeletAndKill is a shell script that pauses the kubelet and kills all
-// processes with a given name. It waits until these processes have exited. It uses
-// only commands that every node image contains.
+// pauseKubeletAndKill is a shell script that pauses the kubelet and kills all processes named $1.
+// It waits until these processes have exited. It uses only commands that every node image contains.
 const pauseKubeletAndKill = `
 systemctl kill --kill-who=main --signal=SIGSTOP kubelet || exit
 found=
@@ -91,9 +92,9 @@ for process in $found; do
 	while [ "$(cat $process/comm 2>/dev/null)" = "$1" ]; do sleep 0.05; done
 done`
 
-// Resume resumes the kubelet, which then restarts the component.
-// If another component is still halted, the kubelet stays paused until Resume of that
-// component.
+// Resume resumes the kubelet, which restarts the component, and waits until the cluster is healthy.
+// If another component is still halted, Resume returns immediately. The kubelet then stays paused
+// until Resume of the last halted component.
 func (c *Cluster) Resume(ctx context.Context, part cluster.Part) error {
 	c.halting.Lock()
 	defer c.halting.Unlock()
@@ -122,7 +123,8 @@ func (c *Cluster) resumeKubelet(ctx context.Context) error {
 	return err
 }
 
-// awaitHealthy waits until no component is halted and all components and nodes are healthy.
+// awaitHealthy waits until no component is halted, and all components and nodes are healthy. It
+// ignores nodes that a fault has stopped, paused or cut off.
 func (c *Cluster) awaitHealthy(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -143,18 +145,20 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 		if err := c.nodesReady(ctx, client); err != nil {
 			return err
 		}
-		// /readyz of the API server covers the API server and etcd. The readiness of
-		// their pods is not checked: it depends on a startup probe every 10 s and is late.
+		// /readyz of the API server has already covered kube-apiserver and etcd. Their pods become
+		// Ready later, because the kubelet runs their startup probes every 10 s.
 		return componentsReady(ctx, client, clients)
 	})
 }
 
+// isHalted reports whether Halt has killed a component and Resume has not started it again.
 func (c *Cluster) isHalted(part cluster.Part) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halted[part]
 }
 
+// setHalted records whether a component is halted.
 func (c *Cluster) setHalted(part cluster.Part, halted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,7 +169,7 @@ func (c *Cluster) setHalted(part cluster.Part, halted bool) {
 	}
 }
 
-// anyHalted reports whether any component is halted.
+// anyHalted reports whether at least one component is halted.
 func (c *Cluster) anyHalted() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

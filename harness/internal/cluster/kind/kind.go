@@ -1,22 +1,22 @@
 // Package kind runs an ephemeral cluster with sigs.k8s.io/kind.
 //
-// The cluster has real kubelets and real pods; each node is a container. Its
-// kube-controller-manager runs without the controllers under test.
+// Each node of the cluster is a container with a real kubelet, which runs real pods. The cluster's
+// own kube-controller-manager does not run the controllers under test.
 //
-// Every cluster has its own name, network, keys, tokens and state directory, so
-// several clusters can run at once. The package never changes the user's kubeconfig.
+// Every cluster has its own name, network, keys, tokens and state directory, so several clusters
+// can run at the same time. The package never changes the user's kubeconfig.
 //
-// The labels of the network identify the process that created the cluster. The network
-// is created first and removed last. So `gauntlet clean` can distinguish the leftovers
-// of a killed process from a cluster that is in use.
+// The labels of the cluster's container network identify the gauntlet process that created the
+// cluster. Start creates the network first, and Stop removes it last. `gauntlet clean` can
+// therefore distinguish the leftovers of a killed process from a cluster that is in use.
 //
-// The package needs the command `docker` and a container engine on this machine,
-// because it connects to the API server on 127.0.0.1 and mounts a directory into a
-// node. It does not deploy the controllers under test.
+// The package needs the command `docker`. The container engine must run on the same machine as
+// gauntlet, which connects to the API server on 127.0.0.1 and mounts a local directory into a node.
+// The package does not start the controllers under test.
 //
-// start.go contains the start procedure, config.go the configuration of kind and
-// kubeadm, network.go the pod network, halt.go the crash and restart of components,
-// and leftovers.go the cleanup after killed processes.
+// start.go contains the start procedure, config.go the configuration of kind and kubeadm, and
+// network.go the pod network. halt.go contains the functions with which faults kill and restart
+// components. leftovers.go removes clusters of killed processes.
 package kind
 
 import (
@@ -35,35 +35,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Cluster is a running kind cluster. See [Start].
+// Cluster is a running kind cluster. [Start] returns it.
 type Cluster struct {
-	name   string // of the cluster and its network, and prefix of the node names
+	name   string // name of the cluster and of its container network; the node names begin with it
 	engine engine
-	nodes  []string // names of the nodes and their containers; the control plane is first
-	image  string
-	dir    string // the state directory
-	logDir string
+	nodes  []string // names of the nodes, which their containers also have; the control plane node is first
+	image  string   // node image
+	dir    string   // state directory
+	logDir string   // directory of the log files
 	tokens cluster.Tokens
-	// unguard stops the guard process from removing the cluster.
+	// unguard tells the guard process not to remove the cluster if gauntlet dies.
 	unguard func()
 
-	// host and authority belong to the API server. They are set when kind has created
-	// the cluster.
+	// host is the URL of the API server, and authority its CA certificate as PEM. Both are empty
+	// until kind has created the cluster.
 	host      string
 	authority []byte
 
-	failed   chan struct{}
+	failed   chan struct{} // closed when the container of a node exits unexpectedly
 	stopOnce sync.Once
-	stopErr  error
+	stopErr  error // result of Stop
 
-	halting sync.Mutex // held by Halt and Resume
+	halting sync.Mutex // held during Halt and Resume
 
-	mu          sync.Mutex
-	halted      map[cluster.Part]bool
-	unreachable map[string]bool // nodes that run but are silenced or cut off
-	watches     map[string]*nodeWatch
-	stopping    bool
-	err         error // reason for closing failed
+	mu          sync.Mutex            // guards the fields below
+	halted      map[cluster.Part]bool // components that Halt has killed and Resume has not started
+	unreachable map[string]bool       // nodes whose container runs, but which a fault has paused or cut off
+	watches     map[string]*nodeWatch // by node name
+	stopping    bool                  // true after the first call of Stop
+	err         error                 // why a node exited; nil while failed is open
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -78,27 +78,28 @@ var Capabilities = cluster.Capabilities{
 	cluster.SubjectInPods, cluster.PausesSubject, cluster.SkewsClocks,
 }
 
-// Name returns [Name].
+// Name returns the name of the provider, the constant [Name].
 func (c *Cluster) Name() string { return Name }
 
-// Capabilities returns [Capabilities].
+// Capabilities returns the capabilities of the provider, the variable [Capabilities].
 func (c *Cluster) Capabilities() cluster.Capabilities { return Capabilities }
 
-// ID returns the name of this cluster, which `gauntlet down` accepts.
+// ID returns the name of this cluster, which is an argument of `gauntlet down`.
 func (c *Cluster) ID() string { return c.name }
 
-// Image returns the node image.
+// Image returns the name of the container image of the nodes.
 func (c *Cluster) Image() string { return c.image }
 
 // Nodes returns the names of the nodes. The control plane node is first.
 func (c *Cluster) Nodes() []string { return slices.Clone(c.nodes) }
 
-// Kubeconfig returns the path of the kubeconfig of the Admin role. Stop removes the file.
+// Kubeconfig returns the path of the kubeconfig file of the Admin role. [Cluster.Stop] removes the
+// file.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, kubeconfigFile) }
 
-// Config returns a client configuration for a role. Requests go directly to the API server.
-// Each role is a user with a token. The fault proxy can forward a token, but not a
-// client certificate.
+// Config returns a client configuration for a role. Its clients connect directly to the API server,
+// not through the fault proxy. They authenticate with a token and not with a client certificate,
+// because the fault proxy can forward only tokens.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.host,
@@ -113,15 +114,16 @@ func (c *Cluster) Config(role cluster.Role) *rest.Config {
 // Failed returns a channel that is closed when the container of a node exits unexpectedly.
 func (c *Cluster) Failed() <-chan struct{} { return c.failed }
 
-// Err returns nil until Failed is closed. Afterwards its error says which node exited and
-// why.
+// Err returns nil until the channel of Failed is closed. After that, it returns an error that names
+// the node that exited, with the exit status of its container.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// fail stores the first unexpected failure and closes the channel failed.
+// fail stores err as the reason why the cluster failed, and closes the channel failed. It ignores
+// all calls but the first, and calls after Stop.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,9 +148,10 @@ func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { cancel(nil) }
 }
 
-// Health waits until the control plane and the nodes are healthy.
-// /readyz of the API server covers etcd. The other components must be Ready pods. It
-// ignores nodes that are down, silenced or cut off on purpose.
+// Health waits at most 3 minutes ([healthTimeout]) until the control plane and the nodes are
+// healthy. /readyz of the API server must succeed; it also covers etcd. The pods of kube-scheduler
+// and kube-controller-manager must be Ready. Health ignores nodes that a fault has stopped, paused
+// or cut off.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -164,7 +167,8 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return c.awaitHealthy(ctx)
 }
 
-// nodesReady returns nil if all nodes are healthy, except those that are down on purpose.
+// nodesReady returns nil if all nodes are healthy; it ignores nodes that are unavailable because of
+// a fault. Its error contains the end of the kubelet's log.
 func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -180,9 +184,10 @@ func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) e
 	return nil
 }
 
-// Stop writes the logs and removes the nodes, the network and the state directory.
-// It continues after ctx is canceled. If the container engine hangs, it returns after
-// at most logsTimeout + 2 * engineChangeTimeout.
+// Stop writes the logs to the log directory, and removes the nodes, the network and the state
+// directory. It completes even if ctx is canceled. If the container engine hangs, it returns after
+// at most logsTimeout + 3 * engineChangeTimeout, which is 200 s. Only the first call has an effect;
+// later calls return the same error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		ctx := context.WithoutCancel(ctx)
@@ -202,8 +207,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// remove removes the nodes of a cluster and then its network.
-// The network is last, because List finds a cluster by its network.
+// remove removes the node containers of the named cluster, and then its network. The network is
+// last, because [List] finds a cluster by its network.
 func (e engine) remove(ctx context.Context, name string) error {
 	if err := e.removeNodes(ctx, name); err != nil {
 		return err
@@ -214,7 +219,7 @@ func (e engine) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeNodes removes the containers of the nodes of a cluster.
+// removeNodes removes the node containers of the named cluster, even if their processes are frozen.
 func (e engine) removeNodes(ctx context.Context, name string) error {
 	containers, err := e.lines(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+nodeLabel+"="+name)
 	if err != nil || len(containers) == 0 {

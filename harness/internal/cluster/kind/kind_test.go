@@ -102,7 +102,7 @@ func TestClusterConfig(t *testing.T) {
 	}
 }
 
-// TestControllersUnderTest checks that the control plane runs the default controllers that
+// TestControllersUnderTest checks that kube-controller-manager runs the default controllers that
 // are not under test.
 func TestControllersUnderTest(t *testing.T) {
 	patches, err := kubeadmPatches([]kube.Controller{{Name: "statefulset-controller"}})
@@ -234,7 +234,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// fakeDocker replaces `docker` on PATH with a shell script.
+// fakeDocker sets PATH to a directory in which `docker` is the given shell script.
 func fakeDocker(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -268,7 +268,8 @@ exit 9`
 	}
 }
 
-// TestStartWithoutAnEngine checks that Start creates nothing and that its error contains the next step.
+// TestStartWithoutAnEngine checks the errors of Start if the container engine is missing or does
+// not work. Start must create nothing.
 func TestStartWithoutAnEngine(t *testing.T) {
 	for _, test := range []struct{ name, script, want string }{
 		{"not installed", "", "there is no container engine: `docker` is not on PATH"},

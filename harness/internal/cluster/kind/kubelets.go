@@ -13,7 +13,7 @@ import (
 
 var _ cluster.Kubelets = (*Cluster)(nil)
 
-// Silence pauses the kubelet of a node. Health ignores the node until Wake.
+// Silence pauses the kubelet of a node with SIGSTOP. [Cluster.Health] ignores the node until Wake.
 func (c *Cluster) Silence(ctx context.Context, node string) error {
 	c.setUnreachable(node, true)
 	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGSTOP"); err != nil {
@@ -23,7 +23,7 @@ func (c *Cluster) Silence(ctx context.Context, node string) error {
 	return nil
 }
 
-// Wake resumes a paused kubelet and waits until its node is healthy.
+// Wake resumes the paused kubelet of a node and waits until the node is healthy.
 func (c *Cluster) Wake(ctx context.Context, node string) error {
 	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGCONT"); err != nil {
 		return err
@@ -31,8 +31,9 @@ func (c *Cluster) Wake(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// Register restarts the kubelet if the Node object was deleted, because a kubelet registers only at its start.
-// It then configures the pod network again, because the node gets another pod subnet.
+// Register restarts the kubelet of a node if the Node object was deleted, and waits until the node
+// is healthy. A kubelet registers its node only when it starts. Register also configures the pod
+// network again, because the new Node object gets another pod subnet.
 func (c *Cluster) Register(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -48,7 +49,7 @@ func (c *Cluster) Register(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// systemctlKubelet runs a systemctl command for the kubelet of a node.
+// systemctlKubelet runs systemctl on a node, with the given arguments and the unit kubelet.
 func (c *Cluster) systemctlKubelet(ctx context.Context, node string, args ...string) error {
 	command := append([]string{"exec", node, "systemctl"}, args...)
 	if _, err := c.engine.run(ctx, engineChangeTimeout, append(command, "kubelet")...); err != nil {

@@ -14,22 +14,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// The labels of the network of a cluster. They show whether the cluster is still in use,
-// even after its process was killed.
+// The labels of the container network of a cluster. [List] reads them to find out whether the
+// cluster is still in use.
 const (
-	ownerLabel = "gauntlet.owner" // a process.Identity
-	keepLabel  = "gauntlet.keep"  // "true" if the cluster may outlive its owner
-	dirLabel   = "gauntlet.dir"   // the state directory
-	imageLabel = "gauntlet.image"
-	// nodeLabel is the label that kind sets on the containers of nodes.
+	ownerLabel = "gauntlet.owner" // process.Identity of the gauntlet process that created the cluster
+	keepLabel  = "gauntlet.keep"  // value of Options.Keep, "true" or "false"
+	dirLabel   = "gauntlet.dir"   // path of the state directory
+	imageLabel = "gauntlet.image" // name of the node image
+	// nodeLabel is the label that kind sets on the container of each node. Its value is the name of
+	// the cluster.
 	nodeLabel = "io.x-k8s.kind.cluster"
 	// namePrefix is the prefix of the names of all clusters of gauntlet.
 	namePrefix = "gauntlet-"
-	// markerFile is a file in the state directory that contains the name of the cluster.
+	// markerFile is the name of a file in the state directory. It contains the name of the cluster,
+	// so that [Remove] does not remove a directory of another cluster.
 	markerFile = "kind-cluster"
 )
 
-// createNetwork creates the network of the cluster and thereby reserves its name.
+// createNetwork creates the container network of the cluster, with the labels that [List] reads. It
+// fails if another cluster already has the name.
 func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	self, err := process.Self()
 	if err != nil {
@@ -44,10 +47,10 @@ func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 	return err
 }
 
-// removeScript is a shell script that removes a cluster like [engine.remove]. The
-// guard process runs it after gauntlet has died. It repeats the removal, because
-// commands that survive gauntlet may still create nodes. See [thaw] for the inner
-// loop.
+// removeScript is a shell script that removes a cluster; the guard process runs it after gauntlet
+// has died. $1 is nodeLabel and $2 the name of the cluster. The script does the same as
+// [engine.remove]. It repeats the removal up to 20 times, because commands that survive gauntlet
+// may still create nodes. The inner loop unfreezes processes, as [thaw] does.
 const removeScript = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	nodes=$(docker ps --all --quiet --no-trunc --filter "label=$1=$2")
@@ -62,7 +65,8 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	sleep 1
 done`
 
-// guard makes the guard process remove the cluster if gauntlet dies before it calls unguard.
+// guard makes the guard process remove the cluster and its state directory if gauntlet dies. The
+// guard process no longer does so after a call of unguard.
 func (c *Cluster) guard() (unguard func(), err error) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -79,31 +83,34 @@ func (c *Cluster) guard() (unguard func(), err error) {
 	return func() { unguardCluster(); unguardDir() }, nil
 }
 
-// State is the state of a cluster that [List] found.
+// State says whether a cluster is in use. [List] returns it.
 type State string
 
 const (
-	// InUse means that the process that created the cluster is running.
+	// InUse means that the gauntlet process that created the cluster is still running.
 	InUse State = "in use"
-	// Standing means that the cluster is complete and was created with Options.Keep.
+	// Standing means that a cluster with Options.Keep was started completely. The gauntlet process
+	// that created it has exited.
 	Standing State = "kept"
-	// LeftBehind means that no process uses the cluster, so that it can be removed.
+	// LeftBehind means that the gauntlet process that created the cluster has died. The cluster can
+	// be removed.
 	LeftBehind State = "left behind"
-	// Elsewhere means that a process on another machine or in another container created
-	// the cluster. The cluster may be in use there.
+	// Elsewhere means that a gauntlet process on another machine or in another container created
+	// the cluster. That process may still use the cluster.
 	Elsewhere State = "made elsewhere"
 )
 
-// Found is a cluster, or the rest of a cluster, that [List] found.
+// Found describes a cluster that [List] found. A part of the cluster may already be removed.
 type Found struct {
-	Name  string
+	Name  string // name of the cluster
 	State State
-	Owner string // process.Identity of the creator; empty if unknown
+	Owner string // process.Identity of the gauntlet process that created the cluster; empty if unknown
 	Dir   string // state directory; empty if unknown
-	Image string
+	Image string // node image; empty if unknown
 }
 
-// Kubeconfig returns the path of the kubeconfig of the Admin role. It exists if the cluster is complete.
+// Kubeconfig returns the path of the kubeconfig file of the Admin role. The file exists if the
+// cluster was started completely.
 func (f Found) Kubeconfig() string { return filepath.Join(f.Dir, kubeconfigFile) }
 
 // List returns all clusters of the container engine that gauntlet created, sorted by name.
@@ -112,8 +119,9 @@ func List(ctx context.Context) ([]Found, error) {
 	if err := e.check(ctx); err != nil {
 		return nil, err
 	}
-	// List the nodes before the networks. A network is created before its nodes, so a
-	// node without a network is a leftover and not part of a starting cluster.
+	// List the nodes before the networks. Start creates the network of a cluster before the nodes.
+	// A node without a network is therefore a leftover, and not part of a cluster that another
+	// process is starting.
 	nodes, err := e.lines(ctx, "ps", "--all", "--filter", "label="+nodeLabel, "--format", fmt.Sprintf("{{.Label %q}}", nodeLabel))
 	if err != nil {
 		return nil, fmt.Errorf("listing the containers of nodes: %w", err)
@@ -141,7 +149,8 @@ func List(ctx context.Context) ([]Found, error) {
 	return all, nil
 }
 
-// parseNetwork parses a line of the list of networks.
+// parseNetwork returns the cluster that one line of `docker network ls` describes. The line
+// contains the name and the labels of the network, separated by tabs.
 func parseNetwork(line string) (Found, error) {
 	fields := strings.Split(line, "\t")
 	if len(fields) != 5 {
@@ -156,15 +165,16 @@ func parseNetwork(line string) (Found, error) {
 	if err != nil {
 		return Found{}, fmt.Errorf("owner of network %s: %w", f.Name, err)
 	}
-	// A kubeconfig that cannot be accessed, such as the file of another user, counts as
-	// existing.
+	// After any error but ErrNotExist, the kubeconfig probably exists and belongs to another user.
+	// The cluster is then considered complete.
 	_, err = os.Stat(f.Kubeconfig())
 	f.State = stateOf(existence, fields[2] == "true", !errors.Is(err, fs.ErrNotExist))
 	return f, nil
 }
 
-// stateOf returns the state of a cluster. The argument keep is the value of
-// Options.Keep, and complete is true if Start has completed.
+// stateOf returns the state of a cluster. The argument owner says whether the gauntlet process that
+// created it exists. The argument keep is the value of Options.Keep, and complete is true if the
+// kubeconfig exists.
 func stateOf(owner process.Existence, keep, complete bool) State {
 	switch {
 	case owner == process.Lives:
@@ -178,7 +188,7 @@ func stateOf(owner process.Existence, keep, complete bool) State {
 	}
 }
 
-// Remove removes a cluster that [List] found, with its state directory.
+// Remove removes the nodes, the network and the state directory of a cluster that [List] found.
 func Remove(ctx context.Context, found Found) error {
 	if err := (engine{}).remove(ctx, found.Name); err != nil {
 		return fmt.Errorf("removing kind cluster %s: %w", found.Name, err)
@@ -188,7 +198,7 @@ func Remove(ctx context.Context, found Found) error {
 	}
 	marker, err := os.ReadFile(filepath.Join(found.Dir, markerFile))
 	if err != nil || strings.TrimSpace(string(marker)) != found.Name {
-		return nil // already removed, or not the state directory of this cluster
+		return nil // the directory is already removed, or belongs to another cluster
 	}
 	if err := os.RemoveAll(found.Dir); err != nil {
 		return fmt.Errorf("removing the state directory of kind cluster %s: %w", found.Name, err)

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// TestInterruptedStart checks that an interrupted start removes everything, at several steps of kind.
+// TestInterruptedStart checks that Start removes everything if its context is canceled. It cancels
+// the context at several steps of kind.
 func TestInterruptedStart(t *testing.T) {
 	requireEngine(t)
 	t.Parallel()
@@ -59,7 +60,7 @@ func TestInterruptedStart(t *testing.T) {
 
 // TestNeverReady checks that Start fails if no pod can start, although all nodes are Ready.
 func TestNeverReady(t *testing.T) {
-	requireEngine(t) // not parallel: the wait until kind has created other clusters would count as start time
+	requireEngine(t) // not parallel: waiting for the lock creating would use up the time limit of the start
 	image, err := ChooseImage(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -90,9 +91,9 @@ func TestNeverReady(t *testing.T) {
 	}
 }
 
-// TestKilledGauntlet checks that the guard process removes the cluster of a killed gauntlet.
-// If the guard is killed too, List must report the cluster as left behind, and Remove
-// must remove it.
+// TestKilledGauntlet checks that the guard process removes the cluster after gauntlet was killed.
+// If the guard process is also killed, List must report the cluster as left behind, and Remove must
+// remove the cluster.
 func TestKilledGauntlet(t *testing.T) {
 	requireEngine(t)
 	t.Parallel()

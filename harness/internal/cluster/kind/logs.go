@@ -17,25 +17,27 @@ import (
 )
 
 const (
-	// logsTimeout limits the time for writing logs, which must not delay the removal of
-	// a cluster for long.
-	logsTimeout   = 20 * time.Second
-	kubeletLines  = 15
+	// logsTimeout limits the time in which Stop writes logs before it removes the cluster.
+	logsTimeout = 20 * time.Second
+	// kubeletLines is the number of lines of a kubelet log that an error contains.
+	kubeletLines = 15
+	// allLogsSubdir is the subdirectory of the log directory for the logs that kind exports.
 	allLogsSubdir = "kind"
 )
 
-// components lists the components of the control plane, each of which has its own log.
+// components lists the components of the control plane. Stop writes a log file for each of them.
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// writeLogs writes the logs of the components and kubelets. If all is true, it also
-// writes all other logs of the nodes. It omits logs that it cannot read.
+// writeLogs writes the logs of the components and kubelets to the log directory. If all is true, it
+// also writes all other logs of the nodes (see [Cluster.ExportLogs]). It omits logs that it cannot
+// read.
 func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, logsTimeout)
 	defer cancel()
 	var writes errgroup.Group
 	for _, component := range components {
 		writes.Go(func() error {
-			// A restarted container has several logs; the oldest is first.
+			// A restarted container has several log files; ls sorts the oldest file first.
 			script := "cat $(ls -tr /var/log/pods/kube-system_" + component + "-*/*/*.log)"
 			return c.writeLog(ctx, component, c.nodes[0], "sh", "-c", script)
 		})
@@ -51,8 +53,8 @@ func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	}
 }
 
-// writeLog writes the output of a command on a node to a log file.
-// It writes no file if the command fails.
+// writeLog runs a command on a node and writes its output to <name>.log in the log directory. If
+// the command fails, writeLog writes no file and returns the error.
 func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...string) error {
 	out, err := c.engine.run(ctx, logsTimeout, append([]string{"exec", node}, command...)...)
 	if err != nil {
@@ -63,8 +65,8 @@ func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...st
 
 var _ cluster.LogExporter = (*Cluster)(nil)
 
-// ExportLogs writes all logs that `kind export logs` collects to a directory.
-// It returns early if ctx is canceled.
+// ExportLogs writes the same logs to a directory as the command `kind export logs`. If ctx is
+// canceled, it returns an error before all logs are written.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	exported := make(chan error, 1)
 	go func() {
@@ -89,7 +91,7 @@ func (c *Cluster) kubeletLog(ctx context.Context, node string) string {
 	return out
 }
 
-// kindLog writes the messages of kind to a file.
+// kindLog is a logger that writes the messages of kind to a file, with the time of each message.
 type kindLog struct {
 	mu   sync.Mutex
 	file *os.File
@@ -97,6 +99,7 @@ type kindLog struct {
 
 var _ kindlog.Logger = (*kindLog)(nil)
 
+// openKindLog returns a kindLog that appends to the file at path, which only the owner can read.
 func openKindLog(path string) (*kindLog, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -105,45 +108,46 @@ func openKindLog(path string) (*kindLog, error) {
 	return &kindLog{file: file}, nil
 }
 
+// line writes one message to the file.
 func (l *kindLog) line(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintf(l.file, time.Now().Format("15:04:05.000 ")+strings.TrimRight(format, "\n")+"\n", args...)
 }
 
-// Warn writes a warning.
+// Warn writes a warning to the log file.
 func (l *kindLog) Warn(message string) { l.line("%s", message) }
 
-// Warnf writes a warning.
+// Warnf writes a formatted warning to the log file.
 func (l *kindLog) Warnf(format string, args ...any) { l.line(format, args...) }
 
-// Error writes an error.
+// Error writes an error message to the log file.
 func (l *kindLog) Error(message string) { l.line("%s", message) }
 
-// Errorf writes an error.
+// Errorf writes a formatted error message to the log file.
 func (l *kindLog) Errorf(format string, args ...any) { l.line(format, args...) }
 
-// V returns the logger for a verbosity level of kind. Level 3 includes the output of
-// kubeadm.
+// V returns the logger for messages of a verbosity level. The loggers of levels 0 to 3 write their
+// messages, which include the output of kubeadm. All other loggers drop them.
 func (l *kindLog) V(level kindlog.Level) kindlog.InfoLogger {
 	return kindInfo{l, level <= 3}
 }
 
-// kindInfo is the logger for one verbosity level.
+// kindInfo is the logger for the messages of one verbosity level of kind.
 type kindInfo struct {
 	log     *kindLog
-	enabled bool
+	enabled bool // whether Infof writes messages or drops them
 }
 
-// Info writes a message.
+// Info writes a message to the log file if this verbosity level is enabled.
 func (i kindInfo) Info(message string) { i.Infof("%s", message) }
 
-// Infof writes a message.
+// Infof writes a formatted message to the log file if this verbosity level is enabled.
 func (i kindInfo) Infof(format string, args ...any) {
 	if i.enabled {
 		i.log.line(format, args...)
 	}
 }
 
-// Enabled reports whether messages of this level are written.
+// Enabled reports whether messages of this verbosity level are written to the log file.
 func (i kindInfo) Enabled() bool { return i.enabled }

@@ -15,8 +15,8 @@ import (
 
 var _ cluster.Machines = (*Cluster)(nil)
 
-// KillNode kills the container of a node. This is not a failure of the cluster.
-// Health ignores the node until StartNode.
+// KillNode kills the container of a node, as a power failure does. Failed does not report this
+// exit, and Health ignores the node until StartNode.
 func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	if err := c.setDown(node, true); err != nil {
 		return err
@@ -27,7 +27,8 @@ func (c *Cluster) KillNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// StartNode starts the container of a node, configures its pod network, and waits until the node is healthy.
+// StartNode starts the container of a node that KillNode has killed, and waits until the node is
+// healthy. It also configures the pod network again. It does nothing if the node is available.
 func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -37,7 +38,7 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 		if _, err := c.engine.run(ctx, engineChangeTimeout, "start", node); err != nil {
 			return fmt.Errorf("starting node %s: %w", node, err)
 		}
-		c.setUnreachable(node, true) // the container runs, but the node is not yet healthy
+		c.setUnreachable(node, true) // Health must ignore the node until its kubelet runs
 		if err := c.watchNode(context.WithoutCancel(ctx), node); err != nil {
 			return fmt.Errorf("starting node %s: %w", node, err)
 		}
@@ -48,8 +49,8 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// rejoin connects a node to the cluster again after a restart of its kubelet. It
-// configures the pod network and waits until the node is healthy.
+// rejoin configures the pod network and waits until a node is healthy, after its kubelet has
+// restarted.
 func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -63,8 +64,8 @@ func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// awaitNodeHealthy waits until a node is healthy. After that, Health checks this node
-// again.
+// awaitNodeHealthy waits until a node is healthy. From then on, [Cluster.Health] no longer ignores
+// the node.
 func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	if err := cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout); err != nil {
 		return err
@@ -73,9 +74,8 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the
-// given time. The wait is necessary because the Node object may still contain the
-// conditions from before the failure.
+// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the time since.
+// The conditions of the Node object are not enough: they may still be those from before the fault.
 func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -89,15 +89,15 @@ func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Ti
 			return err
 		}
 		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(since) {
-			return fmt.Errorf("lease %s/%s was last renewed at %v", corev1.NamespaceNodeLease, node, renewed)
+			return fmt.Errorf("lease %s/%s was last renewed at %v, expected after %v", corev1.NamespaceNodeLease, node, renewed, since)
 		}
 		return nil
 	})
 }
 
-// The shell script cutOff makes a node drop all packets to and from the cluster network.
-// This includes the packets of its pods. The script reconnect undoes it. The interface is
-// eth0 on every node.
+// cutOff is a shell script that makes a node drop all packets on its network interface eth0. This
+// interface connects the node, and the pods on it, with all other nodes. The shell script reconnect
+// removes the iptables rules that cutOff adds.
 const (
 	cutOff = "set -e\n" +
 		"iptables -w -t mangle -I PREROUTING -i eth0 -j DROP\n" +
@@ -106,7 +106,8 @@ const (
 		"while iptables -w -t mangle -D POSTROUTING -o eth0 -j DROP 2>/dev/null; do :; done\n"
 )
 
-// CutOff makes the kernel of a node drop all packets. Health ignores the node until Reconnect.
+// CutOff makes a node drop all packets to and from other nodes, the API server included.
+// [Cluster.Health] ignores the node until Reconnect.
 func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	c.setUnreachable(node, true)
 	if err := c.execOn(ctx, node, "cutting off", cutOff); err != nil {
@@ -115,7 +116,7 @@ func (c *Cluster) CutOff(ctx context.Context, node string) error {
 	return nil
 }
 
-// Reconnect undoes CutOff and waits until the node is healthy.
+// Reconnect ends the effect of [Cluster.CutOff] and waits until the node is healthy.
 func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -130,7 +131,8 @@ func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// execOn runs a shell script on a node. action describes it in an error.
+// execOn runs a shell script on a node. An error message begins with the argument action, such as
+// "cutting off".
 func (c *Cluster) execOn(ctx context.Context, node, action, script string) error {
 	if _, err := c.engine.run(ctx, engineChangeTimeout, "exec", node, "sh", "-c", script); err != nil {
 		return fmt.Errorf("%s node %s: %w", action, node, err)
@@ -138,7 +140,8 @@ func (c *Cluster) execOn(ctx context.Context, node, action, script string) error
 	return nil
 }
 
-// setUnreachable sets whether a node whose container runs is unreachable on purpose.
+// setUnreachable records whether a fault has paused or cut off a node whose container runs.
+// [Cluster.Health] ignores unreachable nodes.
 func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,14 +152,15 @@ func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	}
 }
 
-// isUnavailable reports whether a node is unreachable or down on purpose.
+// isUnavailable reports whether a fault has stopped, paused or cut off a node.
 func (c *Cluster) isUnavailable(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unreachable[node] || c.watches[node] != nil && c.watches[node].down
 }
 
-// isDown reports whether the container of a node is down on purpose.
+// isDown reports whether KillNode has killed the container of a node and StartNode has not started
+// it again.
 func (c *Cluster) isDown(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +168,8 @@ func (c *Cluster) isDown(node string) bool {
 	return w != nil && w.down
 }
 
-// setDown sets whether the container of a node is down on purpose.
+// setDown records whether KillNode has killed the container of a node. It returns an error if the
+// cluster has no such node.
 func (c *Cluster) setDown(node string, down bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

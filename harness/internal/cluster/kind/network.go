@@ -13,17 +13,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The pod network works without a daemon. Each node is a router for the addresses in
-// its pod subnet and has a static route to the pod subnet of every other node.
+// The functions in this file connect the pods of all nodes with static routes, without a network
+// daemon. Each node has a route to the pod subnet of every other node, and forwards packets to its
+// own pods.
 
-// nodeNetwork contains the addresses of a node.
+// nodeNetwork contains the IP addresses of a node and its pods.
 type nodeNetwork struct {
-	node string
-	ip   netip.Addr
-	pods netip.Prefix // the pod subnet
+	node string       // name of the node
+	ip   netip.Addr   // address of the node in the container network
+	pods netip.Prefix // address range of the pods on the node
 }
 
-// subnetOf returns the pod subnet that kube-controller-manager has assigned to a node.
+// subnetOf returns the pod subnet of a node, which kube-controller-manager assigns (spec.podCIDR).
+// It returns an error if the node has no pod subnet yet.
 func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 	if node.Spec.PodCIDR == "" {
 		return netip.Prefix{}, fmt.Errorf("node %s has no pod subnet yet (spec.podCIDR)", node.Name)
@@ -35,12 +37,12 @@ func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 	return pods, nil
 }
 
-// cniFile is the path of the CNI configuration on a node. gauntlet removes all other
-// CNI configurations that the node image contains.
+// cniFile is the path of the CNI configuration on a node. networkScript removes all other CNI
+// configurations, which the node image may contain.
 const cniFile = "/etc/cni/net.d/10-gauntlet.conflist"
 
-// cniConfig returns the CNI configuration of a node.
-// Each pod has a pair of interfaces and an address from the pod subnet of the node.
+// cniConfig returns the CNI configuration of a node, as JSON. It gives each pod a veth pair and an
+// IP address from the pod subnet of the node.
 func cniConfig(n nodeNetwork) string {
 	return fmt.Sprintf(`{"cniVersion": "0.4.0", "name": "gauntlet", "plugins": [
   {"type": "ptp", "ipMasq": false, "ipam": {
@@ -51,9 +53,10 @@ func cniConfig(n nodeNetwork) string {
 `, n.pods)
 }
 
-// networkScript returns the shell script that connects the pods of a node with all other pods.
-// It is idempotent. It runs again after a node was restarted, because routes do not
-// survive a restart and the addresses of other nodes may change.
+// networkScript returns a shell script that configures the pod network on the node local. The
+// script adds routes to the pods of all other nodes, and writes the CNI configuration. It must run
+// again after a restart of a node: the restart removes the routes of the node and may change its IP
+// address. Running the script twice is harmless.
 func networkScript(local nodeNetwork, all []nodeNetwork) string {
 	var s strings.Builder
 	s.WriteString("set -e\n")
@@ -62,19 +65,21 @@ func networkScript(local nodeNetwork, all []nodeNetwork) string {
 			fmt.Fprintf(&s, "ip route replace %s via %s\n", other.pods, other.ip)
 		}
 	}
-	// Connections to other destinations than pods get the address of the node as their
-	// source. Connections between pods retain the source address of the pod.
+	// Packets from a pod to another pod keep the source address of the pod. Packets to all other
+	// destinations get the address of the node as their source address.
 	rule := fmt.Sprintf("POSTROUTING -s %s ! -d %s -j MASQUERADE", local.pods, podSubnet)
 	fmt.Fprintf(&s, "iptables -t nat -C %s 2>/dev/null || iptables -t nat -A %s\n", rule, rule)
-	// The configuration is last, because pods start as soon as it exists. It is renamed
-	// into place, because containerd reacts to the rename of a file, not to a new file.
+	// The CNI configuration is written last, because pods can start as soon as it exists. The
+	// script renames the complete file, because containerd reacts to the rename of a file but not
+	// to the creation of one.
 	fmt.Fprintf(&s, "mkdir -p %s\ncat >%s.new <<'END'\n%sEND\n", path.Dir(cniFile), cniFile, cniConfig(local))
 	fmt.Fprintf(&s, "find %s -type f ! -path %s.new -delete\n", path.Dir(cniFile), cniFile)
 	fmt.Fprintf(&s, "mv %s.new %s\n", cniFile, cniFile)
 	return s.String()
 }
 
-// connectPods waits until every node has a pod subnet and configures the pod network of all running nodes.
+// connectPods configures the pod network on all running nodes. Before that, it waits until every
+// node has a pod subnet.
 func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) error {
 	subnets, err := c.awaitSubnets(ctx, client)
 	if err != nil {
@@ -85,7 +90,8 @@ func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) 
 		if c.isDown(node) {
 			continue
 		}
-		// The container engine has the address before the kubelet reports it.
+		// The container engine knows the IP address before the kubelet reports it in the Node
+		// object.
 		out, err := c.engine.run(ctx, engineQueryTimeout, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", node)
 		if err != nil {
 			return fmt.Errorf("reading the IP address of node %s: %w", node, err)
@@ -108,7 +114,8 @@ func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) 
 	return all.Wait()
 }
 
-// awaitSubnets waits until every node has registered and has a pod subnet.
+// awaitSubnets waits until every node has registered and has a pod subnet. It returns the pod
+// subnets by node name.
 func (c *Cluster) awaitSubnets(ctx context.Context, client kubernetes.Interface) (map[string]netip.Prefix, error) {
 	subnets := map[string]netip.Prefix{}
 	err := poll(ctx, "the pod subnets of all nodes", func(ctx context.Context) error {

@@ -15,10 +15,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// Node is a node of a cluster. Its methods use the container engine, not the API server or the kubelet.
+// Node is a node of a kind cluster. Its methods use the container engine, not the API server or the
+// kubelet.
 type Node struct {
 	cluster *Cluster
-	name    string
+	name    string // of the Node object and of the container
 }
 
 var _ cluster.NodeAccess = (*Cluster)(nil)
@@ -26,6 +27,7 @@ var _ cluster.NodeAccess = (*Cluster)(nil)
 // ControlPlane returns the control plane node.
 func (c *Cluster) ControlPlane() cluster.Node { return c.controlPlane() }
 
+// controlPlane returns the control plane node as a [Node], which has unexported methods.
 func (c *Cluster) controlPlane() *Node { return &Node{c, c.nodes[0]} }
 
 // Workers returns the nodes that run the pods of a workload.
@@ -42,11 +44,11 @@ func (c *Cluster) Workers() []cluster.Node {
 	return workers
 }
 
-// Name returns the name of the node.
+// Name returns the name of the Node object, which the container of the node also has.
 func (n *Node) Name() string { return n.name }
 
-// APIServer returns the URL at which clients on the control plane node reach the API
-// server. The certificate of the API server is valid for this address.
+// APIServer returns the URL at which clients on the control plane node connect to the API server.
+// The certificate of the API server is valid for this URL.
 func (n *Node) APIServer() string { return "https://127.0.0.1:6443" }
 
 // Exec runs a command on the node for at most one minute and returns its standard output.
@@ -54,9 +56,9 @@ func (n *Node) Exec(ctx context.Context, command ...string) (string, error) {
 	return n.cluster.engine.run(ctx, engineChangeTimeout, append([]string{"exec", n.name}, command...)...)
 }
 
-// Follow starts a command on the node and appends its output to a file on this machine.
-// The returned process is the client of the container engine. It exits together with the
-// command and with the same exit status. Stopping it does not stop the command.
+// Follow starts a command on the node and appends the output of the command to a local file. The
+// returned process is `docker exec`. It exits when the command exits, and with the same exit
+// status. Stopping `docker exec` does not stop the command on the node.
 func (n *Node) Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -64,15 +66,15 @@ func (n *Node) Follow(ctx context.Context, name, logPath string, command ...stri
 	}
 	return process.Start(ctx, process.Spec{
 		Name: name, Path: path, Args: append([]string{"exec", n.name}, command...),
-		// The user's environment selects the container engine.
+		// Variables of the user such as DOCKER_HOST select the container engine.
 		Env:     os.Environ(),
 		LogPath: logPath,
 	})
 }
 
-// Dial connects to a port of the node, which must be one of Options.Ports.
-// It may succeed although nothing listens on the port, because the container engine
-// accepts the connection before it forwards it.
+// Dial opens a TCP connection to a port of the node. The port must be one of Options.Ports. Dial
+// may succeed although no process listens on the port. The container engine accepts a connection
+// before it connects to the port of the node.
 func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
 	address, err := n.address(ctx, port)
 	if err != nil {
@@ -85,7 +87,8 @@ func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// address returns the address on this machine that is forwarded to a port of the node.
+// address returns the local host:port address that the container engine forwards to a port of the
+// node.
 func (n *Node) address(ctx context.Context, port int) (string, error) {
 	address, err := n.cluster.engine.run(ctx, engineQueryTimeout, "port", n.name, fmt.Sprintf("%d/tcp", port))
 	if err != nil {
@@ -94,7 +97,8 @@ func (n *Node) address(ctx context.Context, port int) (string, error) {
 	return address, nil
 }
 
-// LoadImage loads the images of a `docker save` archive into the container runtime of the node.
+// LoadImage loads all images of a `docker save` archive into the container runtime of the node. If
+// ctx is canceled, it returns an error, but kind continues to load the images.
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
@@ -116,6 +120,8 @@ func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	}
 }
 
+// load loads an image archive with a function of kind. It returns errNotFound if the container of
+// the node does not exist.
 func (n *Node) load(archive *os.File) error {
 	nodes, err := kindcluster.NewProvider(kindcluster.ProviderWithDocker()).ListNodes(n.cluster.name)
 	if err != nil {
@@ -129,8 +135,8 @@ func (n *Node) load(archive *os.File) error {
 	return errNotFound
 }
 
-// SaveImage writes an image of the container engine to an archive.
-// It returns false and no error if the engine does not have the image.
+// SaveImage writes an image of the container engine to an archive file, in the format of `docker
+// save`. It returns false and no error if the engine does not have the image.
 func (c *Cluster) SaveImage(ctx context.Context, reference, archive string) (bool, error) {
 	e := c.engine
 	switch err := e.hasImage(ctx, reference); {

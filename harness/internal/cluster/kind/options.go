@@ -10,41 +10,44 @@ import (
 
 // Options configures a kind cluster.
 type Options struct {
-	// Workers is the number of worker nodes, from 0 to WorkersMax. Without worker
+	// Workers is the number of worker nodes, from 0 to [WorkersMax]. In a cluster without worker
 	// nodes, pods run on the control plane node.
 	Workers int
-	// Image is the node image. If it is empty, [ChooseImage] selects one.
+	// Image is the container image of the nodes. Empty means that [ChooseImage] selects it.
 	Image string
-	// Controllers are the controllers under test, which the control plane does not run. If
-	// it is empty, these are the default controllers.
+	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
+	// does not run. Empty means [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Dir is an existing directory that only this cluster uses. The cluster creates
-	// Dir/cluster for its state and removes it when it stops.
+	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
+	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.
 	Dir string
-	// LogDir is the directory of the log files. The cluster does not remove them.
+	// LogDir is the directory of the log files. [Cluster.Stop] does not remove them.
 	LogDir string
-	// Within limits the duration of the start, without the time to pull an image. The
-	// maximum is one hour; 0 means 5 minutes.
+	// Within limits the duration of one attempt to start. It does not include the time to pull the
+	// image. The maximum is one hour; 0 means 5 minutes.
 	Within time.Duration
-	// Keep makes the cluster outlive this process. It then exists until it is stopped or
-	// removed; see [Remove]. If the start was killed, the incomplete cluster counts as
-	// left behind.
+	// Keep makes the cluster keep running after gauntlet exits, until [Cluster.Stop] or [Remove].
+	// If gauntlet dies before the start is complete, the guard process removes the cluster. [List]
+	// reports an incomplete cluster as [LeftBehind].
 	Keep bool
-	// Ports are TCP ports of the control plane node to forward to this machine; see
-	// [Node.Dial].
+	// Ports lists TCP ports of the control plane node. The container engine forwards a local port
+	// to each of them; see [Node.Dial].
 	Ports []int
 }
 
-// WorkersMax limits the number of worker nodes. Each one needs about 200 MiB for its programs.
+// WorkersMax is the maximum number of worker nodes. The programs of a worker node need about 200
+// MiB of memory.
 const WorkersMax = 20
 
 const (
-	// withinDefault is the default of Options.Within. A start with a built image takes
-	// 10 s on two idle cores, and longer on a slow or busy machine.
+	// withinDefault is the default of Options.Within. An attempt with a local image takes 10 s on
+	// two idle cores, and longer on a slow or busy machine.
 	withinDefault = 5 * time.Minute
-	withinMax     = time.Hour
+	// withinMax is the maximum of Options.Within.
+	withinMax = time.Hour
 )
 
+// validate returns an error if a field is missing or outside of its range.
 func (o Options) validate() error {
 	switch {
 	case o.Workers < 0 || o.Workers > WorkersMax:
@@ -62,7 +65,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// absolute returns the options with absolute paths, which the container engine requires.
+// absolute returns a copy of the options with absolute paths, which the container engine requires.
 func (o Options) absolute() (Options, error) {
 	for _, dir := range []*string{&o.Dir, &o.LogDir} {
 		abs, err := filepath.Abs(*dir)

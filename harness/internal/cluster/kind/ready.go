@@ -18,18 +18,19 @@ import (
 )
 
 const (
-	// pollInterval is the time between two checks of a condition.
+	// pollInterval is the interval at which functions of this package check a condition.
 	pollInterval = 100 * time.Millisecond
-	// healthTimeout limits the duration of Health.
+	// healthTimeout limits the duration of [Cluster.Health].
 	healthTimeout = recoveryTimeout
 )
 
+// poll is [cluster.Poll] with the interval pollInterval.
 func poll(ctx context.Context, description string, condition func(context.Context) error) error {
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// awaitReady waits until pods can run on all nodes. It replaces the wait of kind,
-// which checks less and returns no error after a timeout.
+// awaitReady configures the pod network and waits until pods can run on all nodes. It replaces the
+// corresponding function of kind, which checks less and returns no error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) e
 	if err := removeDeployments(ctx, client); err != nil {
 		return err
 	}
-	// kube-controller-manager creates this object, so its existence shows that
+	// kube-controller-manager creates ServiceAccount default/default, so its existence shows that
 	// kube-controller-manager works.
 	err := poll(ctx, "ServiceAccount default/default", func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
@@ -58,7 +59,7 @@ func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) e
 	return c.testPods(ctx, client)
 }
 
-// apiServerReady returns nil if /readyz of the API server succeeds.
+// apiServerReady returns nil if /readyz of the API server returns a successful status.
 func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	body, err := client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	if err != nil {
@@ -67,16 +68,16 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// The names of the control plane components, as in the label "component" of their static
-// pods. The components in clients are clients of the API server.
+// Comma-separated names of the control plane components. The static pods of the components have
+// these names as the value of their label "component".
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"
 )
 
-// componentsReady returns nil if the static pods of the given components are Ready.
-// Their readiness probes check the health of the components. The argument parts is a
-// comma-separated list of the names.
+// componentsReady returns nil if the static pods of the components in parts are Ready. The argument
+// parts is a comma-separated list, such as [clients]. The kubelet checks the health of the
+// components with the readiness probes of the pods.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",
@@ -95,7 +96,7 @@ func componentsReady(ctx context.Context, client kubernetes.Interface, parts str
 	return nil
 }
 
-// awaitNodes waits until every node is schedulable.
+// awaitNodes waits until every registered node is schedulable.
 func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) error {
 	return poll(ctx, "the nodes to be schedulable", func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -111,8 +112,8 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) e
 	})
 }
 
-// removeDeployments removes the Deployments of the node image, such as a volume provisioner.
-// Otherwise the first subject would create their pods in the middle of a run.
+// removeDeployments deletes the Deployments that the node image creates, such as a volume
+// provisioner. Otherwise, the subject would create their pods during a run.
 func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	found, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -127,8 +128,8 @@ func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// testPods runs a pod on every node without taints and then removes it. Only such a
-// test shows reliably that pods can start. The scheduler assigns the pods.
+// testPods runs one pod on every node without taints, at the same time, and then deletes the pods.
+// Nothing but such a test shows reliably that the scheduler and the kubelets can start pods.
 func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -150,7 +151,7 @@ func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) err
 	return tests.Wait()
 }
 
-// testPod runs a pod on a node, waits until it is Ready, and removes it.
+// testPod creates a pod for a node, waits until the pod is Ready, and deletes the pod.
 func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node) (err error) {
 	image, err := PauseImage(node)
 	if err != nil {
@@ -184,7 +185,7 @@ func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node
 	return nil
 }
 
-// notReadyError returns an error that says why a pod is not Ready, from the pod's status.
+// notReadyError returns an error with the reasons in the status of a pod why the pod is not Ready.
 func notReadyError(pod *corev1.Pod) error {
 	why := string(pod.Status.Phase)
 	for _, condition := range pod.Status.Conditions {
@@ -200,18 +201,18 @@ func notReadyError(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, why)
 }
 
-// Name prefixes of images that every node image contains.
+// The beginnings of the names of container images that every node image contains.
 const (
 	pauseImage             = "registry.k8s.io/pause:"
 	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"
 )
 
-// PauseImage returns the name of the pause image, which the node already has.
-// Its container does nothing until it gets a signal to stop.
+// PauseImage returns the name of the pause image that a node already has in its container runtime.
+// A container of this image does nothing until it receives SIGTERM.
 func PauseImage(node *corev1.Node) (string, error) { return imageOf(node, pauseImage) }
 
-// ControllerManagerImage returns the name of the image of the cluster's own kube-controller-manager.
-// The image has no entrypoint.
+// ControllerManagerImage returns the name of the container image of the cluster's own
+// kube-controller-manager. The image has no entrypoint, so a container must set its command.
 func (c *Cluster) ControllerManagerImage(ctx context.Context) (string, error) {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -224,6 +225,7 @@ func (c *Cluster) ControllerManagerImage(ctx context.Context) (string, error) {
 	return imageOf(node, controllerManagerImage)
 }
 
+// imageOf returns the name of an image on the node that begins with prefix.
 func imageOf(node *corev1.Node, prefix string) (string, error) {
 	for _, image := range node.Status.Images {
 		for _, name := range image.Names {

@@ -17,21 +17,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// attemptsMax limits the number of attempts to start if another process binds a port.
+// attemptsMax is the maximum number of attempts to start a cluster. Start tries again if another
+// process has bound one of the ports.
 const attemptsMax = 3
 
-// The files in the state directory. sharedDir contains the files that are mounted into
-// a node.
+// The names of a directory and a file in the state directory.
 const (
-	sharedDir      = "node"
-	kubeconfigFile = "kubeconfig"
+	sharedDir      = "node"       // directory that is mounted into the control plane node
+	kubeconfigFile = "kubeconfig" // kubeconfig of the Admin role
 )
 
-// Start creates a cluster and returns when it is ready.
-// It is ready when all components of the control plane and all nodes are Ready, and a
-// test pod has run on each node without taints. If Start returns an error, it has
-// removed everything. Canceling ctx after Start has returned has no effect; call
-// [Cluster.Stop].
+// Start creates a cluster and returns when the cluster is ready. The cluster is ready when all
+// components of the control plane and all nodes are Ready, and a test pod has run on each node
+// without taints.
+//
+// If Start returns an error, it has removed everything that it created. After Start has returned a
+// cluster, canceling ctx does not stop it; call [Cluster.Stop].
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	}
 }
 
-// startOnce makes one attempt to start a cluster, with a new name, network and tokens.
+// startOnce makes one attempt to start a cluster. It creates a new name, network and tokens.
 func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := prepare(ctx, opts)
 	if err != nil {
@@ -68,7 +69,7 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	if err := c.createAndAwait(ctx, opts); err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			err = c.addKubeletLogs(context.WithoutCancel(ctx), err)
-			c.fail(err) // makes Stop write all logs
+			c.fail(err) // Stop writes all logs of a failed cluster
 		}
 		return nil, errors.Join(err, c.Stop(ctx))
 	}
@@ -78,7 +79,8 @@ func startOnce(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare creates the state directory and the network, whose labels identify the owner of the cluster.
+// prepare creates the state directory and the container network of a new cluster. The guard process
+// removes both if gauntlet dies.
 func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
@@ -86,8 +88,8 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*nodeWatch{}, halted: map[cluster.Part]bool{}, unreachable: map[string]bool{},
 	}
 	c.nodes = nodeNames(c.name, opts.Workers)
-	// Mkdir fails if the directory exists. So Stop removes only a directory that was
-	// created here.
+	// Mkdir fails if the directory exists, so Stop never removes a directory that somebody else has
+	// created.
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating the state directory: %w", err)
 	}
@@ -110,7 +112,8 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// nodeNames returns the names that kind gives to the nodes.
+// nodeNames returns the names that kind gives to the nodes of a cluster. The control plane node is
+// first.
 func nodeNames(name string, workers int) []string {
 	names := []string{name + "-control-plane"}
 	for i := range workers {
@@ -123,8 +126,8 @@ func nodeNames(name string, workers int) []string {
 	return names
 }
 
-// createAndAwait creates the cluster with kind and waits until it is ready.
-// It returns immediately if the container of a node exits.
+// createAndAwait creates the cluster with kind and waits until the cluster is ready (see [Start]).
+// If the container of a node exits, it immediately returns an error.
 func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	if err := c.create(ctx, opts); err != nil {
 		return err
@@ -143,15 +146,17 @@ func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 	if err := c.awaitReady(ctx, client); err != nil {
 		return err
 	}
-	// The kubeconfig is last, because List considers a cluster with a kubeconfig complete.
+	// The kubeconfig is written last, because List considers a cluster complete if its kubeconfig
+	// exists.
 	return cluster.WriteKubeconfig(c.Kubeconfig(), c.Config(cluster.Admin))
 }
 
-// addKubeletLogs adds the last lines of the kubelet logs to the error of a failed start.
+// addKubeletLogs appends the last lines of all kubelet logs to the error of a failed start. It
+// returns err unchanged if the kubelets cannot be the reason for the failure.
 func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	for _, reason := range []error{errPortInUse, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
-			return err // the kubelet logs do not help with these errors
+			return err // the reason is the container engine, not a kubelet
 		}
 	}
 	for _, node := range c.nodes {
@@ -162,15 +167,16 @@ func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	return err
 }
 
-// creating is a lock that is held while kind creates a cluster. Only one cluster can
-// be created at a time, because kind reads the name of the network from the
-// environment of the process.
+// creating is a lock: it contains one element while kind creates a cluster in this process. The
+// process creates one cluster at a time, because kind reads the name of the network from an
+// environment variable.
 var creating = make(chan struct{}, 1)
 
+// networkVariable is the environment variable from which kind reads the name of the network.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// create creates the cluster with kind. The function of kind accepts no context. If
-// ctx is canceled, create therefore removes the nodes until kind returns an error.
+// create creates the cluster with kind. If ctx is canceled, it removes the nodes until kind
+// returns. Otherwise kind would continue, because its function accepts no context.
 func (c *Cluster) create(ctx context.Context, opts Options) error {
 	config, err := clusterConfig(opts, filepath.Join(c.dir, sharedDir))
 	if err != nil {
@@ -197,7 +203,7 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	case <-ctx.Done():
 		err := context.Cause(ctx)
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			// The logs must be read before the nodes are removed.
+			// abortCreate removes the nodes, so their logs are written first.
 			err = c.addKubeletLogs(context.WithoutCancel(ctx), err)
 			c.writeLogs(context.WithoutCancel(ctx), true)
 		}
@@ -205,7 +211,8 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	}
 }
 
-// createWithKind runs kind with the network of this cluster.
+// createWithKind calls kind, which creates the nodes in the network of this cluster. It then reads
+// the URL and the CA certificate of the API server.
 func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) error {
 	before := os.Getenv(networkVariable)
 	if err := os.Setenv(networkVariable, c.name); err != nil {
@@ -217,7 +224,7 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 	err := provider.Create(c.name, config,
 		kindcluster.CreateWithNodeImage(c.image),
 		kindcluster.CreateWithKubeconfigPath(kubeconfig),
-		kindcluster.CreateWithRetain(true), // retains the nodes after an error, for their logs; Stop removes them
+		kindcluster.CreateWithRetain(true), // after an error, Stop removes the nodes when it has written their logs
 	)
 	if err != nil {
 		return err
@@ -230,11 +237,11 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 	return nil
 }
 
-// abortTimeout limits the time until kind returns after its nodes were removed.
+// abortTimeout limits the time that abortCreate waits for kind to return.
 const abortTimeout = 30 * time.Second
 
-// abortCreate removes the nodes repeatedly until kind returns, because kind may still
-// create nodes.
+// abortCreate makes kind return early: it removes the nodes repeatedly until created has a value.
+// One removal is not enough, because kind may still create nodes.
 func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("timed out after %s", abortTimeout))
 	defer cancel()
@@ -243,7 +250,7 @@ func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 			return err
 		}
 		select {
-		case <-created: //nolint:errcheck // the error only reports the removed nodes
+		case <-created: //nolint:errcheck // kind only reports that the nodes are missing
 			return nil
 		default:
 			return errors.New("kind is still creating the cluster")

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// freezers lists the possible paths of the cgroup v1 freezer of a container, by container ID.
-// The path depends on the cgroup driver of the engine. cgroup v2 needs no thawing,
-// because SIGKILL also terminates frozen processes there.
+// freezers lists the possible paths of the cgroup v1 freezer of a container. %s is the container
+// ID. The path depends on the cgroup driver of the container engine. On cgroup v2, none of these
+// paths exists. There, SIGKILL also terminates frozen processes.
 var freezers = []string{
 	"/sys/fs/cgroup/freezer/docker/%s",
 	"/sys/fs/cgroup/freezer/system.slice/docker-%s.scope",
 }
 
-// thaw unfreezes all cgroups in the container of a node, which has the given full ID.
-// If the container runtime is killed while it starts a pod, the pod stays frozen. The
-// container would then not stop, because SIGKILL does not terminate frozen processes.
+// thaw unfreezes all processes in the container of a node, so that SIGKILL can terminate them. The
+// processes of a pod stay frozen if the container runtime is killed while it starts the pod. The
+// argument is the full container ID.
 func thaw(container string) error {
 	var errs []error
 	for _, pattern := range freezers {
@@ -28,7 +28,8 @@ func thaw(container string) error {
 	return errors.Join(errs...)
 }
 
-// thawBelow unfreezes all cgroups below root. It ignores cgroups that no longer exist.
+// thawBelow unfreezes all cgroups in the directory tree root. It ignores cgroups that are removed
+// in the meantime.
 func thawBelow(root string) error {
 	var errs []error
 	walk := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestThaw checks that frozen cgroups are unfrozen and that no other file is written.
+// TestThaw checks that thawBelow unfreezes all frozen cgroups and writes no other file.
 func TestThaw(t *testing.T) {
 	root := t.TempDir()
 	states := map[string]struct{ before, after string }{

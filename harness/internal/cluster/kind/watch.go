@@ -12,16 +12,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// nodeWatch watches the container of a node. Its process is `docker wait`, which exits
-// when the container exits.
+// nodeWatch detects the exit of the container of a node.
 type nodeWatch struct {
-	process *process.Process
-	// down means that the node is down on purpose. The exit of its container is then not
-	// a failure of the cluster.
+	process *process.Process // `docker wait`, which exits when the container exits
+	// down means that KillNode has killed the container. Its exit is then not a failure of the
+	// cluster.
 	down bool
 }
 
-// watchNode makes the cluster fail if the container of a node exits unexpectedly.
+// watchNode starts `docker wait` for the container of a node. If the container exits unexpectedly,
+// the cluster fails; see [Cluster.Failed].
 func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	}
 	p, err := process.Start(ctx, process.Spec{
 		Name: "docker wait " + node, Path: path, Args: []string{"wait", node},
-		// The user's environment selects the container engine.
+		// Variables of the user such as DOCKER_HOST select the container engine.
 		Env:     os.Environ(),
 		LogPath: filepath.Join(c.dir, "wait-"+node+".log"),
 	})
@@ -52,7 +52,8 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// nodeExitError returns an error that describes how the container of a node exited.
+// nodeExitError returns an error with the exit status of the container of a node. It says when the
+// container exited and whether it was out of memory.
 func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
 	state, err := c.engine.run(ctx, engineQueryTimeout, "inspect", "--format",
 		"{{.State.Status}} since {{.State.FinishedAt}}, exit status {{.State.ExitCode}}, out of memory: {{.State.OOMKilled}}", node)
@@ -62,10 +63,10 @@ func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
 	return fmt.Errorf("node %s stopped unexpectedly: its container is %s", node, state)
 }
 
-// unwatchStopGrace is the time that `docker wait` has to exit after SIGTERM.
+// unwatchStopGrace is the time between SIGTERM and SIGKILL for a `docker wait` process.
 const unwatchStopGrace = time.Second
 
-// unwatchAll stops all `docker wait` processes.
+// unwatchAll stops the `docker wait` processes of all nodes.
 func (c *Cluster) unwatchAll(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
