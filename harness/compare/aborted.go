@@ -99,9 +99,9 @@ func workloadDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// sameStepDifference compares two workloads that were aborted at the same step. If known
-// upstream issues aborted both, there is no difference. If no known issue aborted any of the
-// two, both subjects are wrong.
+// sameStepDifference compares two workloads that were aborted at the same step. There is no
+// difference if known upstream issues aborted both workloads. Both subjects are wrong if no
+// known upstream issue aborted any of the two workloads.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)

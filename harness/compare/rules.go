@@ -20,9 +20,10 @@ type Rule struct {
 	Issue string
 	// Reason says why the difference is allowed.
 	Reason string
-	// Match reports whether the rule is for a difference. It looks only at the difference.
+	// Match reports whether the rule may allow a difference. It knows only the difference, not
+	// the runs.
 	Match func(*Difference) bool
-	// And is a second condition, which also looks at the two runs. It is nil if Match is
+	// And reports whether the two runs also allow the difference. It is nil if Match is
 	// sufficient.
 	And func(d *Difference, subject, base *Side) bool
 }
@@ -289,8 +290,8 @@ func (s *Side) maxPods(set string) (string, bool) {
 	return strconv.Itoa(replicas + surge), true
 }
 
-// onlyBaseFails reports whether the difference is that only the base fails the check with an
-// ID.
+// onlyBaseFails reports whether the base fails the check with the given ID, and the subject
+// does not.
 func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }

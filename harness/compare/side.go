@@ -61,8 +61,8 @@ func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End is the object to or an object that to owns,
-// directly or indirectly. For an object that only the other run has, it uses the owners of the
+// isOrIsOwnedBy reports whether a key of End names the given object or a dependent of the
+// object, at any depth. For a dependent that only the other run has, it uses the owners of the
 // other run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {

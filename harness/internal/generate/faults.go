@@ -86,7 +86,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns how often the coverage counts a fault of this type with this verb and resource.
+// seen returns how often the coverage counts faults with the type, the verb and the resource of
+// the given fault.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
