@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Annotations writes GitHub Actions workflow commands that annotate a job. A failure group
-// becomes an error, an unknown verdict a warning, and a known upstream issue a notice.
+// Annotations writes GitHub Actions workflow commands, which annotate the CI job. A failure
+// group with the verdict fail becomes an error, unknown a warning, and known-upstream a notice.
 // GitHub documents the format in "Workflow commands for GitHub Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
@@ -25,8 +25,9 @@ func Annotations(w io.Writer, runs []Run) error {
 	return writeAnnotations(w, &b)
 }
 
-// ComparedAnnotations writes workflow commands for comparisons. Each undeclared difference,
-// and each guarantee that both subjects violate, becomes an error.
+// ComparedAnnotations writes GitHub Actions workflow commands for comparisons of two subjects.
+// Each undeclared difference becomes an error, and so does each guarantee that both subjects
+// violate.
 func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	var b strings.Builder
 	for i := range comparisons {
@@ -42,7 +43,8 @@ func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	return writeAnnotations(w, &b)
 }
 
-// annotate writes one annotation.
+// annotate writes one workflow command: an error, a warning or a notice, depending on the
+// verdict.
 func annotate(b *strings.Builder, verdict check.Verdict, title, text string) {
 	command := "warning"
 	switch verdict {
@@ -54,6 +56,7 @@ func annotate(b *strings.Builder, verdict check.Verdict, title, text string) {
 	fmt.Fprintf(b, "::%s title=%s::%s\n", command, property.Replace(title), message.Replace(text))
 }
 
+// writeAnnotations writes the collected workflow commands to w.
 func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing annotations: %w", err)
@@ -61,8 +64,9 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// message escapes the characters that workflow commands reserve in messages, and property
-// those that they reserve in properties.
+// These replacers escape the characters with a special meaning in a workflow command. The
+// replacer message is for the text of the command, and property for its properties, such as
+// the title.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -8,87 +8,90 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Comparison is the comparison of two subjects in one scenario.
+// Comparison is the comparison of two subjects in one scenario, with one or more pairs of runs.
 type Comparison struct {
-	Scenario      string
+	Scenario string // the name of the scenario
+	// Subject and Base are the names of the two subjects. Base is the one to compare with.
 	Subject, Base string
 	Pairs         []Pair
-	// Ratios compares the cost of the pairs.
+	// Ratios compares the costs of the pairs.
 	Ratios []compare.Ratio
 }
 
-// Pair has one run on each subject, both with the same seed.
+// Pair has two runs with the same seed, one on each subject, and their differences.
 type Pair struct {
 	Subject, Base Run
 	Differences   []compare.Difference
-	// Diff shows the difference of the end states in the format of go-cmp; "-" marks the
-	// base.
+	// Diff has the differences of the two end states as text in the format of go-cmp. Lines
+	// with "-" are from the base.
 	Diff string
-	// CostNotComparable reports that the costs of the two runs cannot be compared.
+	// CostNotComparable is true if the costs of the two runs cannot be compared; see
+	// [compare.Pair.Comparable].
 	CostNotComparable bool
 }
 
-// classificationLegend explains each classification to readers of the reports.
+// classificationLegend explains the classifications to readers of a report.
 const classificationLegend = "undeclared: no rule allows the difference; both wrong: both subjects violate the guarantee; " +
 	"declared: ours differs deliberately; not compared: one run was aborted earlier because of a known upstream issue; " +
 	"accepted: the guarantees allow both"
 
-// comparisonSummary is a comparison as all renderers show it.
+// comparisonSummary has what all formats show of a comparison.
 type comparisonSummary struct {
 	Scenario      string
 	Subject, Base string
 	Verdict       check.Verdict
-	// Counts says how many pairs and differences there are.
+	// Counts is a text with the numbers of pairs and of differences.
 	Counts string
-	// Differences has the differences that show something about a subject. Others has the
-	// differences that isSetAside selects, grouped by classification and reason. Both are
-	// sorted, worst first.
+	// Differences has the differences that tell readers something about a subject, worst
+	// first.
 	Differences []distinctDifference
-	Others      []reasonGroup
-	Pairs       []pairSummary
+	// Others has the differences for which isSetAside returns true, grouped by classification
+	// and reason, worst first.
+	Others []reasonGroup
+	Pairs  []pairSummary
 	// CostSkipped says for how many pairs the costs are not compared. It is empty if the
 	// costs of all pairs are compared.
 	CostSkipped string
 	Costs       costTable
-	// EndStateDiff is the Diff of the pair on the page of one pair, and empty elsewhere.
+	// EndStateDiff is [Pair.Diff] on the page of one pair. It is empty on other pages.
 	EndStateDiff string
-	// Links reports whether the pairs have pages of their own.
+	// Links is true if the summary links to a page for each pair.
 	Links bool
 }
 
-// pairSummary is a pair and the file name of its page.
+// pairSummary is a pair with the file name of its page.
 type pairSummary struct {
 	*Pair
 	Page string
 }
 
-// distinctDifference is a difference that occurs in one or more pairs.
+// distinctDifference is a difference that one or more pairs have.
 type distinctDifference struct {
-	compare.Difference // as in the first pair
-	pairs, of          int
-	first              pairSummary // the first pair with the difference
+	compare.Difference             // the difference in the first pair that has it
+	pairs, of          int         // the number of pairs that have it, and the number of all pairs
+	first              pairSummary // the first pair that has it
 }
 
-// In returns the number of pairs that have the difference as text, such as "2 of 5".
+// In returns how many pairs have the difference as text, such as "2 of 5".
 func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
 
-// Page is the page of the first pair with the difference.
+// Page returns the file name of the page of the first pair with the difference.
 func (d distinctDifference) Page() string { return d.first.Page }
 
-// reasonGroup holds the differences with one classification and reason.
+// reasonGroup has the differences with the same classification and reason.
 type reasonGroup struct {
 	Classification compare.Classification
 	Reason         string
 	All            []compare.Difference
 }
 
-// differenceTable is a table of differences on the page.
+// differenceTable is the input of the template for a table of differences.
 type differenceTable struct {
 	Summary     comparisonSummary
 	Differences []compare.Difference
 }
 
-// summarize returns the comparison of all pairs.
+// summarize returns the summary of all pairs.
 func (c *Comparison) summarize() comparisonSummary {
 	s := c.summarizeDifferences(c.distinct())
 	s.Verdict, s.Counts, s.Links = c.Verdict(), c.countsText(), true
@@ -96,7 +99,8 @@ func (c *Comparison) summarize() comparisonSummary {
 	return s
 }
 
-// summarizePair returns the comparison of one pair, with the costs of all pairs.
+// summarizePair returns the summary of the pair with index i. It has the differences of that
+// pair only, and the costs of all pairs.
 func (c *Comparison) summarizePair(i int) comparisonSummary {
 	single := Comparison{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Pairs: c.Pairs[i : i+1], Ratios: c.Ratios}
 	pair := pairSummary{Pair: &c.Pairs[i]}
@@ -110,8 +114,8 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 	return s
 }
 
-// summarizeDifferences separates the differences that say something about a subject from
-// the others. It groups the others by reason.
+// summarizeDifferences returns a summary with the differences, of which isSetAside moves some
+// to Others. It does not set the verdict and the counts.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {
@@ -132,7 +136,8 @@ func (c *Comparison) summarizeDifferences(differences []distinctDifference) comp
 	return s
 }
 
-// distinct returns the differences of all pairs without repetitions, worst first.
+// distinct returns the differences of all pairs, each once, worst first. Two differences are
+// equal if aspect, object, part and classification are equal.
 func (c *Comparison) distinct() []distinctDifference {
 	var all []distinctDifference
 	for i := range c.Pairs {
@@ -154,10 +159,10 @@ func (c *Comparison) distinct() []distinctDifference {
 	return all
 }
 
-// isSetAside reports whether a difference shows nothing about either subject. This holds
-// for accepted and not compared differences, and for end states that follow from a declared
-// difference. An aborted workload and a check that only one subject violates are never set
-// aside.
+// isSetAside reports whether a difference tells readers nothing about a subject. This holds for
+// accepted and for most not compared differences. It also holds for end states that follow from
+// a declared difference. It never holds for an aborted workload, or for a check that only one
+// subject violates.
 func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
@@ -171,7 +176,8 @@ func isSetAside(d compare.Difference) bool {
 	}
 }
 
-// Undeclared counts the undeclared differences and the guarantees that both subjects violate.
+// Undeclared returns the number of undeclared differences, and the number of guarantees that
+// both subjects violate.
 func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	for _, d := range c.distinct() {
 		switch d.Classification {
@@ -184,8 +190,8 @@ func (c *Comparison) Undeclared() (undeclared, bothWrong int) {
 	return undeclared, bothWrong
 }
 
-// Verdict returns fail if a difference is undeclared or both subjects violate a guarantee.
-// Otherwise it returns unknown if there is no pair, and pass if there is one.
+// Verdict returns fail if a difference is undeclared or if both subjects violate a guarantee.
+// Otherwise it returns pass, or unknown if the comparison has no pair.
 func (c *Comparison) Verdict() check.Verdict {
 	undeclared, bothWrong := c.Undeclared()
 	switch {
@@ -198,14 +204,14 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only the first steps of the pair are compared. The reason is that
-// a known upstream issue aborted the workload of one run before that of the other.
+// partial reports whether only the first steps of the two runs are compared. The reason is that
+// a known upstream issue aborted one workload before the other.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
-// costSkippedReason says for how many pairs the cost is not compared. It returns "" if the
-// cost of every pair is compared.
+// costSkippedReason returns text that says for how many pairs the costs are not compared. It
+// returns "" if the costs of all pairs are compared.
 func (c *Comparison) costSkippedReason() string {
 	n := 0
 	for i := range c.Pairs {
@@ -219,7 +225,8 @@ func (c *Comparison) costSkippedReason() string {
 	return fmt.Sprintf("the cost of %d of %d pairs is not compared, because their runs did not complete the same steps or have gaps in their histories", n, len(c.Pairs))
 }
 
-// countsText returns the number of pairs and the numbers of differences that matter.
+// countsText returns text with the numbers of pairs, of undeclared differences, and of
+// guarantees that both subjects violate.
 func (c *Comparison) countsText() string {
 	undeclared, bothWrong := c.Undeclared()
 	text := "no undeclared difference"
@@ -244,7 +251,7 @@ func (c *Comparison) countsText() string {
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
 }
 
-// aspect returns the part of an object, check or step that differs, as reports show it.
+// aspect returns what differs as text, such as "verdict" or "end state: spec.replicas".
 func aspect(d compare.Difference) string {
 	if d.Aspect == compare.Verdicts {
 		return string(d.Aspect)

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// ComparedPageName is the name of the page of several comparisons.
+// ComparedPageName is the file name of the HTML page that summarizes all comparisons.
 const ComparedPageName = "compare.html"
 
-// comparedFiles are the reports of a directory of comparisons.
+// comparedFiles are the reports that WriteComparisons writes, besides the page of each pair.
 var comparedFiles = []struct {
 	name   string
 	render func(w io.Writer, comparisons []Comparison) error
@@ -21,8 +21,8 @@ var comparedFiles = []struct {
 	{ComparedPageName, ComparedHTML},
 }
 
-// WriteComparisons writes the reports of comparisons and the page of each pair to a
-// directory. If one report cannot be written, the others are still written.
+// WriteComparisons writes the reports of comparisons, and a page for each pair, to a directory.
+// If it cannot write one report, it still writes the others, and returns all errors.
 func WriteComparisons(dir string, comparisons []Comparison) error {
 	var all []error
 	write := func(name string, render func(w io.Writer) error) {

@@ -10,9 +10,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// comparisonSchema is the version of the format that ComparedJSON writes.
+// comparisonSchema is the version of the format of compare.json.
 const comparisonSchema = 3
 
+// jsonComparisons is the format of compare.json, which the package comment describes.
 type jsonComparisons struct {
 	Schema      int              `json:"schema"`
 	Verdict     check.Verdict    `json:"verdict"`
@@ -68,7 +69,8 @@ type jsonCost struct {
 	P       float64         `json:"p"`
 }
 
-// ComparedJSON writes comparisons as JSON, in the format of the package comment.
+// ComparedJSON writes comparisons in the format of compare.json, which the package comment
+// describes.
 func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 	all := jsonComparisons{Schema: comparisonSchema, Verdict: check.Pass, Comparisons: []jsonComparison{}}
 	for i := range comparisons {
@@ -82,6 +84,7 @@ func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 	return nil
 }
 
+// json returns the comparison in the format of compare.json.
 func (c *Comparison) json() jsonComparison {
 	comparison := jsonComparison{
 		Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Verdict: c.Verdict(), Pairs: []jsonPair{}, Costs: []jsonCost{},
@@ -111,9 +114,10 @@ func (c *Comparison) json() jsonComparison {
 	return comparison
 }
 
+// sideOf returns a run of a pair in the format of compare.json.
 func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
 
-// writeJSON writes indented JSON without HTML escapes.
+// writeJSON writes a value as indented JSON. It does not replace <, > and & by escapes.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -121,7 +125,8 @@ func writeJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// finite returns a number that JSON can represent, or nil.
+// finite returns a pointer to x. It returns nil for infinity and NaN, which JSON cannot
+// represent.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// PairHTML writes one page for a pair of runs. The page has the differences, the cost of
-// all pairs, the verdicts of both runs, and both timelines, aligned by the steps of the
-// workload. Links are relative to the directory dir.
+// PairHTML writes the page of the pair with index i. The page has the differences, the costs of
+// all pairs, the verdicts of both runs, and both timelines. The timelines are aligned at the
+// steps of the workload. Links are relative to the directory dir.
 func PairHTML(w io.Writer, c *Comparison, i int, dir string) error {
 	pair := &c.Pairs[i]
 	data := &pageData{
@@ -46,8 +46,8 @@ func (c *Comparison) PageName(i int) string {
 	return fmt.Sprintf("%s-seed%d.html", c.Scenario, c.Pairs[i].Subject.Seed)
 }
 
-// ComparedHTML writes comparisons as one page, worst first. It links to the pages of the
-// pairs, which are in the same directory under their [Comparison.PageName].
+// ComparedHTML writes all comparisons as one page, worst first. The page links to the pages of
+// the pairs. These have the names [Comparison.PageName], in the directory of the page.
 func ComparedHTML(w io.Writer, comparisons []Comparison) error {
 	data := &pageData{Verdict: check.Pass}
 	wrong := 0

@@ -12,25 +12,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Compared writes comparisons for a terminal. For each scenario it writes the differences
-// that matter, the number of the others by reason, and the cost.
+// Compared writes comparisons as text for a terminal. For each scenario, it writes the
+// differences that tell something about a subject, the number of other differences by reason,
+// and the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }
 
-// ComparedMarkdown writes the same as [Compared], as Markdown.
+// ComparedMarkdown writes the contents of [Compared] as Markdown.
 func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
 }
 
-// style determines how tables, texts and paths are formatted.
+// style says how [Compared] and [ComparedMarkdown] format tables, text and file paths.
 type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
 }
 
+// asIs returns the text unchanged. A terminal needs no escapes.
 func asIs(text string) string { return text }
 
+// compared writes comparisons in a style, followed by an explanation of the classifications if
+// there is a difference.
 func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder
 	explain := false
@@ -49,6 +53,7 @@ func compared(w io.Writer, comparisons []Comparison, s style) error {
 	return nil
 }
 
+// write writes the differences of a comparison.
 func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.Counts)
 	for _, d := range c.Differences {
@@ -68,8 +73,8 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	}
 }
 
-// writeCosts writes the costs that [Comparison.shownCosts] returns, and the number of the
-// others.
+// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. It also writes
+// how many other costs show no difference.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")
@@ -86,8 +91,8 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the costs with a significant difference, and the costs that are shown
-// even without one.
+// shownCosts returns the costs with a significant difference. It always returns the costs of
+// the whole run, such as CPU time.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

@@ -11,30 +11,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail holds the parts of the page of a single run that are not in its verdicts. A part
-// that cannot be read is omitted, and Missing says why. Verdicts do not depend on these
-// parts.
+// Detail has the parts of the page of a single run that are not in verdicts.json. If a part
+// cannot be read, the page omits it, and Missing says why.
 type Detail struct {
-	Timeline *timeline.Timeline // nil without a history
-	Scenario string             // the content of scenario.yaml
-	// ShrunkScenario is the smallest scenario with the same failure, if gauntlet shrink found
-	// one, and ShrunkFile is its path.
-	ShrunkScenario, ShrunkFile string
-	// Diagnostics is the state at the end of a run that failed or did not converge. Logs
-	// are the logs of all components around the first violation. If there is no violation,
-	// Logs are the ends of the logs.
-	Diagnostics, Logs []Log
-	Missing           []string // one line for each missing part, with the reason
+	Timeline *timeline.Timeline // nil if the run has no readable history
+	Scenario string             // the contents of scenario.yaml
+	// ShrunkScenario is the smallest scenario with the same failure. It is empty unless
+	// gauntlet shrink has found such a scenario.
+	ShrunkScenario string
+	// ShrunkFile is the path of the file of ShrunkScenario.
+	ShrunkFile string
+	// Diagnostics has the files that describe the state at the end of a run that failed or
+	// did not converge.
+	Diagnostics []Log
+	// Logs has the log lines of all components around the first violation. For a run without
+	// a violation, it has the ends of the logs.
+	Logs []Log
+	// Missing has one line for each missing part, with the reason.
+	Missing []string
 }
 
-// ReadDetail reads the details of a run from its directory.
+// ReadDetail reads the details of a run from its directory. It builds the timeline from the
+// whole history.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail returns what [ReadDetail] returns. It finishes the draft of the timeline if
-// the draft covers the results, because that is faster than reading the history again.
+// finishDetail returns the same details as [ReadDetail], but builds the timeline from a draft.
+// This is faster, because it reads only cited records from the history. If the draft does not
+// cover the results, finishDetail calls ReadDetail.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
@@ -47,8 +53,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	return newDetail(run, drawn, err)
 }
 
-// newDetail returns the details of a run with the given timeline, and reads all other
-// parts. If there is no timeline, err is the reason.
+// newDetail returns the details of a run with the given timeline, and reads all other parts
+// from the run directory. If the timeline is nil, err is the reason.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -70,8 +76,8 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	return detail
 }
 
-// parts returns a log for each file of a directory, sorted by name. The function part reads
-// one file.
+// parts reads each file of a directory with the function part, and returns the results sorted
+// by file name. It returns nil if the directory does not exist.
 func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,9 +96,9 @@ func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	return all
 }
 
-// note records that a part is missing because of an error. It does not quote the error if
-// the file does not exist. This is normal, because a campaign deletes the directories of
-// runs that passed.
+// note records that a part is missing because of an error. For a file that does not exist, it
+// writes a fixed text instead of the error. This case is normal, because a campaign deletes the
+// directories of runs that passed.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

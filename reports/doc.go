@@ -1,30 +1,30 @@
-// Package reports renders verdicts in several formats. Terminal writes text, JSON writes
-// JSON, JUnit writes JUnit XML, and Markdown writes the summary of a CI job. Annotations writes
-// GitHub annotations, and HTML writes a self-contained page. All renderers show the worst
-// verdict first.
+// Package reports writes the verdicts of runs in several formats. [Terminal] writes text,
+// [JSON] writes JSON, and [JUnit] writes JUnit XML. [Markdown] writes the summary of a CI job,
+// [Annotations] writes GitHub annotations, and [HTML] writes a self-contained page. JSON and
+// JUnit keep the order of the runs. The other formats show the worst verdict first.
 //
-// Compared and WriteComparisons render comparisons of two subjects.
+// [Compared] and [WriteComparisons] write comparisons of two subjects.
 //
-// The package determines no verdicts: verdicts and reasons come from package check and from
-// the run. It needs no cluster, so gauntlet report can write the reports of a run directory
-// again at any time.
+// The package decides no verdicts: the verdicts and their reasons come from package check and
+// from the run. It needs no cluster, so gauntlet report can write the reports of a run
+// directory again at any time.
 //
-// The HTML page loads no other files. It embeds its style, its script, the chart library (assets/),
-// and the timeline as JSON (drawing.go), which package timeline builds from the history. The
-// tests open the page in Chromium if it is installed.
+// The HTML page loads no other files. It contains its style, its script, the chart library
+// (assets/), and the timeline as JSON (drawing.go). Package timeline builds the timeline from
+// the history. The tests open the page in Chromium if it is installed.
 //
 // # verdicts.json
 //
 // JSON writes one object. docs/reference/verdicts.md has examples and the other files.
 //
-//	schema    the version of this format, 2; it changes when a field is renamed, removed
-//	          or changes its meaning, not when a field is added
+//	schema    the version of this format, 2; it increases when a field is renamed, is removed
+//	          or changes its meaning, but not when a field is added
 //	verdict   the worst verdict of all runs: fail, unknown, known-upstream, pass or not-exercised
 //	reason    the number of runs by verdict
 //	runs      in the order in which they started:
 //	  scenario, description, subject, provider, seed
-//	  controllers      the names of the controllers under test; omitted if they are the
-//	                   default ones
+//	  controllers      the names of the controllers under test; omitted for the default
+//	                   controllers
 //	  directory        the run directory as passed to the report; empty if the campaign
 //	                   deleted it because the run passed. Then versions, reproduce and
 //	                   results are empty too
@@ -32,8 +32,8 @@
 //	  started          when the run was requested, RFC 3339; omitted if not known
 //	  durationSeconds  from the first to the last record, a fraction
 //	  versions         of all components, by name
-//	  verdict, reason  of the run; worse than its results if too little happened or the run
-//	                   was aborted
+//	  verdict, reason  of the run; the verdict is worse than all results if too little
+//	                   happened in the run or if the run was aborted
 //	  reproduce        the command line that repeats the run
 //	  results          in the order of the table of checks:
 //	    check, guarantee, contract
@@ -65,20 +65,20 @@
 //	  pairs      in the order in which they started:
 //	    seed
 //	    subject, base  each with the directory, verdict and reason of its run
-//	    partial        whether a known upstream issue aborted one run before the other, so
-//	                   that the rest is not compared
+//	    partial        true if a known upstream issue aborted one run before the other; the
+//	                   later steps are then not compared
 //	    differences    worst first:
 //	      aspect       workload, verdict, end state or milestone
 //	      object       a step, a check, or an object by a name that is the same in every run
 //	      what         the step's text, the path of a field, or the kind of a milestone
-//	      subject, base    omitted if that side has none
+//	      subject, base    the values in the two runs; omitted if the run has no value
 //	      classification   undeclared, both wrong, declared, not compared or accepted
 //	      reason           why the difference is allowed, or which guarantee both violate
-//	  costs      the metrics of the pairs whose runs are complete and completed the same
-//	             steps; without metrics that lack a value in one of these runs, and
-//	             metrics that are 0 in all of them:
+//	  costs      the metrics of the pairs in which both runs are complete and completed the
+//	             same steps; omitted are metrics without a value in one of these runs, and
+//	             metrics that are 0 in all of these runs:
 //	    metric, unit   s, KiB, MiB, or no unit for a count
-//	    subject, base  the values, in the order of those pairs
+//	    subject, base  one value for each of these pairs, in order
 //	    ratio, low, high   the median, the lowest and the highest of the pairs' ratios;
 //	                   omitted if the base is 0
 //	    finding, p     less, same or more, and the p-value of the test

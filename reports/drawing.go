@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// drawnTimeline is a timeline in the form that the page's script reads. A run has tens of
-// thousands of marks with few distinct strings. Therefore marks are stored as columns, and
-// strings as indexes in Words. All times are whole microseconds since the start of the
+// drawnTimeline is a timeline in the JSON form that the script of the page reads. A run has
+// tens of thousands of marks with few distinct strings. Therefore marks are stored as columns,
+// and each string is an index in Words. All times are whole microseconds since the start of the
 // history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
@@ -29,19 +29,23 @@ type drawnTimeline struct {
 	Cited      map[int64]json.RawMessage `json:"cited"`
 }
 
+// drawnPhase is a [timeline.Phase] in the form that the script reads.
 type drawnPhase struct {
 	Name string `json:"name"`
 	At   int64  `json:"at"`
 }
 
+// drawnTrack is a [timeline.Track] in the form that the script reads.
 type drawnTrack struct {
 	Group    string `json:"group"`
 	Name     string `json:"name"`
 	Resource string `json:"resource,omitempty"`
-	// Color is the CSS color of the kind; empty outside the group of objects.
+	// Color is the CSS color of the kind of the track's objects. It is empty for a track
+	// without objects.
 	Color string `json:"color,omitempty"`
 }
 
+// drawnBand is a [timeline.Band] in the form that the script reads.
 type drawnBand struct {
 	Track int    `json:"track"`
 	Kind  string `json:"kind"`
@@ -50,8 +54,9 @@ type drawnBand struct {
 	Note  string `json:"note"`
 }
 
-// drawnMarks are columns of equal length. Kind, Action, Object, Note and Fault are indexes
-// in Words.
+// drawnMarks has all marks, with one column for each field of [timeline.Mark]. All columns have
+// the same length. The values of Kind, Action, Object, Note and Fault are indexes in
+// drawnTimeline.Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
 	Answer  []int64 `json:"answer"`
@@ -66,18 +71,21 @@ type drawnMarks struct {
 	Version []int64 `json:"version"`
 }
 
+// drawnChart is a [timeline.Chart] in the form that the script reads.
 type drawnChart struct {
 	Title string      `json:"title"`
 	Unit  string      `json:"unit"`
 	Lines []drawnLine `json:"lines"`
 }
 
+// drawnLine is a [timeline.Line] in the form that the script reads.
 type drawnLine struct {
 	Name   string    `json:"name"`
 	At     []int64   `json:"at"`
 	Values []float64 `json:"values"`
 }
 
+// drawnViolation is a [timeline.Violation] in the form that the script reads.
 type drawnViolation struct {
 	Check   string  `json:"check"`
 	Number  int     `json:"number"`
@@ -87,7 +95,7 @@ type drawnViolation struct {
 	Records []int64 `json:"records"`
 }
 
-// draw converts a timeline for the script.
+// draw converts a timeline to the form that the script reads.
 func draw(t *timeline.Timeline) *drawnTimeline {
 	d := &drawnTimeline{
 		Subject: t.Start.Subject, End: t.End.Microseconds(), Omitted: t.Omitted, Cited: t.Cited,
@@ -117,8 +125,8 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 	return d
 }
 
-// colorOfTrack returns the color of the kind of a track's objects. Kinds without a color have
-// the color of secondary text.
+// colorOfTrack returns the CSS color of the kind of a track's objects. It returns "" for a
+// track without objects, and the color of secondary text for a kind without a color.
 func colorOfTrack(track timeline.Track) string {
 	if track.Resource == "" {
 		return ""
@@ -127,6 +135,7 @@ func colorOfTrack(track timeline.Track) string {
 	return cmp.Or(kind.Color, "var(--dim)")
 }
 
+// addMarks converts marks to columns, and stores each distinct string once in Words.
 func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	places := map[string]int{}
 	word := func(s string) int {
@@ -160,6 +169,7 @@ func (d *drawnTimeline) addMarks(marks []timeline.Mark) {
 	}
 }
 
+// microseconds converts durations to whole microseconds.
 func microseconds(times []time.Duration) []int64 {
 	whole := make([]int64, len(times))
 	for i, at := range times {

@@ -11,10 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// FailureGroups writes the number of runs of a campaign, and a line for each failure group.
-// The line has the number of runs with the failure and the smallest scenario that shows it.
-// The text is valid Markdown. The caller passes only the runs that did not pass in
-// notPassed.
+// FailureGroups writes the number of runs of a campaign, and two lines for each failure group.
+// These lines have the number of runs with the failure, and the smallest scenario that shows
+// it. The text is valid Markdown. The argument notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -38,28 +37,28 @@ func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	return nil
 }
 
-// failureKey identifies a failure group: runs with the same key have the same failure.
+// failureKey identifies a failure group. Two results with equal keys are the same failure.
 type failureKey struct {
 	verdict check.Verdict
 	subject string
-	check   string // empty if the verdict belongs to the run, not to one check
-	// kind is the resource of the object in the evidence. It is empty if the evidence has
-	// no object.
+	check   string // the ID of the check; empty for a failure of the whole run
+	// kind is the resource of the object in the first piece of evidence. It is empty if that
+	// evidence names no object.
 	kind string
-	// signature is the reason without names and numbers that differ from run to run.
+	// signature is the reason without the names and numbers that differ from run to run.
 	signature string
 }
 
-// failureGroup is a failure with the runs that show it.
+// failureGroup has the runs that show the same failure.
 type failureGroup struct {
 	failureKey
-	runs      int
-	scenarios []string
-	smallest  *Run   // the first of the runs with the smallest scenario
-	reason    string // the reason in the run smallest
+	runs      int      // the number of runs
+	scenarios []string // the names of their scenarios, each once
+	smallest  *Run     // the run with the fewest steps and faults
+	reason    string   // the reason of the failure in the run smallest
 }
 
-// title names the check and the resource of the failure.
+// title returns the check and the resource of the failure as text, such as "max-surge of pods".
 func (s failureKey) title() string {
 	switch {
 	case s.check == "":
@@ -71,12 +70,13 @@ func (s failureKey) title() string {
 	}
 }
 
+// String returns the failure group as one line of Markdown.
 func (f failureGroup) String() string {
 	return fmt.Sprintf("%s %s, %s: in %s of %s, smallest run with seed %d: %s",
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText returns the name of the smallest scenario with the failure, and the number
+// scenarioText returns the name of the smallest scenario that shows the failure, and the number
 // of other scenarios.
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
@@ -85,8 +85,8 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the failure key of a result. The resource is that of the first piece
-// of evidence.
+// failureKeyOf returns the failure key of a result. If the result has evidence, the resource
+// and the signature are from the first piece of evidence.
 func failureKeyOf(subject string, result check.Result) failureKey {
 	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
@@ -102,14 +102,15 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 }
 
 // runSpecific matches the parts of a reason that differ between runs with the same failure.
-// These are object names with a namespace or a generated suffix, replicas of the subject,
-// and numbers.
+// These are names with a namespace or a generated suffix, replicas of the subject such as
+// subject-0, and numbers.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
-// signature returns a reason without its run-specific parts, so that runs with the same
-// failure have the same signature.
+// signature replaces the run-specific parts of a reason with "…". Runs with the same failure
+// then have the same signature.
 func signature(sentence string) string { return runSpecific.ReplaceAllString(sentence, "…") }
 
+// countRuns returns a number of runs as text, such as "1 run".
 func countRuns(n int) string {
 	if n == 1 {
 		return "1 run"
@@ -117,11 +118,10 @@ func countRuns(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// groupFailures groups the results that did not pass. Results with the same check, verdict,
-// subject, resource and signature form one group. The groups are sorted by verdict (worst
-// first), by number of runs (largest first), then by first occurrence. A run contributes
-// only results with the verdict of the run. If several checks are unknown for the same
-// reason, they form one failure of the run.
+// groupFailures groups the failures of runs by their failure keys. The groups are sorted by
+// verdict (worst first), then by number of runs (largest first), then by first occurrence. Of
+// each run, only the results with the verdict of the run are failures. If several checks of a
+// run are unknown for the same reason, they are one failure of the whole run.
 func groupFailures(runs []Run) []failureGroup {
 	var all []failureGroup
 	add := func(run *Run, s failureKey, reason string) {

@@ -11,15 +11,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// The names of files in a run directory.
+// The names of files in a run directory. WriteFiles writes verdicts.json and the page.
 const (
 	PageName     = "report.html"
 	verdictsName = "verdicts.json"
 	historyName  = "history.jsonl"
 )
 
-// files are the reports that WriteFiles writes to the directory of one or more runs. Only
-// the HTML page calls detail, for the parts of a single run that are not in its verdicts.
+// files are the reports that WriteFiles writes for one or more runs. The page of a single run
+// calls the function detail for the timeline, the scenario and the logs.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -30,7 +30,7 @@ var files = []struct {
 	{PageName, writePage},
 }
 
-// writePage writes the HTML page, with details if there is a single run.
+// writePage writes the HTML page. The page of a single run has details.
 func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error {
 	if len(runs) == 1 {
 		return HTML(w, runs, detail(&runs[0]), dir)
@@ -38,17 +38,20 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 	return HTML(w, runs, nil, dir)
 }
 
-// WriteFiles writes the reports of runs to a directory and replaces earlier reports. If one
-// report cannot be written, its earlier version remains, and the others are still written.
+// WriteFiles writes the reports of runs to a directory, and replaces earlier reports. If it
+// cannot write one report, the earlier version remains. It still writes the other reports, and
+// returns all errors.
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
-// WriteRun writes the reports of a run to its directory, like WriteFiles. It builds the
-// timeline from the draft, and reads the history again only if the draft does not cover the
-// results.
+// WriteRun writes the reports of one run to the directory of the run, like [WriteFiles]. It
+// builds the timeline from the draft if possible, because that is faster than reading the
+// history again.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }
 
+// writeFiles writes the reports of runs to a directory. The function detail returns the details
+// of a single run.
 func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	var all []error
 	for _, file := range files {
@@ -64,7 +67,7 @@ func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	return errors.Join(all...)
 }
 
-// replace writes a file atomically.
+// replace writes a file atomically: to a temporary file, which it then renames.
 func replace(path string, content []byte) error {
 	unfinished := path + ".new"
 	err := os.WriteFile(unfinished, content, 0o644)

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// The page embeds these files.
+// The files of which the page consists.
 var (
 	//go:embed page.html.tmpl
 	pageSource string
@@ -27,6 +27,7 @@ var (
 	chartStyles string
 )
 
+// page is the template of the HTML page.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": seconds,
 	"records": records,
@@ -53,8 +54,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// colorOf returns the verdict whose color the page uses for a classification of
-// differences.
+// colorOf returns the verdict in whose color the page shows a classification of differences.
 func colorOf(c compare.Classification) check.Verdict {
 	switch c {
 	case compare.Undeclared, compare.BothWrong:
@@ -66,77 +66,79 @@ func colorOf(c compare.Classification) check.Verdict {
 	}
 }
 
-// pageData is the input of the page's template.
+// pageData is the input of the template of the page.
 type pageData struct {
 	Verdict      check.Verdict
 	Reason       string
 	Runs         []pageRun           // worst first
-	overviewData                     // set if there are several runs
-	Pair         bool                // the page compares two runs
+	overviewData                     // set on a page of several runs
+	Pair         bool                // true on the page of a pair, which compares two runs
 	Comparisons  []comparisonSummary // one for each scenario; the page of a pair has one
-	Detail       *Detail             // set if there is a single run
-	Timelines    *drawnTimelines     // nil without a history
+	Detail       *Detail             // set on the page of a single run or of a pair
+	Timelines    *drawnTimelines     // nil if the page has no timeline
 
 	Styles         template.CSS
 	Charts, Script template.JS
 }
 
-// pageRun is a run as the page shows it.
+// pageRun is a run with what the page needs to show it.
 type pageRun struct {
 	Run
-	Sorted []check.Result // worst first
-	// CheckAnchor is the prefix of the fragment IDs of the run's checks. Anchor is the
-	// prefix of the fragment IDs of the run's evidence.
-	CheckAnchor, Anchor string
-	// Marks is the prefix of the fragment IDs of the marks in the run's timeline.
+	Sorted []check.Result // the results of the run, worst first
+	// CheckAnchor is the prefix of the HTML IDs of the run's checks.
+	CheckAnchor string
+	// Anchor is the prefix of the HTML IDs of the run's evidence.
+	Anchor string
+	// Marks is the prefix of the links to marks in the run's timeline.
 	Marks string
 	// Page is the link to the page of the run. It is empty on that page itself.
 	Page string
-	// HasTimeline reports whether this page has the run's timeline.
+	// HasTimeline is true if this page has the run's timeline.
 	HasTimeline bool
-	// Full reports whether the page shows more than one line about the run.
+	// Full is true if the page has a section about the run. Otherwise it has one line.
 	Full bool
-	// Folded reports whether the table of checks is collapsed in the section of the run.
+	// Folded is true if the section of the run contains the table of checks, collapsed.
 	// Otherwise the table has a section of its own.
 	Folded bool
 }
 
-// pageResult is a result with its run.
+// pageResult is the input of a template that shows one result of a run.
 type pageResult struct {
 	Run    pageRun
 	Result check.Result
 }
 
-// pageResults are results of a run.
+// pageResults is the input of a template that shows several results of a run.
 type pageResults struct {
 	Run     pageRun
 	Results []check.Result
 }
 
-// pageEvidence is a piece of evidence with its run.
+// pageEvidence is the input of a template that shows one piece of evidence of a run.
 type pageEvidence struct {
 	Run      pageRun
 	Evidence check.Evidence
 }
 
-// Listed returns the results that the table of checks lists.
+// Listed returns the results for which the table of checks has a row.
 func (r pageRun) Listed() []check.Result {
 	listed, _ := r.listedResults()
 	return listed
 }
 
-// Inapplicable returns the results that the table of checks summarizes in one line.
+// Inapplicable returns the results that the table of checks summarizes in one line. Their
+// checks do not apply to the controllers under test.
 func (r pageRun) Inapplicable() []check.Result {
 	_, inapplicable := r.listedResults()
 	return inapplicable
 }
 
-// maxFindings is the number of checks that a run's summary explains in full.
+// maxFindings is the maximum number of checks that the summary of a run explains in full.
 const maxFindings = 3
 
 // Findings returns the results that the summary of the run explains in full, at most
-// maxFindings. All of them have the verdict of the run. Findings omits checks that are
-// unknown for the same reason, because that reason concerns the whole run.
+// maxFindings. All of them have the verdict of the run. If several checks are unknown for the
+// same reason, Findings omits them, because the reason is that of the whole run.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)
@@ -144,7 +146,8 @@ func (r pageRun) Findings() []check.Result {
 	return findings[:min(len(findings), maxFindings)]
 }
 
-// OtherFindings returns the results that did not pass and are not among [pageRun.Findings].
+// OtherFindings returns the results that did not pass and that [pageRun.Findings] does not
+// return.
 func (r pageRun) OtherFindings() []check.Result {
 	findings := r.Findings()
 	return slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
@@ -152,7 +155,8 @@ func (r pageRun) OtherFindings() []check.Result {
 	})
 }
 
-// countResults counts results by verdict, such as "2 checks: 1 fail, 1 pass".
+// countResults returns the number of results by verdict as text, such as "2 checks: 1 fail, 1
+// pass".
 func countResults(results []check.Result) string {
 	count := map[check.Verdict]int{}
 	for _, result := range results {
@@ -165,7 +169,7 @@ func countResults(results []check.Result) string {
 	return fmt.Sprintf("%d %s: %s", len(results), noun, countsByVerdict(count))
 }
 
-// countsByVerdict lists counts, worst verdict first, such as "1 fail, 5 pass".
+// countsByVerdict returns counts as text, worst verdict first, such as "1 fail, 5 pass".
 func countsByVerdict(count map[check.Verdict]int) string {
 	var parts []string
 	for _, verdict := range worstFirst {
@@ -176,22 +180,22 @@ func countsByVerdict(count map[check.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Passed returns the runs that get only one line on the page. It omits runs without a
-// directory.
+// Passed returns the runs for which the page has only one line. It omits runs whose directory
+// was deleted.
 func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
 
-// drawnTimelines are the timelines of a page.
+// drawnTimelines has the one or two timelines of a page.
 type drawnTimelines struct {
 	Runs []*drawnTimeline `json:"runs"`
-	// Knots has the times of each run at which the page aligns the two timelines. It is
-	// empty for a single run.
+	// Knots has a list of times for each of two runs. The page draws times with the same index
+	// at the same place; see [timeline.Align]. It is empty for a single run.
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 
-// HTML writes the runs as one self-contained page. The argument detail belongs to a single
-// run and may be nil. Links to the pages of several runs are relative to the directory dir.
+// HTML writes runs as one self-contained page. The argument detail has the details of a single
+// run, and is nil otherwise. Links to the pages of runs are relative to the directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
@@ -214,7 +218,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	return data.write(w)
 }
 
-// write executes the template.
+// write adds the style and the scripts, and executes the template.
 func (d *pageData) write(w io.Writer) error {
 	d.Styles = template.CSS(pageStyles)
 	if d.Timelines != nil {
@@ -227,7 +231,7 @@ func (d *pageData) write(w io.Writer) error {
 	return nil
 }
 
-// pageOf returns the path of a run's page relative to a directory.
+// pageOf returns the path of a run's page relative to the directory dir.
 func pageOf(run *Run, dir string) string {
 	path := filepath.Join(run.Directory, PageName)
 	if relative, err := filepath.Rel(dir, path); err == nil {
@@ -236,5 +240,5 @@ func pageOf(run *Run, dir string) string {
 	return filepath.ToSlash(path)
 }
 
-// checkPageOf returns the link to a check's details on the page of a run.
+// checkPageOf returns the link to a check on the page of a run, relative to the directory dir.
 func checkPageOf(run *Run, check, dir string) string { return pageOf(run, dir) + "#check-" + check }

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// schema is the version of the format that JSON writes. ReadDirectory also reads version 1.
+// schema is the version of the format of verdicts.json. ReadDirectory also reads version 1.
 const schema = 2
 
 type jsonReport struct {
@@ -67,7 +67,7 @@ type jsonEvidence struct {
 	Weakness int `json:"weakness,omitempty"` // schema 1
 }
 
-// JSON writes the runs as JSON, in the format of the package comment.
+// JSON writes runs in the format of verdicts.json, which the package comment describes.
 func JSON(w io.Writer, runs []Run) error {
 	verdict, reason := summarize(runs)
 	report := jsonReport{Schema: schema, Verdict: verdict, Reason: reason, Runs: []jsonRun{}}
@@ -80,6 +80,7 @@ func JSON(w io.Writer, runs []Run) error {
 	return nil
 }
 
+// json returns the run in the format of verdicts.json.
 func (r *Run) json() jsonRun {
 	run := jsonRun{
 		Scenario:        r.Scenario,
@@ -108,6 +109,7 @@ func (r *Run) json() jsonRun {
 	return run
 }
 
+// jsonResultOf returns a result in the format of verdicts.json.
 func jsonResultOf(r check.Result) jsonResult {
 	definition, _ := check.Find(r.Check)
 	result := jsonResult{
@@ -122,7 +124,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	return result
 }
 
-// result converts the result from its form in verdicts.json to a check.Result.
+// result converts a result from the format of verdicts.json, version 1 or 2.
 func (r *jsonResult) result() check.Result {
 	result := check.Result{
 		Check: r.Check, Verdict: currentVerdict(r.Verdict), Reason: r.Reason, Exercised: max(r.Exercised, r.Tested), Violations: r.Violations,
@@ -136,14 +138,15 @@ func (r *jsonResult) result() check.Result {
 	return result
 }
 
-// schema1KnownIssues maps the numbers of known upstream issues in schema 1 to their slugs.
+// schema1KnownIssues maps the numbers of known upstream issues in version 1 of the format to
+// slugs.
 var schema1KnownIssues = map[int]string{
 	1: "stuck-scaling", 3: "swallowed-error", 4: "dropped-key", 5: "long-back-off", 7: "unnoticed-end",
 	8: "early-leftovers", 9: "late-pods", 43: "namesake-status", 44: "lost-endpoints", 45: "recreate-scaling",
 }
 
-// currentVerdict returns the current name of a verdict. It renames only idle, which means
-// not-exercised in schema 1.
+// currentVerdict returns the current name of a verdict. Version 1 of the format has the verdict
+// idle, which is now not-exercised.
 func currentVerdict(v check.Verdict) check.Verdict {
 	if v == "idle" {
 		return check.NotExercised

@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// These types are the elements of the JUnit format that CI systems read.
+// These types are the XML elements of the JUnit format that CI systems read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -49,10 +49,10 @@ type (
 	}
 )
 
-// JUnit writes the runs as JUnit XML, with a suite for each run and a case for each check.
-// The verdict fail becomes a failure, and unknown becomes an error. The verdicts
-// not-exercised and known-upstream become skipped. If the verdict of the run is worse than
-// the verdicts of its checks, the case "run" has the verdict of the run.
+// JUnit writes runs as JUnit XML, with a suite for each run and a case for each check. The
+// verdict fail becomes a failure, and unknown becomes an error. The verdicts not-exercised and
+// known-upstream become skipped. If the verdict of a run is worse than the verdicts of its
+// checks, an additional case "run" has the verdict of the run.
 func JUnit(w io.Writer, runs []Run) error {
 	all := junitSuites{Name: "gauntlet"}
 	var total time.Duration
@@ -76,6 +76,7 @@ func JUnit(w io.Writer, runs []Run) error {
 	return nil
 }
 
+// junit returns the suite of a run, with one case for each check.
 func (r *Run) junit() junitSuite {
 	suite := junitSuite{
 		Name: r.junitName(),
@@ -99,10 +100,10 @@ func (r *Run) junit() junitSuite {
 	return suite
 }
 
-// junitName returns the name of the run's suite, which has the scenario and the subject.
+// junitName returns the name of a run's suite, such as "rollout on ours".
 func (r *Run) junitName() string { return r.Scenario + " on " + r.Subject }
 
-// add appends a case and counts it.
+// add appends a case to the suite, and counts it by its outcome.
 func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 	s.Tests++
@@ -116,6 +117,7 @@ func (s *junitSuite) add(c junitCase) {
 	}
 }
 
+// junitCase returns a case with a verdict. The message of the case is the reason.
 func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string) junitCase {
 	c := junitCase{Name: name, Class: r.junitName()}
 	message := &junitMessage{Message: reason, Text: text}
@@ -133,7 +135,8 @@ func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string)
 	return c
 }
 
-// junitText returns the text of a case: guarantee, evidence, report page and command.
+// junitText returns the text of a check's case. The text has the guarantee, the evidence, the
+// path of the report page, and the command that reproduces the run.
 func (r *Run) junitText(result check.Result) string {
 	var lines []string
 	if definition, ok := check.Find(result.Check); ok {

@@ -13,18 +13,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Log is a log file or a part of it.
+// Log is a file of a run, or a part of the file.
 type Log struct {
-	Name string // the file name with its directory
+	Name string // the file name with the name of its directory, such as "logs/etcd.log"
 	Text string
-	// Excerpt says which part of the file Text is. It is empty for a complete file.
+	// Excerpt says in one sentence which part of the file Text is. It is empty if Text is the
+	// whole file.
 	Excerpt string
 }
 
-// maxLogPart is the maximum size of a log on the page, in bytes.
+// maxLogPart is the maximum size of the Text of a Log, in bytes.
 const maxLogPart = 16 << 10
 
-// readTail reads the last whole lines of a file.
+// readTail reads the end of a file: as many whole lines as fit in maxLogPart.
 func readTail(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -51,27 +52,26 @@ func readTail(path string) (Log, error) {
 	return log, nil
 }
 
-// validUTF8 replaces invalid UTF-8, which a page cannot show.
+// validUTF8 replaces invalid UTF-8 with U+FFFD, because an HTML page cannot show it.
 func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
-// nameOf returns the name of a file with its directory.
+// nameOf returns the name of a file with the name of its directory.
 func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is the time range of the log lines that a page shows.
+// logWindow is the time range from which a page shows log lines.
 type logWindow struct{ from, to time.Time }
 
-// The log lines on a page begin this long before the first violation and end this long
-// after it. They show the events that led to the violation, and the reaction of the
-// subject.
+// The length of a logWindow before and after the first violation. The log lines show what led
+// to the violation, and how the subject reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second
 )
 
-// logWindowAround returns the time range around the first violation of a run. It returns
-// nil if there is no violation.
+// logWindowAround returns the time range around the first violation of a run. It returns nil if
+// the run has no violation.
 func logWindowAround(t *timeline.Timeline) *logWindow {
 	if t == nil || len(t.Violations) == 0 {
 		return nil
@@ -84,8 +84,9 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads the lines of a log within the time range. A line without a time belongs to the
-// line before it. If the lines exceed maxLogPart, read omits the first ones.
+// read reads the lines of a log file in the time range. A line without a time has the time of
+// the line before it. If the lines are longer than maxLogPart in total, read omits the first of
+// them.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -120,15 +121,14 @@ func (w *logWindow) read(path string) (Log, error) {
 	}, nil
 }
 
-// These are the time formats of log lines. The format of klog has neither year nor time
-// zone.
+// These patterns match the time of a log line: in the text format of klog, and in JSON.
 var (
 	klogTime = regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`)
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)
 )
 
-// timeOf returns the time of a log line. The format of klog has neither year nor time zone,
-// so timeOf uses those of near. It returns false for a line without a time.
+// timeOf returns the time of a log line. The klog format has neither year nor time zone, so
+// timeOf uses the year and the time zone of near. It returns false for a line without a time.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

@@ -8,13 +8,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// maxEvidence is the maximum number of violations of one check in the summary of a CI job.
-// CI systems truncate summaries at a megabyte.
+// maxEvidence is the maximum number of violations that the summary of a CI job shows for one
+// check. CI systems truncate a summary of more than a megabyte.
 const maxEvidence = 3
 
-// Markdown writes the runs as the summary of a CI job. The summary has a table of the runs,
-// worst first, each failure group once, and a collapsed table of all verdicts for each run.
-// Links to the pages of the runs are relative to the directory dir.
+// Markdown writes runs as the summary of a CI job. The summary has a table of the runs, worst
+// first, then each failure group, then a collapsed table of checks for each run. Links to the
+// pages of runs are relative to the directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := summarize(runs)
@@ -39,7 +39,8 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 	return nil
 }
 
-// markdownRuns writes a table with a row for each run, at most 100.
+// markdownRuns writes a table with one row for each run. After 100 rows, it writes only the
+// number of the remaining runs.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	if len(runs) == 0 {
 		return
@@ -63,10 +64,10 @@ func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	b.WriteString("\n")
 }
 
-// verdictSymbols mark verdicts in formats without colors.
+// verdictSymbols has a symbol for each verdict, because Markdown has no colors.
 var verdictSymbols = map[check.Verdict]string{check.Fail: "❌", check.Unknown: "❔", check.KnownUpstream: "📌", check.Pass: "✅", check.NotExercised: "💤"}
 
-// markdown writes a failure group with the evidence of its smallest run.
+// markdown writes a section about a failure group, with the evidence of its smallest run.
 func (f failureGroup) markdown(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "### %s %s on %s: %s\n\n", verdictSymbols[f.verdict], escape(f.scenarioText()), escape(f.subject), escape(f.title()))
 	if f.runs > 1 {
@@ -80,7 +81,7 @@ func (f failureGroup) markdown(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "Reproduce: %s\n\n", code(f.smallest.Reproduce))
 }
 
-// markdownEvidence writes the guarantee of a check and the first pieces of evidence.
+// markdownEvidence writes the guarantee of a check and at most maxEvidence pieces of evidence.
 func markdownEvidence(b *strings.Builder, result check.Result) {
 	if definition, ok := check.Find(result.Check); ok {
 		fmt.Fprintf(b, "> %s (%s)\n\n", escape(definition.Guarantee), escape(definition.Contract))
@@ -104,7 +105,7 @@ func markdownEvidence(b *strings.Builder, result check.Result) {
 	}
 }
 
-// markdownTable writes all verdicts of a run as a collapsed table.
+// markdownTable writes a collapsed section about a run, with its table of checks.
 func (r *Run) markdownTable(b *strings.Builder, dir string) {
 	fmt.Fprintf(b, "<details><summary>%s %s: %s in %.1f s</summary>\n\n%s\n\n",
 		verdictSymbols[r.Verdict], escape(r.Scenario), r.Verdict, r.Duration.Seconds(), escape(r.Description))
@@ -114,8 +115,8 @@ func (r *Run) markdownTable(b *strings.Builder, dir string) {
 	b.WriteString("</details>\n\n")
 }
 
-// markdownResults writes the table of checks of a run. The column scope is omitted if no
-// scope is known.
+// markdownResults writes the table of checks of a run. It omits the column scope if no scope is
+// known.
 func (r *Run) markdownResults(b *strings.Builder, dir string) {
 	listed, inapplicable := r.listedResults()
 	if len(listed) > 0 {
@@ -144,12 +145,12 @@ func (r *Run) markdownResults(b *strings.Builder, dir string) {
 	}
 }
 
-// markup escapes the characters that Markdown interprets.
+// markup escapes the characters with a special meaning in Markdown.
 var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")
 
-// escape returns text as one line of Markdown that is displayed literally.
+// escape returns text as one line of Markdown that displays the text unchanged.
 func escape(text string) string {
 	text = markup.Replace(text)
 	if strings.HasPrefix(text, "#") { // at the start of a line, # begins a heading; elsewhere it may be an issue number
@@ -158,10 +159,10 @@ func escape(text string) string {
 	return text
 }
 
-// link returns a Markdown link. The text is Markdown.
+// link returns a Markdown link. The argument text is Markdown, so the caller must escape it.
 func link(text, target string) string { return fmt.Sprintf("[%s](<%s>)", text, target) }
 
-// code returns text as a Markdown code span, even if it contains backticks.
+// code returns text as a Markdown code span. The text may contain backticks.
 func code(text string) string {
 	fence := "`"
 	for strings.Contains(text, fence) {

@@ -9,30 +9,31 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// overviewData is the first part of the page of several runs.
+// overviewData has the first part of the page of several runs: failures and counts.
 type overviewData struct {
-	When     string          // start times; empty if not known
+	When     string          // the range of the start times; empty if no start time is known
 	Failures []pageFailure   // worst first
 	Days     []dayCounts     // oldest first
 	Verdicts []check.Verdict // the columns of the tables of counts
 	Subjects []verdictCounts // counts by subject, worst first
-	NotClean []verdictCounts // counts by scenario and subject, of those with a run that did not pass; worst first
-	Clean    []verdictCounts // counts of the scenarios that always passed
+	NotClean []verdictCounts // counts by scenario and subject if at least one run did not pass, worst first
+	Clean    []verdictCounts // counts by scenario and subject if all runs passed
 }
 
+// pageFailure is a failure group as the page shows it.
 type pageFailure struct {
 	Verdict                                    check.Verdict
 	Subject, Scenario, Check, Times, Reproduce string
 	Reason, Guarantee, Page                    string
 }
 
-// dayCounts has the number of runs of one day (UTC) by verdict.
+// dayCounts has the number of runs that started on one day (UTC), by verdict.
 type dayCounts struct {
 	Day                              string
 	Runs, Fail, Unknown, Known, Pass int
 }
 
-// Shares returns the percentage of runs with each verdict.
+// Shares returns the percentage of the day's runs for each verdict that occurs.
 func (n dayCounts) Shares() []share {
 	var all []share
 	for _, s := range []struct {
@@ -46,37 +47,41 @@ func (n dayCounts) Shares() []share {
 	return all
 }
 
+// share is the percentage of runs with a verdict.
 type share struct {
 	Verdict check.Verdict
 	Percent string
 }
 
-// verdictCounts counts the runs of one scenario, or of all scenarios, on one subject.
+// verdictCounts counts the runs on one subject by verdict, for one scenario or for all
+// scenarios.
 type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
 	Counts            []verdictCount
-	Seconds, Longest  string // of the median and the longest run
+	Seconds, Longest  string // the durations of the median run and of the longest run, in seconds
 }
 
-// clean reports whether every run passed.
+// clean reports whether the verdict of every run is pass or not-exercised.
 func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// verdictCountsTable is a table of counts on the page.
+// verdictCountsTable is the input of the template for a table of counts.
 type verdictCountsTable struct {
 	Verdicts  []check.Verdict
 	Rows      []verdictCounts
-	Scenarios bool // the table has a column for scenarios
+	Scenarios bool // true if the table has a column for scenarios
 }
 
+// verdictCount is the number of runs with a verdict.
 type verdictCount struct {
 	Verdict check.Verdict
 	N       int
 }
 
-// overview returns the overview of several runs. Links are relative to the directory dir.
+// overview returns the failures and counts of several runs. Links to the pages of runs are
+// relative to the directory dir.
 func overview(runs []Run, dir string) overviewData {
 	o := overviewData{Days: countByDay(runs)}
 	for _, f := range groupFailures(runs) {
@@ -108,7 +113,8 @@ func overview(runs []Run, dir string) overviewData {
 	return o
 }
 
-// when returns the range of the start times of the runs as text.
+// when returns the earliest and the latest start time of the runs as text. It returns "" if no
+// start time is known.
 func when(runs []Run) string {
 	var first, last time.Time
 	for _, run := range runs {
@@ -132,8 +138,8 @@ func when(runs []Run) string {
 	}
 }
 
-// countByDay counts the runs by the day on which they started. It ignores runs without a
-// start time.
+// countByDay counts the runs by verdict for each day (UTC) on which runs started. It ignores
+// runs without a start time.
 func countByDay(runs []Run) []dayCounts {
 	var all []dayCounts
 	for _, run := range runs {
@@ -163,8 +169,8 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the verdicts of runs by subject, and by the value that the function
-// scenario returns for a run.
+// countVerdicts counts the runs by verdict, for each subject and scenario. The function
+// scenario returns the scenario of a run, or "" to combine all scenarios.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

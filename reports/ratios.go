@@ -12,21 +12,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// costTable is the cost of pairs of runs on two subjects, as text.
+// costTable compares the costs of two subjects over pairs of runs, as text.
 type costTable struct {
 	Subject, Base string
 	Pairs         int
 	Rows          []costRow
 }
 
-// costRow is one metric with its medians and the median and range of the pairs' ratios. It
-// also says whether the pairs show a difference.
+// costRow is one metric of a [costTable]. It has the medians of both subjects, the median and
+// the range of the ratios, and the finding.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
-	// Same reports whether the pairs show no difference.
+	// Same is true if the statistical test shows no difference.
 	Same bool
 }
 
+// costsOf returns the comparison of costs as a table of text.
 func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 	t := costTable{Subject: subject, Base: base}
 	for _, r := range ratios {
@@ -43,12 +44,12 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 	return t
 }
 
-// How returns an explanation of the numbers in the table.
+// How returns a sentence that explains the numbers in the table.
 func (t costTable) How() string {
 	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at 5 %%, which needs at least %d pairs", t.Pairs, compare.PairsMin)
 }
 
-// table returns the table for a terminal or for Markdown.
+// table returns the table in a form that can be rendered as text or as Markdown.
 func (t costTable) table() table.Writer {
 	w := newTable()
 	w.AppendHeader(table.Row{"cost", t.Subject, t.Base, "ratio", "range", "finding"})
@@ -61,9 +62,9 @@ func (t costTable) table() table.Writer {
 	return w
 }
 
-// Ratios writes a table of the costs of pairs of runs on two subjects. Each row has the
-// medians, the median and range of the pairs' ratios, and whether the pairs show a
-// difference.
+// Ratios writes a table that compares the costs of two subjects over pairs of runs. Each row
+// has the medians of both subjects, the median and the range of the ratios, and the finding of
+// a statistical test.
 func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	t := costsOf(subject, base, ratios)
 	if _, err := fmt.Fprintf(w, "%s\n%s\n", t.table().Render(), t.How()); err != nil {
@@ -72,8 +73,9 @@ func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	return nil
 }
 
-// findingText returns a finding in words that fit the metric: a shorter duration is
-// "faster", not "less".
+// findingText returns a finding in a word that fits the metric. For example, a shorter duration
+// is "faster", not "less". It returns "too few pairs" if the values differ, but the test cannot
+// show a difference with so few pairs.
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
@@ -89,6 +91,7 @@ func findingText(r compare.Ratio, finding compare.Finding) string {
 	}
 }
 
+// amount formats a value with its unit. A value without a unit is a count.
 func amount(value float64, unit string) string {
 	if unit == "" {
 		return fmt.Sprintf("%.0f", value)
@@ -96,7 +99,8 @@ func amount(value float64, unit string) string {
 	return fmt.Sprintf("%.2f %s", value, unit)
 }
 
-// factor formats a ratio. The ratio of a number to zero is infinite.
+// factor formats a ratio with two decimals. It returns "∞" if the base's value is 0 and the
+// subject's value is not.
 func factor(ratio float64) string {
 	if math.IsInf(ratio, 1) {
 		return "∞"

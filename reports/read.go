@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ReadDirectory reads the verdicts.json that WriteFiles wrote to a directory. The file may
-// have one run or several, in schema 1 or 2.
+// ReadDirectory reads the runs in the file verdicts.json of a directory, which [WriteFiles]
+// wrote. It accepts the versions 1 and 2 of the format.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := os.ReadFile(path)
@@ -19,7 +19,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 		return nil, fmt.Errorf("%s: found a run without %s; run gauntlet check to write it", dir, verdictsName)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading verdicts: expected a directory of runs that run, check or nightly wrote: %w", err)
+		return nil, fmt.Errorf("reading the verdicts: expected a directory that gauntlet run, check or nightly wrote: %w", err)
 	}
 	var report jsonReport
 	if err := json.Unmarshal(content, &report); err != nil {
@@ -38,12 +38,13 @@ func ReadDirectory(dir string) ([]Run, error) {
 	return runs, nil
 }
 
+// isRunDirectory reports whether a directory has the history of a run.
 func isRunDirectory(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, historyName))
 	return err == nil
 }
 
-// run converts the run from its form in verdicts.json to a Run.
+// run converts a run from the format of verdicts.json, version 1 or 2.
 func (r *jsonRun) run() Run {
 	run := Run{
 		Scenario:    r.Scenario,

@@ -10,38 +10,42 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Run is one run in the form that reports show.
+// Run is one run with everything that reports show, except the parts in [Detail].
 type Run struct {
-	Scenario    string
-	Description string // of the scenario
-	Subject     string
-	Provider    string
-	Seed        uint64
-	// Controllers are the names of the controllers under test; none means the default
-	// controllers. See [kube.ControllersNamed].
+	Scenario    string // the name of the scenario
+	Description string // the description of the scenario
+	Subject     string // the name of the subject, such as ours or upstream
+	Provider    string // the name of the provider of the cluster
+	Seed        uint64 // the seed of the run
+	// Controllers are the names of the controllers under test. If it is empty, these are the
+	// default controllers; see [kube.ControllersNamed].
 	Controllers []string
-	// Directory is empty if the campaign deleted the directory because the run passed. Such
-	// a run has no Versions, Results and Reproduce either.
+	// Directory is the run directory. It is empty if the campaign deleted the directory
+	// because the run passed. Such a run has no Versions, Results and Reproduce either.
 	Directory string
-	// Size is the number of steps and faults in the scenario.
+	// Size is the number of steps plus the number of faults of the scenario. Reports prefer the
+	// failing run with the smallest size.
 	Size     int
-	Started  time.Time // when the run was requested; zero if not known
-	Duration time.Duration
-	// Versions are the versions of all components, by name.
+	Started  time.Time     // the time at which the run was requested; zero if not known
+	Duration time.Duration // the time from the first to the last record of the history
+	// Versions has the versions of all components, by name.
 	Versions map[string]string
-	// Results are in the order of the table of checks. There are none if the run was
-	// aborted before its history could be checked.
+	// Results has the results of the checks, in the order of the table of checks. It is
+	// empty if the run was aborted before its history could be checked.
 	Results []check.Result
-	// Verdict is the verdict of the run, and Reason explains it in one sentence.
+	// Verdict is the verdict of the run.
 	Verdict check.Verdict
-	Reason  string
+	// Reason explains the verdict in one sentence.
+	Reason string
 	// Reproduce is the command line that repeats the run.
 	Reproduce string
 }
 
-// worstFirst is the order of verdicts in reports.
+// worstFirst has all verdicts in the order of reports, from worst to best.
 var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream, check.Pass, check.NotExercised}
 
+// byVerdict compares two verdicts for sorting. It returns a negative number if a is worse than
+// b.
 func byVerdict(a, b check.Verdict) int {
 	return cmp.Compare(slices.Index(worstFirst, a), slices.Index(worstFirst, b))
 }
@@ -57,7 +61,7 @@ func (r *Run) sortedResults() []check.Result {
 	return slices.SortedStableFunc(slices.Values(r.Results), func(a, b check.Result) int { return byVerdict(a.Verdict, b.Verdict) })
 }
 
-// withDirectory returns the runs that still have a directory. A campaign deletes the
+// withDirectory returns the runs whose directory still exists. A campaign deletes the
 // directories of runs that passed.
 func withDirectory(runs []Run) []Run {
 	return slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Directory == "" })
@@ -66,23 +70,21 @@ func withDirectory(runs []Run) []Run {
 // needsNoExplanation reports whether a verdict is pass or not-exercised.
 func needsNoExplanation(v check.Verdict) bool { return v == check.Pass || v == check.NotExercised }
 
-// notPassed returns the results of a run with a verdict other than pass and not-exercised,
-// worst first.
+// notPassed returns the results with a verdict other than pass and not-exercised, worst first.
 func (r *Run) notPassed() []check.Result {
 	return slices.DeleteFunc(r.sortedResults(), func(result check.Result) bool { return needsNoExplanation(result.Verdict) })
 }
 
-// sharesReason reports whether the result and another one are unknown for the same reason.
-// Such a reason belongs to the whole run: the run was aborted or has a gap in its history.
+// sharesReason reports whether the result is unknown for the same reason as another result of
+// the run. Such a reason is about the whole run: the run was aborted, or its history has a gap.
 func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
 	})
 }
 
-// worseThanResults reports whether the run's verdict is worse than the verdicts of its
-// results. If so, reports show the reason of the run, because no result explains the
-// verdict.
+// worseThanResults reports whether the verdict of the run is worse than the verdicts of all its
+// results. Reports then show the reason of the run, because no result explains the verdict.
 func (r *Run) worseThanResults() bool {
 	worst := check.NotExercised
 	for _, result := range r.Results {
@@ -91,7 +93,8 @@ func (r *Run) worseThanResults() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
-// result returns the result of a check in a run, if the run has one.
+// result returns the result of the check with an ID. It returns false if the run has no such
+// result.
 func (r *Run) result(id string) (check.Result, bool) {
 	i := slices.IndexFunc(r.Results, func(result check.Result) bool { return result.Check == id })
 	if i < 0 {
@@ -100,9 +103,9 @@ func (r *Run) result(id string) (check.Result, bool) {
 	return r.Results[i], true
 }
 
-// checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with
-// equal verdicts have the order of the results. It omits checks that apply to the controllers
-// under test of no run.
+// checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with equal
+// verdicts have the order of the results. It omits checks that apply to no controller under
+// test in any run.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
@@ -124,7 +127,8 @@ func checkIDs(runs []Run) []string {
 	return ids
 }
 
-// summarize returns the worst verdict of the runs, and the number of runs by verdict.
+// summarize returns the worst verdict of the runs, and text with the number of runs by verdict.
+// For no runs, it returns unknown.
 func summarize(runs []Run) (check.Verdict, string) {
 	if len(runs) == 0 {
 		return check.Unknown, "nothing was run"
@@ -138,7 +142,8 @@ func summarize(runs []Run) (check.Verdict, string) {
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
-// evidence returns a piece of evidence as lines of text.
+// evidence returns a piece of evidence as lines of text. The lines have the time and summary,
+// what was expected, the object, and the records.
 func evidence(e check.Evidence) []string {
 	lines := []string{fmt.Sprintf("at %s  %s", seconds(e.At), e.Summary)}
 	if e.Expected != "" {
@@ -156,8 +161,8 @@ func evidence(e check.Evidence) []string {
 	return lines
 }
 
-// more returns the number of violations that the result's evidence does not contain, as
-// text. It returns "" if there are none.
+// more returns text with the number of violations for which the result has no evidence. It
+// returns "" if the result has evidence for every violation.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)
@@ -165,7 +170,7 @@ func more(result check.Result) string {
 	return ""
 }
 
-// records returns references to lines of history.jsonl, such as "lines 3, 7".
+// records returns the line numbers of records in history.jsonl as text, such as "lines 3, 7".
 func records(seqs []int64) string {
 	words := make([]string, len(seqs))
 	for i, seq := range seqs {
@@ -178,5 +183,5 @@ func records(seqs []int64) string {
 	return noun + strings.Join(words, ", ")
 }
 
-// seconds formats a duration in seconds, to the millisecond.
+// seconds formats a duration in seconds with three decimals, such as "1.500s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }

@@ -8,14 +8,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The scopes of checks, as reports show them.
+// The text that reports show for the scope of a check.
 const (
 	generalScope  = "general"  // the check applies to every controller
 	contractScope = "contract" // the check is part of the contract of some controllers
 )
 
-// scopeOf returns the scope of a check. It returns "" for an unknown check, which another
-// version of gauntlet had.
+// scopeOf returns the scope of a check as text. It returns "" for an ID that this version of
+// gauntlet does not know.
 func scopeOf(id string) string {
 	c, ok := check.Find(id)
 	switch {
@@ -27,29 +27,30 @@ func scopeOf(id string) string {
 	return contractScope
 }
 
-// appliesTo reports whether a check applies to one of the controllers. It returns true for
-// an unknown check.
+// appliesTo reports whether a check applies to at least one of the controllers. It returns true
+// for an ID that this version of gauntlet does not know.
 func appliesTo(id string, controllers []kube.Controller) bool {
 	c, ok := check.Find(id)
 	return !ok || c.Scope.AppliesTo(controllers)
 }
 
-// listedResults returns the results that a table of checks lists, worst verdict first, and
-// the results that it summarizes. The latter are of checks that were not exercised because
-// they are part of the contract of controllers that are not under test.
+// listedResults returns the results for which a table of checks has a row, worst verdict first.
+// The second list has the results that the table summarizes in one line. Their checks were not
+// exercised, because they are part of the contract of controllers that are not under test.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	controllers, err := kube.ControllersNamed(r.Controllers...)
 	for _, result := range r.sortedResults() {
 		if err == nil && result.Verdict == check.NotExercised && !appliesTo(result.Check, controllers) {
 			inapplicable = append(inapplicable, result)
-		} else { // an unknown controller means that another version wrote the run
+		} else { // also if err is not nil: another version of gauntlet, with other controllers, wrote the run
 			listed = append(listed, result)
 		}
 	}
 	return listed, inapplicable
 }
 
-// countInapplicable says how many checks a table of checks summarizes.
+// countInapplicable returns the line with which a table of checks summarizes results of checks
+// that do not apply.
 func countInapplicable(results []check.Result) string {
 	noun := "checks are"
 	if len(results) == 1 {
@@ -58,7 +59,7 @@ func countInapplicable(results []check.Result) string {
 	return fmt.Sprintf("%d %s part of the contract of controllers that are not under test", len(results), noun)
 }
 
-// idsOf returns the IDs of the checks of results.
+// idsOf returns the check IDs of results.
 func idsOf(results []check.Result) []string {
 	var ids []string
 	for _, result := range results {
@@ -67,7 +68,8 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// showsScopes reports whether the scope of at least one result is known.
+// showsScopes reports whether a table of the results needs a column for the scope. It does if
+// the scope of at least one check is known.
 func showsScopes(results []check.Result) bool {
 	return slices.ContainsFunc(results, func(result check.Result) bool { return scopeOf(result.Check) != "" })
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// maxWidth is the width of the terminal output in characters.
+// maxWidth is the maximum width of lines in the terminal output, in characters.
 const maxWidth = 100
 
-// Terminal writes the runs for a terminal: failures with evidence, a table of verdicts, and
-// run directories. Color enables escape sequences for colors.
+// Terminal writes runs for a terminal: failures with their evidence, a table of verdicts, and
+// the run directories. If color is true, the text has escape sequences for colors.
 func Terminal(w io.Writer, runs []Run, color bool) error {
 	p := palette(color)
 	var b strings.Builder
@@ -39,16 +39,17 @@ func Terminal(w io.Writer, runs []Run, color bool) error {
 	return nil
 }
 
-// blankLine writes a blank line, unless there is no text before it.
+// blankLine writes a blank line, unless the text is still empty.
 func blankLine(b *strings.Builder) {
 	if b.Len() > 0 {
 		b.WriteString("\n")
 	}
 }
 
-// palette formats text for a terminal. If it is true, the text has colors.
+// palette formats verdicts for a terminal, with colors if it is true.
 type palette bool
 
+// verdictColors has the color of each verdict on a terminal.
 var verdictColors = map[check.Verdict]text.Colors{
 	check.Fail:          {text.FgRed, text.Bold},
 	check.Unknown:       {text.FgYellow, text.Bold},
@@ -57,7 +58,8 @@ var verdictColors = map[check.Verdict]text.Colors{
 	check.NotExercised:  {text.Faint},
 }
 
-// verdict formats a verdict. Fail and unknown are in capitals.
+// verdict formats a verdict. It writes fail and unknown in capital letters, because they need
+// attention.
 func (p palette) verdict(v check.Verdict) string {
 	word := string(v)
 	if v == check.Fail || v == check.Unknown {
@@ -69,7 +71,8 @@ func (p palette) verdict(v check.Verdict) string {
 	return word
 }
 
-// failures writes the results that did not pass of a run.
+// failures writes the results of a run that did not pass. Checks that are unknown for the same
+// reason share a paragraph.
 func (p palette) failures(b *strings.Builder, run *Run) {
 	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
 		blankLine(b)
@@ -89,7 +92,7 @@ func (p palette) failures(b *strings.Builder, run *Run) {
 	}
 }
 
-// failure writes one result with its guarantee and evidence.
+// failure writes one result with the guarantee and the evidence.
 func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
 	blankLine(b)
 	paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
@@ -110,8 +113,8 @@ func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
 	}
 }
 
-// resultTable writes the table of one run, with a row for each check. The column scope is
-// omitted if no scope is known.
+// resultTable writes a table of the checks of one run. It omits the column scope if no scope is
+// known.
 func (p palette) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 {
 		return
@@ -119,7 +122,7 @@ func (p palette) resultTable(b *strings.Builder, run *Run) {
 	listed, inapplicable := run.listedResults()
 	reasonWidth, scopes := 48, showsScopes(listed)
 	if scopes {
-		reasonWidth = 32 // the table then fits maxWidth
+		reasonWidth = 32 // a narrower column, so that the table with scopes fits maxWidth
 	}
 	row := func(id, scope string, rest ...any) table.Row {
 		if scopes {
@@ -140,8 +143,8 @@ func (p palette) resultTable(b *strings.Builder, run *Run) {
 	}
 }
 
-// brief shortens a reason so that it fits a table. The terminal output has the complete
-// reason above the table.
+// brief returns at most 150 characters of a reason for a table. The terminal output has the
+// whole reason above the table.
 func brief(reason string) string {
 	const runesMax = 150
 	runes := []rune(reason)
@@ -151,8 +154,9 @@ func brief(reason string) string {
 	return string(runes[:runesMax]) + "…"
 }
 
-// resultMatrices writes tables of several runs, with a row for each check and a column for
-// each run. Runs whose columns do not fit the width get further tables.
+// resultMatrices writes tables of the verdicts of several runs. A table has a row for each
+// check and a column for each run. The next table starts when another column would not fit
+// maxWidth.
 func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
@@ -174,7 +178,7 @@ func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
 	}
 }
 
-// columnWidth returns the width of the run's column in characters.
+// columnWidth returns the width of the run's column in a table of several runs, in characters.
 func (r *Run) columnWidth() int {
 	width := max(text.LongestLineLen(heading(r.Scenario)), len(r.Verdict))
 	for _, result := range r.Results {
@@ -183,6 +187,7 @@ func (r *Run) columnWidth() int {
 	return width
 }
 
+// matrix returns a table with a row for each check and a column for each run.
 func (p palette) matrix(ids []string, runs []Run) string {
 	t := newTable()
 	header, verdicts, times := table.Row{"check"}, table.Row{"verdict"}, table.Row{"time"}
@@ -208,7 +213,7 @@ func (p palette) matrix(ids []string, runs []Run) string {
 	return t.Render()
 }
 
-// locations writes the directory of each run and the command that reproduces it.
+// locations writes the directory of each run, and the command that reproduces the run.
 func (p palette) locations(b *strings.Builder, runs []Run) {
 	for _, run := range runs {
 		blankLine(b)
@@ -218,6 +223,7 @@ func (p palette) locations(b *strings.Builder, runs []Run) {
 	}
 }
 
+// newTable returns an empty table in the style of all tables.
 func newTable() table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -226,14 +232,14 @@ func newTable() table.Writer {
 	return t
 }
 
-// A heading is wrapped at headingWidth characters. A word that is longer than maxWordWidth is
-// broken.
+// The widths of a scenario's name at the top of a column, in characters.
 const (
-	headingWidth = 10
-	maxWordWidth = 14
+	headingWidth = 10 // the name is wrapped at this width, after a hyphen
+	maxWordWidth = 14 // a longer part without a hyphen is broken
 )
 
-// heading wraps the name of a scenario into narrow lines, after hyphens.
+// heading wraps the name of a scenario into short lines, after hyphens. The column of the
+// scenario is then narrow.
 func heading(name string) string {
 	var lines []string
 	line := ""
@@ -247,14 +253,15 @@ func heading(name string) string {
 	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
-// paragraph writes text wrapped at maxWidth. It indents all lines but the first by four
-// more characters.
+// paragraph writes text wrapped at maxWidth. It indents the first line by indent, and further
+// lines by four more characters.
 func paragraph(b *strings.Builder, indent, words string) {
 	lines := strings.Split(wrap(words, maxWidth-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 
-// wrap breaks text between words. It breaks a word only if the word is longer than a line.
+// wrap wraps text at a width in characters. It breaks lines between words, and inside a word
+// only if the word is longer than a line.
 func wrap(words string, width int) string {
 	var lines []string
 	for line := range strings.Lines(words) {
@@ -263,6 +270,8 @@ func wrap(words string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
+// wrapLine returns words as lines of at most width characters. It ignores escape sequences for
+// colors when it counts characters.
 func wrapLine(words []string, width int) []string {
 	var lines []string
 	line := ""

@@ -10,21 +10,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Aborted describes a workload that ended early because a step failed. The users did not
-// execute the steps after the failed step.
+// Aborted describes a workload that ended early because a step failed. The run did not execute
+// the steps after the failed step.
 type Aborted struct {
-	Index  int    // index of the step, from 0
-	Step   string // the step as text
-	Reason string
-	// KnownIssue is the known upstream issue that made the step fail; nil if there is none.
+	Index  int    // the position of the failed step in the workload, counted from 0
+	Step   string // the failed step as text
+	Reason string // the error of the failed step
+	// KnownIssue is the known upstream issue that made the step fail. It is nil if no known
+	// issue did.
 	KnownIssue *check.KnownIssue
 
-	awaited *history.Ref // the object that the step waited for; nil if there is none
+	// awaited is the object whose await timed out. It is nil if the step failed otherwise.
+	awaited *history.Ref
 }
 
-// abortedAt returns the description of a workload that the failed step aborted. It returns
-// nil if no step failed. It sets KnownIssue if a known failure is about the object that the
-// step waited for.
+// abortedAt returns the description of a workload that the failed step aborted. It returns nil
+// if the step is nil. If a violation of a known upstream issue is about the object that the
+// step waited for, it sets KnownIssue.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -39,16 +41,16 @@ func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	return b
 }
 
-// knownFailure is a violation that matches a known upstream issue.
+// knownFailure is a violation in a run that matches a known upstream issue.
 type knownFailure struct {
 	issue  *check.KnownIssue
-	check  string // the ID of the check
-	object history.Ref
+	check  string      // the ID of the check that found the violation
+	object history.Ref // the object of the violation
 }
 
-// knownFailures returns the violations of checks with the verdict known-upstream that match
-// a known issue. It omits violations of checks with another verdict, even those that match
-// a known issue.
+// knownFailures returns the violations that match a known upstream issue, from checks with the
+// verdict known-upstream. It ignores checks with another verdict, because these have violations
+// that no issue explains.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
@@ -62,8 +64,8 @@ func knownFailures(results []check.Result) []knownFailure {
 	return all
 }
 
-// stepOutcome returns the outcome of the step at an index. It returns "" if the run did not
-// reach the step.
+// stepOutcome returns the outcome of the step at an index as text: "done" or "aborted: …". It
+// returns "" if the run did not reach the step.
 func (s *Side) stepOutcome(index int) string {
 	switch b := s.Aborted; {
 	case b == nil || b.Index > index:
@@ -75,9 +77,9 @@ func (s *Side) stepOutcome(index int) string {
 	}
 }
 
-// workloadDifferences returns a difference for each aborted workload. The classification is
-// NotCompared if a known upstream issue aborted the workload, and Undeclared otherwise.
-// sameStepDifference handles two workloads that were aborted at the same step.
+// workloadDifferences returns a difference for each workload that was aborted. The difference
+// is not compared if a known upstream issue aborted the workload, and undeclared otherwise. If
+// both workloads were aborted at the same step, sameStepDifference decides.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -90,7 +92,7 @@ func workloadDifferences(subject, base *Side) []Difference {
 		}
 		d := stepDifference(b.Index, b.Step, subject, base)
 		if b.KnownIssue != nil {
-			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; the steps after it are not compared"
+			d.Classification, d.Reason = NotCompared, b.KnownIssue.String()+"; the steps after the aborted step are not compared"
 		}
 		all = append(all, d)
 	}
@@ -98,8 +100,8 @@ func workloadDifferences(subject, base *Side) []Difference {
 }
 
 // sameStepDifference compares two workloads that were aborted at the same step. There is no
-// difference if known upstream issues aborted both workloads. Both are wrong if known
-// upstream issues aborted neither.
+// difference if known upstream issues aborted both workloads. Both subjects are wrong if no
+// known upstream issue aborted any of the two workloads.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -114,8 +116,8 @@ func sameStepDifference(subject, base *Side) []Difference {
 	return []Difference{d}
 }
 
-// stepDifference returns a difference with the outcomes of a step on both sides. The caller
-// sets the classification.
+// stepDifference returns a difference with the outcomes of one step in both runs. It has no
+// classification yet.
 func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
@@ -123,14 +125,14 @@ func stepDifference(index int, step string, subject, base *Side) Difference {
 	}
 }
 
-// unfinishedDifferences compares two runs, at least one of which is incomplete. It compares
-// only the verdicts of the checks that failed in one of the runs. The other verdicts, the
-// end state and the milestones of an incomplete run cover only a part of the run.
+// unfinishedDifferences compares two runs of which at least one is incomplete. It compares only
+// the checks that failed in one of the runs. All other results of an incomplete run cover only
+// a part of the run.
 func unfinishedDifferences(subject, base *Side) []Difference {
 	outcome := func(s *Side) string { return cmp.Or(s.Unfinished, "complete") }
 	all := []Difference{{
 		Aspect: Workloads, Object: "the run", What: "completion", Subject: outcome(subject), Base: outcome(base),
-		Classification: Undeclared, Reason: "only the checks that failed are compared",
+		Classification: Undeclared, Reason: "one of the runs is incomplete, so only the checks that failed are compared",
 	}}
 	for _, d := range verdictDifferences(subject, base) {
 		if d.Subject == string(check.Fail) || d.Base == string(check.Fail) {
@@ -140,8 +142,8 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue returns the side whose workload a known upstream issue aborted first.
-// It returns nil if there is none.
+// abortedByKnownIssue returns the run whose workload ended at an earlier step than the other
+// workload. It returns nil if no run did, or if no known upstream issue aborted that run.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
@@ -154,10 +156,9 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 	return short
 }
 
-// dependsOnMissingSteps reports whether an end state depends on steps that one run did not
-// complete. It returns true if the other run changed the object during or after these
-// steps. It also returns true if the failed step waited for the object or for an owner of
-// the object.
+// dependsOnMissingSteps reports whether the end state of an object depends on steps that the
+// aborted run did not complete. This holds if the other run changed the object during or after
+// these steps. It also holds if the failed step waited for the object or for its owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -167,9 +168,9 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	return ok && changed >= short.Aborted.Index || short.isOrIsOwnedBy(d.Object, *short.Aborted.awaited, long)
 }
 
-// followsMissingSteps reports whether a difference of milestones depends on steps that one
-// run did not complete. Values that occurred before the failed step do not depend on these
-// steps.
+// followsMissingSteps reports whether a difference of milestones depends on steps that the
+// aborted run did not complete. Values that occurred before the failed step do not depend on
+// these steps.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

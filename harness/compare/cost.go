@@ -9,53 +9,58 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Cost is the resource usage of the subject in one run.
+// Cost is what the subject used in one run: time, requests, bytes, CPU time and memory.
 type Cost struct {
-	// Unfinished reports whether the run or its history is incomplete.
+	// Unfinished is true if the run ended early, or if its history has a gap or ends early.
+	// Costs of such a run are not compared.
 	Unfinished bool
-	// Steps are the completed steps of the workload, in order.
+	// Steps are the completed steps of the workload, in the order of their ends.
 	Steps []Step
-	// Converged is the time from the healing of all faults until the system converged; 0 if
-	// it did not converge.
+	// Converged is the time from the healing of all faults until the system converged. It is 0
+	// if the system did not converge.
 	Converged time.Duration
-	// Requests counts the subject's requests by kind. It is empty if the subject did not use
-	// the fault proxy.
+	// Requests is the number of the subject's requests by verb and resource. It is empty if the
+	// subject did not use the fault proxy.
 	Requests map[Call]int
-	// Sent is the size of the request bodies in bytes. Received is the size of the responses
-	// and watch events, uncompressed, as delivered to the subject.
-	Sent, Received int64
-	// EndpointsWrong is the time during which the Endpoints of at least one Service did not
-	// match the committed state. See [check.WrongEndpoints].
+	// Sent is the total size of the request bodies of the subject, in bytes.
+	Sent int64
+	// Received is the total size of the responses and watch events that the subject received,
+	// in bytes before compression.
+	Received int64
+	// EndpointsWrong is the time during which the Endpoints object of at least one Service did
+	// not match the committed pods. See [check.WrongEndpoints].
 	EndpointsWrong time.Duration
-	// CPU is the user and system time of all processes of the subject.
+	// CPU is the user and system CPU time of all processes of the subject.
 	CPU time.Duration
-	// PeakMemory is the largest resident set size of a process of the subject, in bytes.
+	// PeakMemory is the largest resident set size that any process of the subject had, in
+	// bytes.
 	PeakMemory int64
 }
 
-// Step is a completed step of the workload. Its duration includes its await.
+// Step is a completed step of the workload.
 type Step struct {
-	Index    int // index in the scenario, from 0
-	Name     string
-	Duration time.Duration
+	Index    int           // the position in the workload, counted from 0
+	Name     string        // the step as text, such as "scale ReplicaSet web to 5"
+	Duration time.Duration // from the start of the operation to the end of the await
 }
 
-// Call is a kind of request.
+// Call is a verb and a resource of requests, such as "update deployments.apps/status".
 type Call struct {
 	Verb string
-	// Resource is the resource with its group, and the subresource after a slash.
+	// Resource is the resource with its API group, such as deployments.apps. If the request
+	// has a subresource, it follows after a slash.
 	Resource string
 }
 
 func (c Call) String() string { return c.Verb + " " + c.Resource }
 
-// CostOf measures a run from the records of its history. It does not count requests without
-// a resource. It does not count requests for leases either, because the number of these
-// requests depends on the subject's flags.
+// CostOf measures the cost of a run from the records of its history. It ignores requests
+// without a resource, such as discovery. It also ignores requests for leases, because their
+// number depends on flags of the subject. It returns an error if the records cannot be read.
 func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	cost := Cost{Requests: map[Call]int{}, Unfinished: true}
 	hasGap := false
-	excluded := map[uint64]bool{} // requests that are not counted, by ID
+	excluded := map[uint64]bool{} // the IDs of requests that are not counted
 	wrong := check.NewWrongEndpoints()
 	started := map[int]time.Duration{}
 	var healed time.Duration
@@ -100,11 +105,13 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	return cost, nil
 }
 
+// leases is the resource of Lease objects.
 var leases = resourceOf("Lease")
 
-// isCounted reports whether [Cost] counts a request; see [CostOf].
+// isCounted reports whether [CostOf] counts a request: it has a resource other than leases.
 func isCounted(r *history.Request) bool { return r.Resource != "" && r.Resource != leases }
 
+// request adds a request of the subject to the counts.
 func (c *Cost) request(r *history.Request) {
 	call := Call{Verb: r.Verb, Resource: r.Resource}
 	if r.Subresource != "" {

@@ -11,30 +11,34 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Difference is one difference between two runs of a scenario.
+// Difference is one difference between a run of the subject and a run of the base.
 type Difference struct {
+	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
 	Aspect Aspect
-	// Object identifies the object of the difference. It is the ID of a check, a step of
-	// the workload, or the stable name of an object.
+	// Object says where the difference is: the ID of a check, a step of the workload, or an
+	// object by its stable name.
 	Object string
-	// What is the part of Object that differs. It is the path of a field, the kind of a
-	// milestone, or the text of the step.
-	What          string
-	Subject, Base string // empty if that side has no value
-	// Classification says whether the difference is allowed, and Reason says why.
+	// What is the part of Object that differs: the path of a field, the kind of a milestone, or
+	// the text of the step.
+	What string
+	// Subject and Base are the values in the two runs. A value is empty if the run has none.
+	Subject, Base string
+	// Classification says whether the difference is allowed.
 	Classification Classification
-	Reason         string
+	// Reason says why the difference has its classification. It may be empty if the
+	// difference is undeclared.
+	Reason string
 }
 
-// Aspect is the part of two runs in which they differ.
+// Aspect is a part of a run that is compared with the other run.
 type Aspect string
 
 // The aspects, in the order in which reports list them.
 const (
-	Workloads      Aspect = "workload"
-	Verdicts       Aspect = "verdict"
-	EndStates      Aspect = "end state"
-	MilestoneOrder Aspect = "milestone"
+	Workloads      Aspect = "workload"  // whether each run completed its workload
+	Verdicts       Aspect = "verdict"   // the verdicts of the checks
+	EndStates      Aspect = "end state" // the fields of the objects at the end of the runs
+	MilestoneOrder Aspect = "milestone" // the values of the milestones during the runs
 )
 
 // Classification says whether a difference is allowed.
@@ -45,22 +49,26 @@ const (
 	// Undeclared means that no rule allows the difference.
 	Undeclared Classification = "undeclared"
 	// BothWrong means that both subjects violate a guarantee. Reports list the guarantee,
-	// although the subjects do not differ.
+	// although the two verdicts do not differ.
 	BothWrong Classification = "both wrong"
-	// Declared means that our controllers differ from the base deliberately.
+	// Declared means that a rule of [Deliberate] covers the difference: our controllers behave
+	// differently on purpose.
 	Declared Classification = "declared"
-	// NotCompared means that a known upstream issue aborted one run before the steps that
-	// the difference depends on.
+	// NotCompared means that a known upstream issue aborted one of the runs. That run did not
+	// complete the steps on which the difference depends.
 	NotCompared Classification = "not compared"
-	// Accepted means that the guarantees allow both behaviors.
+	// Accepted means that a rule of [Acceptable] covers the difference: the guarantees allow
+	// both behaviors.
 	Accepted Classification = "accepted"
 )
 
-// String returns the difference as one line.
+// String returns the difference as one line: aspect, object and part, then the subject's value
+// and the base's value.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s, %s: %s; %s", d.Aspect, d.Object, d.What, orNone(d.Subject), orNone(d.Base))
 }
 
+// orNone returns the text, or "none" if the text is empty.
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -68,10 +76,10 @@ func orNone(s string) string {
 	return s
 }
 
-// Differences compares a run of the subject with a run of the base. It compares completed
-// steps, verdicts, end states, then milestones. The tables Deliberate, Incomparable and
-// Acceptable classify the differences. Deliberate applies only to our controllers, and
-// Incomparable only to aborted runs.
+// Differences returns the differences between a run of the subject and a run of the base, worst
+// classification first. It compares the completed steps, the verdicts, the end states and the
+// milestones. The rules in [Deliberate] apply only if the subject is ours and the base is not.
+// The rules in [Incomparable] apply only if a known upstream issue aborted one run.
 func Differences(subject, base *Side) []Difference {
 	all := slices.Concat(workloadDifferences(subject, base), verdictDifferences(subject, base), endStateDifferences(subject, base), milestoneDifferences(subject, base))
 	if subject.Unfinished+base.Unfinished != "" {
@@ -94,20 +102,21 @@ func Differences(subject, base *Side) []Difference {
 	return all
 }
 
-// WorstFirst is the order of classifications in reports.
+// WorstFirst is the order in which reports list classifications, from worst to best.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the name of the subject to which the table Deliberate applies.
+// ours is the name of the subject whose deliberate differences the table [Deliberate] declares.
 const ours = "ours"
 
-// ruleTable is a list of rules with one classification.
+// ruleTable is a list of rules that give a difference the same classification.
 type ruleTable struct {
 	classification Classification
 	rules          []Rule
 }
 
-// classify gives the difference the classification and the reason of the first rule that
-// covers it.
+// classify sets the classification and the reason from the first rule that covers the
+// difference. A difference that no rule covers becomes Undeclared. It does nothing if the
+// difference already has a classification.
 func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	if d.Classification != "" {
 		return
@@ -126,6 +135,8 @@ func (d *Difference) classify(tables []ruleTable, subject, base *Side) {
 	d.Classification = Undeclared
 }
 
+// verdictDifferences compares the verdicts of the checks that both runs have. It also returns a
+// difference with the classification BothWrong for each check that failed in both runs.
 func verdictDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, theirs := range base.Results {
@@ -146,9 +157,11 @@ func verdictDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// wholeObject is Difference.What for an object that only one side has.
+// wholeObject is the value of Difference.What if only one run has the object.
 const wholeObject = "the object"
 
+// endStateDifferences compares the objects at the end of the two runs, field by field. For an
+// object that only one run has, it returns one difference.
 func endStateDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	for _, name := range keys(subject.End, base.End) {
@@ -166,6 +179,8 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
+// presence describes an object that only one run may have. It returns "" for nil, and shows
+// spec.replicas if the object has it.
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""
@@ -176,6 +191,9 @@ func presence(object map[string]string) string {
 	return "exists"
 }
 
+// milestoneDifferences compares the milestones of the two runs. For conditions and events, it
+// returns one difference for each value that only one run has. For other milestones, it
+// compares the whole sequence of values.
 func milestoneDifferences(subject, base *Side) []Difference {
 	var all []Difference
 	milestones := slices.SortedFunc(maps.Keys(merged(subject.Milestones, base.Milestones)), func(a, b Milestone) int {
@@ -186,7 +204,7 @@ func milestoneDifferences(subject, base *Side) []Difference {
 		if slices.Equal(mine, theirs) {
 			continue
 		}
-		if m.Kind == Conditions || m.Kind == Events { // these values are sets: each value that only one side has is a difference
+		if m.Kind == Conditions || m.Kind == Events { // the values of these kinds are sets
 			for _, value := range missing(mine, theirs) {
 				all = append(all, Difference{Aspect: MilestoneOrder, Object: m.Object, What: string(m.Kind), Subject: value})
 			}
@@ -203,14 +221,16 @@ func milestoneDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// missing returns the elements of values that are not in others.
+// missing returns the values that are not in others.
 func missing(values, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(others, v) })
 }
 
-// keys returns the keys that occur in a, b or both, sorted.
+// keys returns the keys of both maps, sorted and each once.
 func keys[V any](a, b map[string]V) []string { return slices.Sorted(maps.Keys(merged(a, b))) }
 
+// merged returns a map with the entries of both maps. If both have a key, the value of b is
+// used.
 func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	all := maps.Clone(a)
 	if all == nil {
@@ -220,6 +240,6 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the difference of two end states as text, in the format of go-cmp. It
-// returns "" if they are equal.
+// Diff returns the differences of the two end states as text in the format of go-cmp. "-" marks
+// the base. It returns "" if the end states are equal.
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

@@ -1,10 +1,11 @@
-// Package compare compares runs of one scenario on two subjects. [SideOf] reads a run and
-// gives its objects names that are the same in every run. [Differences] returns the
-// differences of two runs with their classifications. The tables [Deliberate],
-// [Incomparable] and [Acceptable] in rules.go determine the classification. A difference
-// without a rule is undeclared.
+// Package compare compares runs of one scenario on two subjects. [SideOf] reads a run and gives
+// its objects names that are equal in every run of the scenario. [Differences] returns the
+// differences between two runs, and classifies each. The tables of rules [Deliberate],
+// [Incomparable] and [Acceptable] determine the classification. A difference that no rule
+// covers is undeclared.
 //
-// [CostOf] measures the cost of a run from its history. [Ratios] compares the costs of
-// pairs of runs. The runs of a pair are made one after the other, on equal control planes.
-// Like package check, the package reads histories and never accesses a cluster.
+// [CostOf] measures the cost of a run, such as CPU time and requests, from its history.
+// [Ratios] compares the costs of several pairs of runs. A pair is one run on each subject,
+// executed one after the other on equal control planes. Like package check, this package reads
+// histories and never contacts a cluster.
 package compare

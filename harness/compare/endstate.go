@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// endState returns the fields of every existing object. It counts the pods of each owner by
-// state, because the names of pods are random.
+// endState returns the fields of the objects that exist at the end of the run, by stable name
+// and path. For pods, it returns the number of pods of each owner by state, because names of
+// pods are random.
 func (o *observer) endState() (map[string]map[string]string, error) {
 	state := map[string]map[string]string{}
 	counts := map[string]map[string]int{} // number of pods by owner and state
@@ -45,17 +46,18 @@ func (o *observer) endState() (map[string]map[string]string, error) {
 	return state, nil
 }
 
-// podsOf is the prefix of a name in Side.End that stands for all pods of an owner.
+// podsOf is the prefix of the keys in Side.End for the pods of an owner.
 const podsOf = "pods of "
 
-// The states of pods that controllers distinguish.
+// The states by which [observer.endState] counts pods.
 const (
 	podReady       = "ready"
 	podNotReady    = "not ready"
-	podEnded       = "failed or succeeded"
-	podTerminating = "terminating"
+	podEnded       = "failed or succeeded" // the phase is Failed or Succeeded
+	podTerminating = "terminating"         // the pod has a deletionTimestamp, in any phase
 )
 
+// podStateOf returns the state of a pod: one of the constants above.
 func (o *observer) podStateOf(object *history.Object) (string, error) {
 	pod, err := o.decoder.Pod(object)
 	switch {
@@ -71,7 +73,7 @@ func (o *observer) podStateOf(object *history.Object) (string, error) {
 	return podNotReady, nil
 }
 
-// oneLine returns all fields of an object as one line.
+// oneLine returns the fields of an object as one line, sorted by path.
 func oneLine(flat map[string]string) string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(flat)) {
@@ -80,8 +82,8 @@ func oneLine(flat map[string]string) string {
 	return strings.Join(parts, "; ")
 }
 
-// omitted lists the fields that may differ between two runs although the subjects behave
-// alike. These fields are hash labels, generations and times.
+// omitted has the paths of fields that are not compared. These fields differ between runs even
+// if the subjects behave alike: hash labels, generations and times.
 var omitted = map[string]bool{
 	"status.observedGeneration":                                             true,
 	"metadata.labels." + objects.PodTemplateHashLabel:                       true,
@@ -90,13 +92,13 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations are the annotations in which a ReplicaSet records the size of its
-// Deployment at the last scaling.
+// sizeAnnotations are the annotations in which a ReplicaSet records sizes of its Deployment at
+// the last scaling. They are the replicas, and the maximum number of pods.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
 
-// flatten returns the fields of an object by path.
+// flatten returns the fields of an object. The keys are paths such as "status.replicas".
 func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	flat := flattener{names: o.names, flat: map[string]string{}}
 	if len(object.Body) > 0 {
@@ -130,18 +132,21 @@ func (o *observer) flatten(object *history.Object) (map[string]string, error) {
 	return flat.flat, nil
 }
 
-// flattener converts a tree of values to a map from paths to values.
+// flattener converts a tree of JSON values to a map from paths to text.
 type flattener struct {
-	names *names
-	flat  map[string]string
+	names *names            // to replace real names in text
+	flat  map[string]string // the result
 }
 
+// text adds a text at a path, with stable names, unless the path is omitted.
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
 		f.flat[path] = f.names.normalize(value)
 	}
 }
 
+// value adds a JSON value at a path, with all fields and items in it. It skips uid,
+// resourceVersion and nodeName, which differ in every run.
 func (f *flattener) value(path string, value any) {
 	if omitted[path] {
 		return
@@ -165,9 +170,8 @@ func (f *flattener) value(path string, value any) {
 	}
 }
 
-// list adds the elements of a list. An element with a field type, such as a condition, is
-// stored under the list's path with that type. The number of equal elements is stored for
-// all other elements.
+// list adds the items of a list. The path of an item with a field type, such as a condition,
+// ends with that type in brackets. For other items, list adds the number of equal items.
 func (f *flattener) list(path string, elements []any) {
 	counts := map[string]int{}
 	for _, element := range elements {

@@ -11,31 +11,37 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// names maps real names of objects to stable names, which are the same in every run of a
-// scenario. The real names of ReplicaSets, pods and objects with generateName have suffixes
-// that are random or depend on the implementation. The stable name of a ReplicaSet of a
-// Deployment is derived from its template, and the stable name of a pod from its owner. The
-// stable name of another object with generateName is derived from its owner and from the
-// order in which the objects of its kind were created for that owner.
+// names maps the real names of objects to stable names, which are equal in every run of a
+// scenario. ReplicaSets, pods and objects with generateName need stable names. Their real names
+// end with suffixes that are random or depend on the implementation.
+//
+// The stable name of a ReplicaSet of a Deployment has a hash of its pod template. The stable
+// name of a pod has the name of its owner. The stable name of any other object with
+// generateName has the name of its owner and a number. The number counts the objects of the
+// kind that the owner has created.
 type names struct {
-	stable map[string]string // stable names by resource and real name
-	// aliases maps a real name to the stable name if the two differ. It is used to replace
-	// real names in texts, such as messages of conditions.
+	// stable has the stable names. The key is the resource and the real name.
+	stable map[string]string
+	// aliases maps real names to stable names that differ from them. normalize uses it to
+	// replace real names in text, such as messages of conditions.
 	aliases map[string]string
-	// ownerOf maps the stable name of an object to the stable name of its first owner. Both
-	// names include the resource. The owner of Endpoints is the Service with the same name.
-	ownerOf   map[string]string
-	generated map[string]int // number of objects with generateName, by resource and owner
+	// ownerOf maps the stable name of an object to the stable name of its owner in the
+	// object's first version. Both names begin with the resource. The owner of an Endpoints
+	// object is the Service with its name.
+	ownerOf map[string]string
+	// generated counts the objects with generateName. The key is the resource and the owner.
+	generated map[string]int
 	owners    kube.Owners
 	decoder   *objects.Decoder
 }
 
+// newNames returns names without any object.
 func newNames(decoder *objects.Decoder) *names {
 	return &names{decoder: decoder, stable: map[string]string{}, aliases: map[string]string{}, ownerOf: map[string]string{}, generated: map[string]int{}}
 }
 
-// observe records the stable name of an object and its owner. It ignores later versions of
-// the same object. The caller must pass owners before their dependents.
+// observe records the stable name and the owner of an object at its first version, and ignores
+// later versions. The caller must call observe for owners before their dependents.
 func (n *names) observe(o *history.Object) {
 	key := o.Resource + " " + o.Name
 	if _, ok := n.stable[key]; ok {
@@ -69,7 +75,8 @@ func (n *names) observe(o *history.Object) {
 	}
 }
 
-// stableName returns the stable name of an object with its resource.
+// stableName returns the resource and the stable name of an object, such as "replicasets.apps
+// web-<a1b2>". For an unknown object, it returns the real name.
 func (n *names) stableName(o *history.Object) string {
 	if name, ok := n.stable[o.Resource+" "+o.Name]; ok {
 		return name
@@ -77,8 +84,8 @@ func (n *names) stableName(o *history.Object) string {
 	return o.Resource + " " + o.Name
 }
 
-// endStateName returns the name under which Side.End has an object. All pods of one owner
-// share one name, because their real names are random.
+// endStateName returns the key of an object in Side.End. All pods of one owner have the same
+// key, because the names of pods are random.
 func (n *names) endStateName(o *history.Object) string {
 	if o.Resource == pods {
 		return podsOf + n.ownerName(o)
@@ -86,10 +93,11 @@ func (n *names) endStateName(o *history.Object) string {
 	return n.stableName(o)
 }
 
-// noOwner stands for the owner of an orphan.
+// noOwner is the name of the owner in the keys of pods without a controller.
 const noOwner = "no owner"
 
-// ownerName returns the stable name of the owner of an object, or noOwner.
+// ownerName returns the stable name of the controller of an object. It returns noOwner if the
+// object has no controller.
 func (n *names) ownerName(o *history.Object) string {
 	owner := o.ControllerRef()
 	if owner == nil {
@@ -98,8 +106,8 @@ func (n *names) ownerName(o *history.Object) string {
 	return n.stableName(&history.Object{Ref: history.Ref{Resource: n.owners.Resource(owner.UID, owner.Kind), Name: owner.Name}})
 }
 
-// ownerPrefix returns the beginning of the stable name of an object with generateName. It is
-// the stable name of the owner without the resource, or generateName if there is no owner.
+// ownerPrefix returns the beginning of the stable name of an object with generateName: the
+// owner's name and a hyphen. For an object without a controller, it returns generateName.
 func (n *names) ownerPrefix(o *history.Object) string {
 	if o.ControllerRef() == nil {
 		return o.GenerateName
@@ -108,8 +116,9 @@ func (n *names) ownerPrefix(o *history.Object) string {
 	return name + "-"
 }
 
-// templateHash returns a short hash of a ReplicaSet's template. The hash ignores the label
-// that the Deployment controller adds, because its value depends on the implementation.
+// templateHash returns a short hash of a ReplicaSet's pod template. The hash ignores the label
+// pod-template-hash, because its value depends on the implementation of the Deployment
+// controller.
 func (n *names) templateHash(o *history.Object) string {
 	set, err := n.decoder.Owner(objects.OwnerKindByResource(o.Resource), o)
 	if err != nil {
@@ -120,15 +129,16 @@ func (n *names) templateHash(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// These patterns match parts of texts that differ from run to run.
+// These patterns match the parts of text that differ between equal runs: times, IP addresses
+// and names of objects.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)
 	namePattern = regexp.MustCompile(`[a-z0-9]([-a-z0-9.]*[a-z0-9])?`)
 )
 
-// normalize replaces the parts of a text that differ from run to run, so that texts can be
-// compared.
+// normalize replaces times, IP addresses and real names in a text with placeholders and stable
+// names. The texts of two runs can then be compared.
 func (n *names) normalize(text string) string {
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = ipPattern.ReplaceAllString(text, "<ip>")

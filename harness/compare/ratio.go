@@ -9,16 +9,17 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Pair holds the costs of two runs of one scenario, one on each subject, made one after the
-// other.
+// Pair has the costs of two runs of one scenario, one on each subject. The runs were executed
+// one after the other.
 type Pair struct{ Subject, Base Cost }
 
-// Ratio is the comparison of one metric of two subjects over pairs of runs.
+// Ratio has the values of one metric in several pairs of runs, and compares the subject with
+// the base.
 type Ratio struct {
-	Metric string
-	Unit   string // s, KiB or MiB; empty for a count
-	// Subject has the value of the subject in each pair, and Base the value of the base.
-	// Both have the order of the pairs.
+	Metric string // such as "CPU time", the text of a step, or a verb with a resource
+	Unit   string // s, KiB or MiB; empty for a number of requests
+	// Subject and Base have one value for each pair. Values with the same index are from one
+	// pair.
 	Subject, Base []float64
 }
 
@@ -33,15 +34,15 @@ const (
 )
 
 // Comparable reports whether the costs of the two runs can be compared. Both runs must be
-// complete and have completed the same steps.
+// complete, and both must have completed the same steps.
 func (p Pair) Comparable() bool {
 	return !p.Subject.Unfinished && !p.Base.Unfinished && slices.EqualFunc(p.Subject.Steps, p.Base.Steps, func(a, b Step) bool { return a.Index == b.Index })
 }
 
-// Ratios compares every metric that all comparable pairs have. The metrics are the duration
-// of each step, the time to converge, the time with wrong Endpoints, CPU time, peak memory
-// and bytes. The requests of each kind follow, sorted by name. Ratios omits metrics that
-// are 0 in every run, such as bytes without the fault proxy.
+// Ratios compares every metric that all comparable pairs have. The metrics are the duration of
+// each step, the time to converge, the time with wrong Endpoints, CPU time, peak memory and
+// bytes. The numbers of requests by verb and resource follow, sorted by name. Ratios omits a
+// metric that is 0 in every run, such as bytes of a subject without the fault proxy.
 func Ratios(pairs []Pair) []Ratio {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return !p.Comparable() })
 	if len(pairs) == 0 {
@@ -75,6 +76,8 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
+// ratio returns the values of one metric in all pairs. The last argument returns the value of a
+// run, or NaN if the run has none.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}
 	for _, pair := range pairs {
@@ -84,7 +87,7 @@ func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	return r
 }
 
-// calls returns the kinds of requests in all runs, sorted by name.
+// calls returns each verb and resource that occurs in any run, sorted by name.
 func calls(pairs []Pair) []Call {
 	seen := map[Call]bool{}
 	for _, pair := range pairs {
@@ -102,18 +105,18 @@ func calls(pairs []Pair) []Call {
 	return all
 }
 
-// hasAllValues reports whether the metric has a value in every run.
+// hasAllValues reports whether the metric has a value in every run. A missing value is NaN.
 func (r Ratio) hasAllValues() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), math.IsNaN)
 }
 
-// allZero reports whether every value is 0.
+// allZero reports whether the metric is 0 in every run.
 func (r Ratio) allZero() bool {
 	return !slices.ContainsFunc(slices.Concat(r.Subject, r.Base), func(v float64) bool { return v != 0 })
 }
 
-// Median returns the median of the pairs' ratios, each the subject's value divided by the
-// base's. A ratio is +Inf if only the base's value is 0, and 1 if both values are 0.
+// Median returns the median of the pairs' ratios. The ratio of a pair is the subject's value
+// divided by the base's value. It is +Inf if only the base's value is 0, and 1 if both are 0.
 func (r Ratio) Median() float64 { return median(r.ratios()) }
 
 // Spread returns the lowest and the highest of the pairs' ratios.
@@ -122,6 +125,7 @@ func (r Ratio) Spread() (low, high float64) {
 	return slices.Min(all), slices.Max(all)
 }
 
+// ratios returns the subject's value divided by the base's value for each pair.
 func (r Ratio) ratios() []float64 {
 	all := make([]float64, len(r.Subject))
 	for i := range all {
@@ -136,6 +140,7 @@ func (r Ratio) ratios() []float64 {
 // Medians returns the median of the subject's values and the median of the base's values.
 func (r Ratio) Medians() (subject, base float64) { return median(r.Subject), median(r.Base) }
 
+// median returns the median of the values, which must not be empty.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
@@ -145,28 +150,30 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Finding is the result of a comparison of costs.
+// Finding says whether the subject used less or more of a resource than the base, according to
+// a statistical test.
 type Finding string
 
-// The findings. They say how the cost of the subject relates to that of the base.
+// The findings.
 const (
-	Less Finding = "less"
-	Same Finding = "same" // the pairs show no difference
-	More Finding = "more"
+	Less Finding = "less" // the subject used less than the base
+	Same Finding = "same" // the test shows no difference
+	More Finding = "more" // the subject used more than the base
 )
 
-// PairsMin is the minimum number of pairs that can show a difference.
+// PairsMin is the minimum number of pairs with which the test of [Ratio.Finding] can show a
+// difference.
 const PairsMin = 4
 
-// significance is the significance level of the test.
+// significance is the significance level of the statistical test.
 const significance = 0.05
 
-// Finding reports whether the subject cost more or less than the base. It uses the
-// Mann-Whitney U test with a significance level of 5 %, and p is the p-value. With fewer
-// than PairsMin pairs, the test cannot show a difference.
+// Finding tests whether the subject's values differ from the base's values, and returns the
+// result with the p-value. It uses the Mann-Whitney U test with a significance level of 5 %.
+// With fewer than PairsMin pairs, the finding is always Same.
 func (r Ratio) Finding() (finding Finding, p float64) {
 	thresholds := &benchmath.Thresholds{CompareAlpha: significance}
-	// NewSample sorts its argument, so it gets a copy: the values stay in the order of the
+	// NewSample sorts its argument, so it gets a copy. The values of r keep the order of the
 	// pairs.
 	comparison := benchmath.AssumeNothing.Compare(
 		benchmath.NewSample(slices.Clone(r.Subject), thresholds),

@@ -13,14 +13,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Rule allows one kind of difference between two runs.
+// Rule allows certain differences between two runs. The table that has the rule determines the
+// classification of these differences.
 type Rule struct {
 	// Issue is the upstream issue that our controllers avoid; empty if there is none.
-	Issue  string
+	Issue string
+	// Reason says why the difference is allowed.
 	Reason string
-	Match  func(*Difference) bool
-	// And is a condition on the two runs that must hold in addition to Match; nil if there
-	// is none.
+	// Match reports whether the rule may allow a difference. It knows only the difference, not
+	// the runs.
+	Match func(*Difference) bool
+	// And reports whether the two runs also allow the difference. It is nil if Match is
+	// sufficient.
 	And func(d *Difference, subject, base *Side) bool
 }
 
@@ -29,8 +33,8 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has rules for differences that show no defect of either subject. The
-// guarantees allow both orders, or both choices, that the runs show.
+// Acceptable has the rules for differences that the guarantees allow, so they are no defect of
+// any subject. The classification of these differences is Accepted.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -43,19 +47,19 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Sizes) },
 	},
 	{
-		Reason: "a controller emits this event after the response to a write, and the response or the event was lost",
+		Reason: "the controller emits this event after the response to a write, and this run may have lost the response or the event",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && d.Subject+d.Base == "ScalingReplicaSet"
 		},
 		And: func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).lostAnswers },
 	},
 	{
-		Reason: "the client retries an event after a connection error within ten seconds and delays the later events",
+		Reason: "after a connection error, the client waits up to ten seconds before it sends the event again, and sends later events only then",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Events) },
 		And:    func(d *Difference, subject, base *Side) bool { return sideWithout(d, subject, base).stalledEvents },
 	},
 	{
-		Reason: "the message of a condition dates from the last change of its reason, possibly for an earlier ReplicaSet",
+		Reason: "the controller changes the message of the condition only together with its reason, so the message may name an earlier ReplicaSet",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.conditions[Progressing].message"
 		},
@@ -64,13 +68,13 @@ var Acceptable = []Rule{
 		},
 	},
 	{
-		Reason: "events are rate-limited, aggregated and lost, and a failure event needs a failure",
+		Reason: "the client may rate-limit, aggregate or lose events, and a failure event occurs only after a failure",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Events) && strings.HasPrefix(d.Subject+d.Base, "Failed")
 		},
 	},
 	{
-		Reason: "a transient condition may come and go between two status updates, and a failure condition needs a failure",
+		Reason: "a condition that holds for a short time may fall between two status updates, and a failure condition occurs only after a failure",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Conditions) && isTransient(d.Object, d.Subject+d.Base)
 		},
@@ -82,7 +86,7 @@ var Acceptable = []Rule{
 		},
 	},
 	{
-		Reason: "users and faults, not the subject, manage pods of other owners",
+		Reason: "the subject does not manage the pods of this owner; users and faults do",
 		Match: func(d *Difference) bool {
 			owner, ok := strings.CutPrefix(d.Object, podsOf)
 			return ok && owner != noOwner
@@ -97,20 +101,20 @@ var Acceptable = []Rule{
 		Match:  func(d *Difference) bool { return d.Aspect == EndStates && d.What == podEnded },
 	},
 	{
-		Reason: "either of two matching owners may adopt an orphan, and labels of orphans differ",
+		Reason: "if two owners match an orphaned pod, any of the two may adopt it, and the labels of orphaned pods differ",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.fullyLabeledReplicas"
 		},
 	},
 	{
-		Reason: "a Deployment controller creates no ReplicaSet for a template that was replaced before it observed the template",
+		Reason: "the Deployment controller creates no ReplicaSet for a pod template that was replaced before the controller observed the template",
 		Match: func(d *Difference) bool {
 			return d.Aspect == MilestoneOrder && d.What == string(Rollout) && inSameOrder(strings.Split(d.Subject, ", "), strings.Split(d.Base, ", ")) ||
 				d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.Subject+d.Base == "spec.replicas: 0"
 		},
 	},
 	{
-		Reason: "collisionCount grows while the controller's cache lacks an existing ReplicaSet of the template; the check revisions covers it",
+		Reason: "collisionCount grows if the controller's cache lacks the existing ReplicaSet of the pod template; the check revisions covers this case",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && d.What == "status.collisionCount"
 		},
@@ -135,30 +139,30 @@ var Acceptable = []Rule{
 		Reason: "the conditions of a deleted owner depend on how long it existed",
 		Match:  func(d *Difference) bool { return d.Aspect == MilestoneOrder && d.What == string(Conditions) },
 		And: func(d *Difference, subject, base *Side) bool {
-			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // this Deployment deletes old ReplicaSets
+			owner := cmp.Or(deploymentOf(d.Object, subject, base), d.Object) // a Deployment deletes its old ReplicaSets
 			return subject.End[owner] == nil && base.End[owner] == nil
 		},
 	},
 	{
-		Reason: "revisions count the templates that the controller observed",
+		Reason: "the revision counts the pod templates that the controller observed; it may miss a template that was soon replaced",
 		Match: func(d *Difference) bool {
 			return d.What == string(Revisions) || strings.HasPrefix(d.What, "metadata.annotations."+objects.RevisionAnnotation)
 		},
 	},
 }
 
-// Deliberate has rules for the deliberate differences of our controllers, which avoid
-// upstream issues. The rules for issues that checks recognize come first.
-// controllers/README.md lists the differences.
+// Deliberate has the rules for differences that our controllers have on purpose, to avoid
+// upstream issues. The classification of these differences is Declared. The rules for the
+// issues in [check.KnownIssues] come first. controllers/README.md describes the differences.
 var Deliberate = append(knownIssueRules(), []Rule{
 	{
 		Issue:  "kubernetes#102551, kubernetes#128798",
-		Reason: "in ours a scaling event completes, and Recreate continues although failed pods exist",
+		Reason: "our Deployment controller completes a scaling, and continues a Recreate rollout although failed pods exist",
 		Match:  func(d *Difference) bool { return onlyBaseFails(d, "rollout-complete") },
 	},
 	{
 		Issue:  "kubernetes#102551",
-		Reason: "ours updates the max-replicas annotation of a ReplicaSet even if the ReplicaSet keeps its size",
+		Reason: "our Deployment controller updates the annotation max-replicas of a ReplicaSet even if the ReplicaSet keeps its size",
 		Match: func(d *Difference) bool {
 			return d.Aspect == EndStates && strings.HasPrefix(d.Object, replicaSets) && d.What == "metadata.annotations.deployment.kubernetes.io/max-replicas"
 		},
@@ -169,19 +173,19 @@ var Deliberate = append(knownIssueRules(), []Rule{
 	},
 	{
 		Issue:  "kubernetes#104062",
-		Reason: "at its start ours does not delete Endpoints of a Service that is missing in its cache, and it never drops a key after 15 retries",
+		Reason: "our Endpoints controller deletes no Endpoints at its start because their Service is missing in its cache, and it does not drop a work queue key after 15 retries",
 		Match:  func(d *Difference) bool { return onlyBaseFails(d, "endpoints-exact") },
 	},
 	{
 		Issue:  "kubernetes#104062, kubernetes#45585",
-		Reason: "ours deletes Endpoints only after a live read, and never deletes leader-election records",
+		Reason: "our Endpoints controller deletes Endpoints only after a read from the API server, and never deletes leader-election records",
 		Match:  func(d *Difference) bool { return onlyBaseFails(d, "orphan-endpoints") },
 	},
 }...)
 
-// knownIssueRules returns a rule for each known upstream issue. The rule covers the
-// verdicts of the checks that the issue violates, and the end states of the affected
-// objects.
+// knownIssueRules returns a rule for each known upstream issue. The rule covers the verdicts of
+// the checks that the base failed because of the issue. It also covers the end states of the
+// affected objects.
 func knownIssueRules() []Rule {
 	var rules []Rule
 	for _, issue := range check.KnownIssues {
@@ -197,7 +201,7 @@ func knownIssueRules() []Rule {
 						return false
 					case d.Aspect == Verdicts:
 						return e.check == d.Object
-					case e.check == "status": // no other object depends on the status
+					case e.check == "status": // a wrong status affects only the status of the object
 						return base.isNameOf(d.Object, e.object) && strings.HasPrefix(d.What, "status")
 					default:
 						return base.isOrIsOwnedBy(d.Object, e.object, subject)
@@ -209,8 +213,9 @@ func knownIssueRules() []Rule {
 	return rules
 }
 
-// Incomparable has rules for differences that follow from an aborted workload. A known
-// upstream issue aborted one workload before the other; see [Aborted].
+// Incomparable has the rules for differences that exist because one run did not complete its
+// workload. A known upstream issue aborted that run before the other; see [Aborted]. The
+// classification of these differences is NotCompared.
 var Incomparable = []Rule{
 	{
 		Reason: "the end state depends on steps that only one run completed",
@@ -224,9 +229,9 @@ var Incomparable = []Rule{
 	},
 }
 
-// deploymentOf returns the Deployment that owns the ReplicaSet with a stable name. For a
-// name that stands for pods, it returns the Deployment that owns the pods' ReplicaSet. It
-// returns "" if there is none.
+// deploymentOf returns the stable name of the Deployment that owns a ReplicaSet. The argument
+// name is the ReplicaSet, or the pods of the ReplicaSet. It returns "" if no Deployment owns
+// the ReplicaSet.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
@@ -236,8 +241,8 @@ func deploymentOf(name string, subject, base *Side) string {
 	return owner
 }
 
-// isSize reports whether a difference is the size of a ReplicaSet, or a consequence of that
-// size. The status and the pods of the ReplicaSet are such consequences.
+// isSize reports whether a difference is in the size of a ReplicaSet, or follows from a
+// different size. The status, the pods and the size annotations follow from the size.
 func isSize(d *Difference, subject, base *Side) bool {
 	if set, ok := strings.CutPrefix(d.Object, podsOf); ok {
 		return subject.End[set]["spec.replicas"] != base.End[set]["spec.replicas"]
@@ -247,7 +252,7 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the side on which the value of the difference is missing.
+// sideWithout returns the run that does not have the value of the difference.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
@@ -255,8 +260,8 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 	return base
 }
 
-// mentionsReplicaSetOf reports whether a text names a Deployment or one of its ReplicaSets.
-// The Deployment counts because conditions name it while it has no ReplicaSet.
+// mentionsReplicaSetOf reports whether a text names a Deployment or one of its ReplicaSets. A
+// condition names the Deployment as long as it has no ReplicaSet.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -267,7 +272,7 @@ func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 }
 
 // maxPods returns replicas + maxSurge of the Deployment that owns a ReplicaSet. It returns
-// false if the Deployment was deleted.
+// false if the Deployment did not exist at the end of the run.
 func (s *Side) maxPods(set string) (string, bool) {
 	owner, _, _ := strings.Cut(s.End[set]["metadata.ownerReferences[Deployment]"], " ")
 	deployment := s.End[deployments+" "+owner]
@@ -285,17 +290,18 @@ func (s *Side) maxPods(set string) (string, bool) {
 	return strconv.Itoa(replicas + surge), true
 }
 
-// onlyBaseFails reports whether only the base violates the guarantee of a check.
+// onlyBaseFails reports whether the base fails the check with the given ID, and the subject
+// does not.
 func onlyBaseFails(d *Difference, id string) bool {
 	return d.Aspect == Verdicts && d.Object == id && d.Base == string(check.Fail) && slices.Contains(notViolated, d.Subject)
 }
 
-// notViolated lists the verdicts of a check whose guarantee the run did not violate.
+// notViolated has the verdicts of checks whose guarantee was not violated.
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
-// isTransient reports whether a condition of an object may hold only briefly in a run with a
-// correct controller. For a kind without a contract, these are all conditions that are not
-// True.
+// isTransient reports whether a correct controller may set a condition of an object only for a
+// short time. The argument condition is the type, the status and the reason of the condition.
+// For a kind without a contract, these are all conditions with the status False or Unknown.
 func isTransient(object, condition string) bool {
 	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}
 	if resource, _, _ := strings.Cut(object, " "); !slices.Contains(managedResources(), resource) {
@@ -305,8 +311,7 @@ func isTransient(object, condition string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(condition, prefix) })
 }
 
-// inSameOrder reports whether the elements that occur in both sequences have the same order
-// in both.
+// inSameOrder reports whether the values that occur in both sequences have the same order.
 func inSameOrder(a, b []string) bool {
 	in := func(others []string) func(string) bool {
 		return func(s string) bool { return !slices.Contains(others, s) }

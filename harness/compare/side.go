@@ -16,52 +16,54 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// Side is one run in a form that can be compared with another run of the same scenario. All
-// objects have stable names; see [names].
+// Side is one of the two runs that are compared. All objects have stable names, which are equal
+// in every run of the scenario; see [names].
 type Side struct {
-	Subject string // as in the history: ours, upstream or exec:PATH
-	Results []check.Result
-	// End holds the fields of the objects that existed at the end, by stable name and path,
-	// such as "status.conditions[Available].reason".
+	Subject string         // the subject as in the history: ours, upstream or exec:PATH
+	Results []check.Result // the results of the checks
+	// End has the fields of the objects that existed at the end of the run. The first key is
+	// the stable name. The second key is a path, such as
+	// "status.conditions[Available].reason".
 	End map[string]map[string]string
-	// Milestones are the values of each milestone during the run.
+	// Milestones has the values of each milestone during the run. The kind of the milestone
+	// says whether they are a sequence or a set.
 	Milestones map[Milestone][]string
-	// Aborted describes how the workload was aborted; nil if it completed.
+	// Aborted describes the step that aborted the workload. It is nil if the workload
+	// completed.
 	Aborted *Aborted
 	// Unfinished says why the run or its history is incomplete. It is empty if both are
 	// complete.
 	Unfinished string
-	Cost       Cost
+	// Cost is what the subject used in the run.
+	Cost Cost
 
-	// firstSeen maps each value of a milestone to the step in which the value first
-	// occurred. This is the last step that had started at that time, as an index from 0; -1
-	// means before the first step.
+	// firstSeen has the step during which each value of a milestone first occurred. A step
+	// is an index from 0, or -1 for the time before the first step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged maps each name in End to the step in which the object last changed. This
-	// is the last step that had started at that time, as an index from 0; -1 means before
-	// the first step.
+	// lastChanged has the step during which each object last changed, by the keys of End. A
+	// step is an index from 0, or -1 for the time before the first step.
 	lastChanged map[string]int
 	names       *names
 
-	// managed lists the resources that the controllers under test reconcile.
+	// managed has the resources that the controllers under test reconcile.
 	managed []string
-	// lostAnswers reports whether the subject may have lost the response to a write of a
-	// ReplicaSet. It is also true if an event may have been lost.
+	// lostAnswers is true if the subject may not have received the response to a write of a
+	// ReplicaSet, or if an event of the subject may have been lost.
 	lostAnswers bool
-	// stalledEvents reports whether the last request of a component to write an event got
-	// no response. The client may have delayed the later events of that component to the
-	// end of the run.
+	// stalledEvents is true if the last request of a component to write an event got no
+	// response. The client may then have delayed later events of that component until after the
+	// run.
 	stalledEvents bool
 }
 
-// isNameOf reports whether a name in End belongs to the object that a piece of evidence
-// names.
+// isNameOf reports whether a key of End is the stable name of an object with a real name.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a name in End belongs to an object or to one of its
-// dependents. The owners in the other run count for objects that exist only there.
+// isOrIsOwnedBy reports whether a key of End names the given object or a dependent of the
+// object, at any depth. For a dependent that only the other run has, it uses the owners of the
+// other run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -71,31 +73,33 @@ func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	return false
 }
 
-// Milestone identifies the values that some property of an object has during a run. Its
-// kind determines the property, and whether the values are a sequence or a set.
+// Milestone identifies a property of an object whose values during a run are compared. The kind
+// says which property it is, and whether the values are a sequence or a set.
 type Milestone struct {
 	Kind   MilestoneKind
 	Object string // the stable name of the object
 }
 
-// MilestoneKind is the kind of a milestone.
+// MilestoneKind is the property of a milestone.
 type MilestoneKind string
 
 // The kinds of milestones.
 const (
-	// Rollout: the ReplicaSets of a Deployment in the order of their creation.
+	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"
-	// Sizes: the values of a ReplicaSet's spec.replicas at which scaling changed direction.
+	// Sizes is the sequence of values of a ReplicaSet's spec.replicas, without the values
+	// between two turning points. At a turning point, scaling changed its direction.
 	Sizes MilestoneKind = "sizes"
-	// Conditions: the types, statuses and reasons of an object's conditions, as a set.
+	// Conditions is the set of types, statuses and reasons of an object's conditions.
 	Conditions MilestoneKind = "conditions"
-	// Revisions: the values of a Deployment's revision annotation, in order.
+	// Revisions is the sequence of values of a Deployment's revision annotation.
 	Revisions MilestoneKind = "revisions"
-	// Events: the reasons of the events about objects of a kind, as a set.
+	// Events is the set of reasons of the events about objects of a kind.
 	Events MilestoneKind = "events"
 )
 
-// SideOf reads a run from its history and its results.
+// SideOf reads a run from the records of its history and the results of its checks. It returns
+// an error if a record cannot be read.
 func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (*Side, error) {
 	decoder := objects.NewDecoder()
 	o := &observer{decoder: decoder, names: newNames(decoder), step: -1, live: map[types.UID]*history.Object{}, lastChanged: map[string]int{}, pending: map[uint64]pendingRequest{}, stalledEvents: map[string]bool{}}
@@ -126,33 +130,34 @@ func SideOf(records iter.Seq2[*history.Record, error], results []check.Result) (
 	return side, nil
 }
 
-// observer collects the state of a run from its history.
+// observer reads the history of a run and collects what [SideOf] needs.
 type observer struct {
 	subject       string
-	controllers   []string // under test; none means the default controllers
+	controllers   []string // the controllers under test; empty means the default controllers
 	decoder       *objects.Decoder
 	names         *names
-	ended         bool
-	step          int           // index of the last step that started, from 0
-	failed        *history.Step // the failed step that aborted the workload
-	gap           string        // the first gap in the history
-	died          string        // the last replica that died, with the reason
-	live          map[types.UID]*history.Object
-	lastChanged   map[string]int            // see [Side]
-	versions      []versionAtStep           // versions of objects with milestones, in order
-	events        []versionAtStep           // events that the subject created
-	pending       map[uint64]pendingRequest // requests that write ReplicaSets or events and have no response yet, by ID
-	lostAnswers   bool
-	stalledEvents map[string]bool // components whose last event got no response; see [Side]
+	ended         bool                          // true after the phase end began
+	step          int                           // index of the last step that began, from 0; -1 before the first step
+	failed        *history.Step                 // the step that failed and aborted the workload; nil if none failed
+	gap           string                        // the first gap in the history; empty if there is none
+	died          string                        // the last replica of the subject that died, with the reason
+	live          map[types.UID]*history.Object // the last versions of the objects that exist
+	lastChanged   map[string]int                // see Side.lastChanged
+	versions      []versionAtStep               // all versions of objects that have milestones, in order
+	events        []versionAtStep               // the events that the subject created
+	pending       map[uint64]pendingRequest     // writes of ReplicaSets and events without a response, by request ID
+	lostAnswers   bool                          // see Side.lostAnswers
+	stalledEvents map[string]bool               // the components whose last event got no response; see Side.stalledEvents
 }
 
-// pendingRequest is a request without a response.
+// pendingRequest is a write whose response is not yet in the history.
 type pendingRequest struct {
 	resource  string
 	component string // the component that created the event; empty for other requests
 }
 
-// componentOf returns the component that created an event.
+// componentOf returns the component that created an event, such as deployment-controller. It
+// returns "" if the event does not say.
 func componentOf(event *history.Object) string {
 	var body struct {
 		Source              struct{ Component string }
@@ -164,14 +169,15 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object with the last step that had started at that time.
+// versionAtStep is a version of an object. Its step is the last one that had begun when the
+// version was committed.
 type versionAtStep struct {
 	*history.Object
 	step int
 }
 
-// trackLostAnswers records requests with an unknown result, and replicas of the subject
-// that ended. Either may mean that a response or an event was lost.
+// trackLostAnswers records writes whose outcome the subject may not know, and replicas of the
+// subject that ended. In both cases a response or an event may have been lost.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -195,8 +201,8 @@ func (o *observer) trackLostAnswers(r *history.Record) {
 	}
 }
 
-// unfinished says why the run or its history is incomplete. It returns "" if both are
-// complete.
+// unfinished returns the reason why the run or its history is incomplete. It returns "" if both
+// are complete.
 func (o *observer) unfinished() string {
 	if o.ended || o.gap != "" {
 		return o.gap
@@ -204,15 +210,17 @@ func (o *observer) unfinished() string {
 	return cmp.Or(o.died, "the history ends before the run did")
 }
 
+// isSubject reports whether a process is a replica of the subject.
 func isSubject(p *history.Process) bool { return strings.HasPrefix(p.Name, "subject-") }
 
+// isEvents reports whether a resource is events, in any API group.
 func isEvents(resource string) bool {
 	k, _ := kube.ByResource(resource)
 	return k.Name == "Event"
 }
 
-// managedResources returns the resources that the named controllers reconcile, or those of
-// the default controllers.
+// managedResources returns the resources that the named controllers reconcile. Without names,
+// it returns the resources of the default controllers.
 func managedResources(controllers ...string) []string {
 	rows, _ := kube.ControllersNamed(controllers...) // no rows for an unknown name
 	var resources []string
@@ -222,19 +230,20 @@ func managedResources(controllers ...string) []string {
 	return resources
 }
 
-// resourceOf returns the resource of a kind with a row in the registry.
+// resourceOf returns the resource of a kind that package kube knows.
 func resourceOf(kind string) string {
 	k, _ := kube.Named(kind)
 	return k.Resource()
 }
 
-// hasMilestones reports whether objects of a resource have milestones: those of workloads
-// and of generic kinds.
+// hasMilestones reports whether objects of a resource have milestones. This holds for the
+// workload kinds of [kube.Kinds], such as Deployment, and for kinds that are not in that table.
 func hasMilestones(resource string) bool {
 	kind, known := kube.ByResource(resource)
 	return !known || kind.Role == kube.Workload
 }
 
+// observe reads one record. It ignores the records after the start of the phase end.
 func (o *observer) observe(r *history.Record) {
 	if !o.ended {
 		o.trackLostAnswers(r)
@@ -258,7 +267,7 @@ func (o *observer) observe(r *history.Record) {
 			o.versions = append(o.versions, versionAtStep{object, o.step})
 		}
 	case r.Gap != nil && o.gap == "":
-		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // the other lines are the last lines of a log
+		detail, _, _ := strings.Cut(r.Gap.Detail, "\n") // further lines are an excerpt of a log
 		o.gap = r.Gap.Source + ": " + detail
 	case r.Process != nil && r.Process.Event == history.ProcessDied && isSubject(r.Process):
 		o.died = r.Process.Name + " died: " + r.Process.Detail
@@ -271,7 +280,7 @@ func (o *observer) observe(r *history.Record) {
 	}
 }
 
-// Resources that need special rules. Those of Deployments and ReplicaSets are about rollouts.
+// Resources for which this package has special rules.
 const (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource
@@ -280,12 +289,13 @@ const (
 	endpoints   = objects.EndpointsResource
 )
 
-// milestoneSet collects the values of milestones.
+// milestoneSet collects the values of all milestones of a run.
 type milestoneSet struct {
-	milestones map[Milestone][]string
-	firstSeen  map[Milestone]map[string]int // see [Side]
+	milestones map[Milestone][]string       // all values in order, with repetitions
+	firstSeen  map[Milestone]map[string]int // see Side.firstSeen
 }
 
+// add adds a value of a milestone that occurred during a step.
 func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	m := Milestone{kind, object}
 	c.milestones[m] = append(c.milestones[m], value)
@@ -297,7 +307,8 @@ func (c *milestoneSet) add(step int, kind MilestoneKind, object, value string) {
 	}
 }
 
-// milestones returns the milestones of workloads, generic objects and events.
+// milestones returns the values of all milestones, and the step in which each value first
+// occurred.
 func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[string]int, error) {
 	all := milestoneSet{map[Milestone][]string{}, map[Milestone]map[string]int{}}
 	for _, version := range o.versions {
@@ -311,7 +322,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 			InvolvedObject, Regarding struct{ Kind string }
 		}
 		if err := json.Unmarshal(event.Body, &body); err != nil {
-			return nil, nil, fmt.Errorf("an event: %w", err)
+			return nil, nil, fmt.Errorf("decoding event %s: %w", event.Ref, err)
 		}
 		all.add(event.step, Events, body.InvolvedObject.Kind+body.Regarding.Kind, body.Reason)
 	}
@@ -321,7 +332,7 @@ func (o *observer) milestones() (map[Milestone][]string, map[Milestone]map[strin
 	return all.milestones, all.firstSeen, nil
 }
 
-// milestonesOf adds the milestones of one version of a workload or of a generic object.
+// milestonesOf adds the milestone values of one version of an object.
 func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error {
 	name := o.names.stableName(version.Object)
 	decoded, err := o.decoder.Decode(version.Object)
@@ -347,7 +358,7 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	default:
 		generic, err := o.decoder.Generic(version.Object)
 		if err != nil {
-			break // a body that is no JSON object has no conditions
+			break // an object whose body is not a JSON object has no conditions
 		}
 		for _, c := range generic.Conditions {
 			add(c)
@@ -359,7 +370,8 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize reduces the values of a milestone to those that must be equal in two runs.
+// normalize removes the values of a milestone that may differ between correct runs, such as
+// repetitions. The result is compared with the other run.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
@@ -374,7 +386,7 @@ func (k MilestoneKind) normalize(values []string) []string {
 	}
 }
 
-// firstOccurrences returns each value once, in the order of the first occurrences.
+// firstOccurrences returns each value once, in the order in which the values first occur.
 func firstOccurrences(values []string) []string {
 	var first []string
 	for _, value := range values {
@@ -385,8 +397,8 @@ func firstOccurrences(values []string) []string {
 	return first
 }
 
-// turningPoints returns the first and last value of a sequence of integers, and the values
-// at which it changes direction.
+// turningPoints returns the first and the last of a sequence of integers, and its turning
+// points. At a turning point, the sequence changes between rising and falling.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Bounds are the minimum and the maximum of a field. They come from the field's tag bounds,
-// such as "1..50" or "0s..1m". Durations are in nanoseconds; the bounds of a list or map
-// apply to its length.
+// Bounds are the inclusive minimum and maximum of a field, from its tag bounds, such as "1..50"
+// or "0s..1m". The bounds of a duration are in nanoseconds. The bounds of a list or map limit
+// its length.
 type Bounds struct{ Min, Max int64 }
 
 // BoundsOf returns the bounds of a field, and reports whether the field has bounds.
@@ -23,25 +23,28 @@ func BoundsOf(field reflect.StructField) (Bounds, bool) {
 	return Bounds{parseBound(field, low), parseBound(field, high)}, true
 }
 
-// parseBound parses a bound. It panics if the tag is wrong, which is a bug of this package.
+// parseBound parses one of the two bounds in the tag of a field. It panics if the text is
+// invalid, because the tag is part of the source code.
 func parseBound(field reflect.StructField, text string) int64 {
 	if duration, err := time.ParseDuration(text); err == nil && field.Type == durationType {
 		return int64(duration)
 	}
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("field %s has the bound %q", field.Name, text))
+		panic(fmt.Sprintf("the tag bounds of field %s has the bound %q; expected a whole number, or a duration for a field of that type", field.Name, text))
 	}
 	return number
 }
 
-// boundedField is a field with bounds.
+// boundedField is a number or a duration in a struct, with its bounds.
 type boundedField struct {
 	name  string // the name in YAML
-	index []int
+	index []int  // the index for reflect.Value.FieldByIndex
 	Bounds
 }
 
+// boundedFieldsOfTypes caches the results of boundedFields. The keys are of type reflect.Type,
+// and the values of type []boundedField.
 var boundedFieldsOfTypes sync.Map // []boundedField by type
 
 // boundedFields returns the fields of a struct that are numbers or durations with bounds.
@@ -63,9 +66,9 @@ func boundedFields(of reflect.Type) []boundedField {
 	return fields
 }
 
-// bounded checks that the numbers and durations of a struct are within their bounds. The
-// caller passes a pointer to the struct. Fields that are nil pointers have no bounds,
-// because the file omits them.
+// bounded reports an error if a number or a duration of a struct is out of bounds. The second
+// argument is a pointer to the struct. A field that is a nil pointer is valid, because the file
+// omits it.
 func (v *validator) bounded(path string, of any) {
 	value := reflect.ValueOf(of).Elem()
 	for _, field := range boundedFields(value.Type()) {
@@ -80,6 +83,7 @@ func (v *validator) bounded(path string, of any) {
 	}
 }
 
+// within reports an error if a number or a duration is out of bounds.
 func (v *validator) within(path string, found reflect.Value, bounds Bounds) {
 	if n := found.Int(); found.Type() == durationType {
 		v.duration(path, time.Duration(n), time.Duration(bounds.Min), time.Duration(bounds.Max))

@@ -5,8 +5,8 @@ import "reflect"
 // Clone returns a deep copy of the scenario.
 func (s *Scenario) Clone() *Scenario { return clone(reflect.ValueOf(s)).Interface().(*Scenario) }
 
-// clone returns a deep copy of the exported fields. The copy shares the values of
-// unexported fields with the original, because these values never change.
+// clone returns a deep copy of the exported fields. The copy shares the values of unexported
+// fields, such as the source file, with the original.
 func clone(from reflect.Value) reflect.Value {
 	into := reflect.New(from.Type()).Elem()
 	into.Set(from)

@@ -9,26 +9,27 @@ import (
 )
 
 // Configure changes fields of the spec of a ReplicaSet, a ReplicationController or a
-// Deployment. It changes only the given fields, and at least one.
+// Deployment. It changes only the fields that the step sets. The step sets at least one.
 type Configure struct {
 	Target
-	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
+	// MinReadySeconds is the number of seconds for which a pod must be ready before it is
+	// available.
 	MinReadySeconds *int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 
-	// Strategy is the strategy of a Deployment. With RollingUpdate, the step also sets
-	// maxSurge and maxUnavailable. A field that is omitted gets the default of the API.
+	// Strategy is the strategy of a Deployment. With RollingUpdate, the step also sets maxSurge
+	// and maxUnavailable: if the step omits one of them, it gets the default of the API.
 	Strategy Strategy `yaml:"strategy,omitempty"`
-	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It
-	// needs strategy: RollingUpdate. The default of the API is 25%.
+	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It needs
+	// strategy: RollingUpdate in the same step. The default of the API is 25%.
 	MaxSurge *IntOrString `yaml:"maxSurge,omitempty" format:"share"`
-	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%.
-	// It needs strategy: RollingUpdate. The default of the API is 25%.
+	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%. It needs
+	// strategy: RollingUpdate in the same step. The default of the API is 25%.
 	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
-	// RevisionHistoryLimit is the number of old ReplicaSets that the controller
-	// retains.
+	// RevisionHistoryLimit is the number of old ReplicaSets that the Deployment controller does
+	// not delete.
 	RevisionHistoryLimit *int `yaml:"revisionHistoryLimit,omitempty" bounds:"0..1000000"`
-	// ProgressDeadlineSeconds is the time, in seconds, after which a rollout without
-	// progress fails.
+	// ProgressDeadlineSeconds is the number of seconds without progress after which a rollout
+	// has failed.
 	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty" bounds:"1..3600"`
 }
 
@@ -36,8 +37,8 @@ func (c *Configure) String() string {
 	return fmt.Sprintf("configure %s: %s", c.Target, strings.Join(given(reflect.ValueOf(*c)), ", "))
 }
 
-// given returns the YAML names of the fields that are set, in the order of the type. It
-// omits the fields of the target.
+// given returns the fields of a struct that are not zero, in order. Each item is the YAML name
+// and the value, such as "minReadySeconds 5". Embedded fields, such as the target, are omitted.
 func given(from reflect.Value) []string {
 	var words []string
 	for i := range from.NumField() {
@@ -64,7 +65,8 @@ func (c *Configure) validate(v *validator, path string) {
 	v.limits(path, c.ProgressDeadlineSeconds, ptr.Deref(c.MinReadySeconds, 0))
 }
 
-// configurable returns the fields that a configure of a kind may have.
+// configurable returns the YAML names of the fields that a configure operation may change in
+// objects of a kind.
 func configurable(kind Kind) []string {
 	if kind != Deployment {
 		return []string{"minReadySeconds"}
@@ -72,19 +74,21 @@ func configurable(kind Kind) []string {
 	return []string{"minReadySeconds", "strategy", "maxSurge", "maxUnavailable", "revisionHistoryLimit", "progressDeadlineSeconds"}
 }
 
-// Publish changes the type, the ports or the addresses of a Service. It changes only
-// the given fields, and at least one.
+// Publish changes the type, the ports or the addresses of a Service. It changes only the fields
+// that the step sets. The step sets at least one.
 type Publish struct {
 	Target
-	// Type is the new type of the Service. If the type was ExternalName, the Service gets a
-	// cluster IP address, and needs ports if it had none.
+	// Type is the new type of the Service. If the Service had the type ExternalName, the API
+	// server assigns a cluster IP address. The step must then also set ports, if the Service
+	// has none.
 	Type ServiceType `yaml:"type,omitempty"`
-	// ExternalName is a DNS name. It is required for the type ExternalName, and not allowed
-	// for other types.
+	// ExternalName is the DNS name to which the Service refers. It is required for the type
+	// ExternalName, and not allowed for other types.
 	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
-	// Ports is the list of ports that replaces the present one.
+	// Ports is the new list of ports. It replaces the whole list of the Service.
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
-	// PublishNotReadyAddresses is the Service field with the same name.
+	// PublishNotReadyAddresses is the new value of spec.publishNotReadyAddresses of the
+	// Service.
 	PublishNotReadyAddresses *bool `yaml:"publishNotReadyAddresses,omitempty"`
 }
 

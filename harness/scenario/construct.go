@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// Number returns a number of pods, or a port number.
+// Number returns the value n for a field that is a number of pods or a port number.
 func Number(n int) *IntOrString { return &IntOrString{number: n} }
 
-// Percent returns a percentage of the replicas.
+// Percent returns the value n% for a field that is a percentage of the replicas.
 func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "%"} }
 
-// PortName returns the name of a container port.
+// PortName returns the value for a field that names a container port.
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
-// MakeParams returns the parameters of a fault from a struct with yaml tags. Fields with a
-// zero value are omitted and therefore get their default when [Params.Decode] reads the
-// parameters.
+// MakeParams returns the parameters of a fault from a struct with yaml tags. It omits fields
+// with a zero value. [Params.Decode] therefore does not change these fields, so that they keep
+// their defaults.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {
@@ -32,8 +32,8 @@ func MakeParams(fault string, from any) (Params, error) {
 	return ParseParams(fault, fault, []byte(inline(&node{value: fields})))
 }
 
-// Text returns the value of a parameter in the form that Marshal writes. It returns "" if
-// the parameter is not set.
+// Text returns the value of a parameter in the form that [Scenario.Marshal] writes, but text
+// without quotes. It returns "" if the file omits the parameter.
 func (p Params) Text(field string) string {
 	if p.node == nil {
 		return ""

@@ -12,41 +12,45 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Create creates one object, or several pods. The fields depend on the kind; see the table
-// of kinds. An object of any other kind, such as a StatefulSet or a custom resource, is
-// created from a manifest.
+// Create creates one object, or several pods. The fields that it may have depend on the kind;
+// see the table of kinds. An object of a kind that is not in that table, such as a StatefulSet
+// or a custom resource, is created from a manifest.
 type Create struct {
 	// Target names the object. If count is above 1, the pods have the names NAME-0, NAME-1,
-	// and so on. A later step with the name NAME applies to all these pods.
+	// and so on. A later step with the name NAME acts on all these pods.
 	Target
 	// APIVersion is the group and version of the kind, such as apps/v1. It is required for
-	// kinds that gauntlet does not know, such as those of custom resources. All objects of
-	// a kind have the same apiVersion.
+	// kinds that gauntlet does not know, such as the kinds of custom resources. All create
+	// steps of one kind must have the same apiVersion.
 	APIVersion string `yaml:"apiVersion,omitempty" format:"apiVersion"`
-	// Manifest is the object without apiVersion, kind, metadata.name, metadata.namespace
-	// and status. The harness counts spec.replicas as the number of the object's pods, and
-	// 0 without it. In the built-in kinds of Kubernetes, a pod template without containers
-	// gets the container and the tolerations of the workload's pods. A container without an
-	// image gets the image of that container, and so does a container with the image
-	// localhost/gauntlet/standin:run. Any other image must exist on the nodes.
+	// Manifest is the object without apiVersion, kind, metadata.name, metadata.namespace and
+	// status. gauntlet takes spec.replicas as the number of pods of the object, and 0 if the
+	// manifest has no replicas. In a built-in kind of Kubernetes, a pod template without
+	// containers gets the container and the tolerations of the workload's pods. A container
+	// without an image gets the image of the workload's pods. In every kind, a container with
+	// the image localhost/gauntlet/standin:run gets that image too. Any other image must exist
+	// on the nodes.
 	Manifest Fields `yaml:"manifest,omitempty" format:"manifest"`
-	// Count is the number of pods.
+	// Count is the number of pods to create.
 	Count int `yaml:"count,omitempty" bounds:"1..100"`
-	// Replicas is the number of replicas. It is required for kinds that have replicas.
+	// Replicas is the desired number of pods. It is required for kinds that have replicas.
 	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
-	// Labels is the labels of the pod or of the pod template. The default is the labels of
-	// the selector, or app: NAME without a selector. For other kinds, it is the labels of
-	// the object.
+	// Labels is the labels of the pod or of the pod template. The default is the labels of the
+	// selector, or app: NAME without a selector. For Services and Endpoints, it is the labels
+	// of the object itself.
 	Labels map[string]string `yaml:"labels,omitempty" format:"labels"`
-	// Selector is the selector. The default is the labels; a Service has no default.
+	// Selector is the labels by which the object selects pods. The default is the field labels.
+	// A Service has no default, and without a selector it selects no pods.
 	Selector map[string]string `yaml:"selector,omitempty" format:"labels"`
-	// MinReadySeconds is the time, in seconds, after which a ready pod is available.
+	// MinReadySeconds is the number of seconds for which a pod must be ready before it is
+	// available.
 	MinReadySeconds int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
-	// Controller is the controller of the pods.
+	// Controller is the controller to which the owner reference of the pods refers.
 	Controller Controller `yaml:"controller,omitempty"`
 
-	// Version is the version of the pod template, a DNS label. It becomes an annotation of
-	// the template. By default the template has no version.
+	// Version is the version of the pod template, a DNS label. It becomes an annotation of the
+	// template, so that templates of different versions differ. By default the template has no
+	// version.
 	Version string `yaml:"version,omitempty" format:"name"`
 	// Strategy is the strategy of a Deployment, by default RollingUpdate.
 	Strategy Strategy `yaml:"strategy,omitempty"`
@@ -56,44 +60,47 @@ type Create struct {
 	// MaxUnavailable is a number of pods, or a percentage of the replicas such as 25%.
 	// The default of the API is 25%.
 	MaxUnavailable *IntOrString `yaml:"maxUnavailable,omitempty" format:"share"`
-	// RevisionHistoryLimit is the number of old ReplicaSets that the controller
-	// retains. The default of the API is 10.
+	// RevisionHistoryLimit is the number of old ReplicaSets that the Deployment controller does
+	// not delete. The default of the API is 10.
 	RevisionHistoryLimit *int `yaml:"revisionHistoryLimit,omitempty" bounds:"0..1000000"`
-	// ProgressDeadlineSeconds is the time, in seconds, after which a rollout without
-	// progress fails. It must exceed minReadySeconds. The default of the API is 600.
+	// ProgressDeadlineSeconds is the number of seconds without progress after which a rollout
+	// has failed. It must exceed minReadySeconds. The default of the API is 600.
 	ProgressDeadlineSeconds *int `yaml:"progressDeadlineSeconds,omitempty" bounds:"1..3600"`
-	// Paused creates the Deployment paused.
+	// Paused creates the Deployment with spec.paused set to true.
 	Paused bool `yaml:"paused,omitempty"`
 
 	// Ports is the list of ports of a Service. The default is one port, 80, with the target
-	// port http. Only a headless Service may have an empty list: [].
+	// port http. A Service with externalName has no ports by default. Only a headless Service,
+	// or one with externalName, may have an empty list: [].
 	Ports []Port `yaml:"ports,omitempty" bounds:"0..20"`
 	// Headless creates the Service without a cluster IP address.
 	Headless bool `yaml:"headless,omitempty"`
-	// PublishNotReadyAddresses is the Service field with the same name.
+	// PublishNotReadyAddresses is the value of spec.publishNotReadyAddresses of the Service.
 	PublishNotReadyAddresses bool `yaml:"publishNotReadyAddresses,omitempty"`
-	// ExternalName is a DNS name. With it the Service has the type ExternalName.
+	// ExternalName is the DNS name to which the Service refers. With it, the Service has the
+	// type ExternalName.
 	ExternalName string `yaml:"externalName,omitempty" format:"domain"`
 
-	// Leader adds the annotation of a leader election to the Endpoints.
+	// Leader adds the annotation control-plane.alpha.kubernetes.io/leader to the Endpoints
+	// object, as a leader election with Endpoints does.
 	Leader bool `yaml:"leader,omitempty"`
 }
 
-// Controller is the controller of a pod that the workload creates.
+// Controller is the controller in the owner reference of a pod that the workload creates.
 type Controller string
 
 // The controllers of a pod.
 const (
-	NoController      Controller = "none"    // The pod has no controller.
-	ForeignController Controller = "foreign" // The controller is an object that the subject does not manage.
+	NoController      Controller = "none"    // The pod has no owner reference.
+	ForeignController Controller = "foreign" // The controller is an object of a kind that the subject does not reconcile.
 )
 
 // Strategy is the strategy by which a Deployment replaces its pods.
 type Strategy string
 
-// The strategies.
+// The strategies of a Deployment.
 const (
-	RollingUpdate Strategy = "RollingUpdate" // The Deployment replaces its pods step by step.
+	RollingUpdate Strategy = "RollingUpdate" // The Deployment replaces its pods within maxSurge and maxUnavailable.
 	Recreate      Strategy = "Recreate"      // The Deployment deletes all old pods before it creates new ones.
 )
 
@@ -103,14 +110,14 @@ type Port struct {
 	Name string `yaml:"name,omitempty" format:"name"`
 	// Port is the port number of the Service.
 	Port int `yaml:"port" bounds:"1..65535" required:"true"`
-	// TargetPort is the number or the name of the container port, by default the port
-	// number. The pods of a workload have the TCP ports http (8080) and metrics (9090).
+	// TargetPort is the number or the name of the container port. The default is the value of
+	// port. The pods of a workload have the TCP ports http (8080) and metrics (9090).
 	TargetPort *IntOrString `yaml:"targetPort,omitempty" format:"port"`
-	// Protocol is the protocol of the port.
+	// Protocol is the network protocol of the port.
 	Protocol Protocol `yaml:"protocol,omitempty"`
 }
 
-// Protocol is the protocol of a port.
+// Protocol is the network protocol of a Service port.
 type Protocol string
 
 // The protocols.
@@ -120,7 +127,8 @@ const (
 	SCTP Protocol = "SCTP"
 )
 
-// Names returns the names of the objects that the operation creates.
+// Names returns the names of the objects that the operation creates. For several pods, these
+// are NAME-0, NAME-1 and so on.
 func (c *Create) Names() []string {
 	if c.Count == 1 {
 		return []string{c.Name}
@@ -176,7 +184,7 @@ func (c *Create) complete() {
 func (c *Create) validate(v *validator, path string) {
 	v.bounded(path, c)
 	if v.err != nil {
-		return // the method Names needs a valid count
+		return // Names allocates a slice of length count, so count must be valid first
 	}
 	if !c.Kind.IsGeneric() {
 		for _, name := range c.Names() {
@@ -205,7 +213,7 @@ func (c *Create) validate(v *validator, path string) {
 	}
 }
 
-// createFields requires that the create has only fields that its kind has.
+// createFields reports an error if the create sets a field that its kind does not have.
 func (v *validator) createFields(path string, c *Create) {
 	var plain Create
 	plain.setDefaults()
@@ -219,6 +227,7 @@ func (v *validator) createFields(path string, c *Create) {
 	}
 }
 
+// deployment checks the fields that only a create of a Deployment has.
 func (v *validator) deployment(path string, c *Create) {
 	oneOf(v, path+".strategy", c.Strategy, RollingUpdate, Recreate)
 	if c.Version != "" {
@@ -228,46 +237,53 @@ func (v *validator) deployment(path string, c *Create) {
 	v.limits(path, c.ProgressDeadlineSeconds, c.MinReadySeconds)
 }
 
-// shares requires that maxSurge or maxUnavailable is above 0.
+// shares checks maxSurge and maxUnavailable. At least one must be above 0, because the API
+// server rejects a Deployment in which both are 0. A nil pointer is the default of the API,
+// which is above 0.
 func (v *validator) shares(path string, surge, unavailable *IntOrString, strategy Strategy) {
 	v.share(path+".maxSurge", surge, strategy)
 	v.share(path+".maxUnavailable", unavailable, strategy)
 	v.check(!surge.isNone() || !unavailable.isNone(), path+".maxUnavailable",
-		"found %s beside maxSurge %s; expected one of them above 0", unavailable, surge)
+		"found %s beside maxSurge %s; expected at least one of the two fields above 0", unavailable, surge)
 }
 
-// limits requires that the progress deadline is longer than minReadySeconds.
+// limits checks that the progress deadline, if there is one, is longer than minReadySeconds.
 func (v *validator) limits(path string, deadlineSeconds *int, minReadySeconds int) {
 	if deadlineSeconds != nil {
 		v.number(path+".progressDeadlineSeconds", *deadlineSeconds, minReadySeconds+1, progressDeadlineSecondsMax)
 	}
 }
 
-// share requires a number of pods or a percentage, and the strategy RollingUpdate.
+// share checks maxSurge or maxUnavailable, unless it is nil. It must be a number of pods or a
+// percentage, and needs the strategy RollingUpdate.
 func (v *validator) share(path string, share *IntOrString, strategy Strategy) {
 	if share == nil {
 		return
 	}
-	v.check(strategy == RollingUpdate, path, "found it beside strategy %s; expected strategy %s", cmp.Or(strategy, "none"), RollingUpdate)
+	v.check(strategy == RollingUpdate, path, "found %s with strategy %s; expected strategy %s", share, cmp.Or(strategy, "none"), RollingUpdate)
 	v.check(share.isShare(), path, "found %s; expected 0 to %d, or 0%% to 100%%", share, replicasMax)
 }
 
+// service checks the fields that only a create of a Service has.
 func (v *validator) service(path string, c *Create) {
 	if c.ExternalName != "" {
-		v.check(!c.Headless, path+".headless", "found headless beside externalName; expected one of them")
+		v.check(!c.Headless, path+".headless", "found headless beside externalName; expected only one of the two fields")
 		v.externalName(path, c.ExternalName)
 	}
-	v.check(len(c.Ports) > 0 || c.Headless || c.ExternalName != "", path+".ports", "found none; expected some, or headless: true")
+	v.check(len(c.Ports) > 0 || c.Headless || c.ExternalName != "", path+".ports", "found no port; expected at least one, or headless: true")
 	v.ports(path, c.Ports)
 }
 
+// externalName checks that a name is empty or a DNS subdomain.
 func (v *validator) externalName(path, name string) {
 	v.check(name == "" || len(validation.IsDNS1123Subdomain(name)) == 0, path+".externalName",
 		"found %.80q; expected a domain such as example.com", name)
 }
 
+// ports checks the ports of a Service. If there are several ports, each must have a unique
+// name. No two ports may have the same number and protocol.
 func (v *validator) ports(path string, found []Port) {
-	v.check(len(found) <= portsMax, path+".ports", "found %d; expected at most %d", len(found), portsMax)
+	v.check(len(found) <= portsMax, path+".ports", "found %d ports; expected at most %d", len(found), portsMax)
 	names, ports := map[string]bool{}, map[Port]bool{}
 	for i, port := range found {
 		at := fmt.Sprintf("%s.ports[%d]", path, i)

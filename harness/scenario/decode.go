@@ -9,19 +9,21 @@ import (
 	"time"
 )
 
-// decoder stores YAML values in Go values. Unknown fields, and values of the wrong type,
-// are errors. A field that the file omits is not changed. The decoder of the YAML library
-// is not used because its errors name Go types and lack the positions of nested fields.
+// decoder stores YAML values in Go values. Unknown fields and values of the wrong type are
+// errors. The decoder does not change a Go field that the file omits. It replaces the decoder
+// of the YAML library, whose errors name Go types and lack the positions of nested fields.
 type decoder struct{ source *source }
 
-// nodeDecoder is a type whose YAML is not simply the list of its fields.
+// nodeDecoder is a type that reads its own YAML, because its fields in YAML differ from its Go
+// fields.
 type nodeDecoder interface {
 	decodeNode(d decoder, from *node, path string) error
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
 
-// decode stores the value of a YAML node in a Go value. Errors name the field by its path.
+// decode stores the value of a YAML node in a Go value. The argument path is the path of the
+// value in the file, such as "faults[0].from", with which errors begin.
 func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	if custom, ok := into.Addr().Interface().(nodeDecoder); ok {
 		return custom.decodeNode(d, from, path)
@@ -44,6 +46,8 @@ func (d decoder) decode(from *node, into reflect.Value, path string) error {
 	}
 }
 
+// decodeStruct stores a mapping in a struct. It first sets the defaults of the struct, and
+// accepts the old names of renamed fields.
 func (d decoder) decodeStruct(from *node, into reflect.Value, path string) error {
 	fields, ok := from.value.(mapping)
 	if !ok {
@@ -146,10 +150,13 @@ func (d decoder) decodeScalar(from *node, into reflect.Value, path string) error
 	return nil
 }
 
+// mismatch returns an error that says what the file has at path and what was expected.
 func (d decoder) mismatch(from *node, path, expected string) error {
 	return d.source.errorAt(from.position, path, "found %s; expected %s", from.describe(), expected)
 }
 
+// toInt converts a whole number of a node. It returns false for another value, and for a number
+// above the maximum of int64.
 func toInt(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -160,6 +167,8 @@ func toInt(value any) (int64, bool) {
 	return 0, false
 }
 
+// toUint converts a whole number of a node. It returns false for another value, and for a
+// negative number.
 func toUint(value any) (uint64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -170,6 +179,7 @@ func toUint(value any) (uint64, bool) {
 	return 0, false
 }
 
+// toFloat converts a number of a node. It returns false for another value.
 func toFloat(value any) (float64, bool) {
 	if v, ok := value.(float64); ok {
 		return v, true
@@ -178,8 +188,8 @@ func toFloat(value any) (float64, bool) {
 	return float64(v), ok
 }
 
-// fieldNames returns the YAML names of a struct's fields in order, including those of
-// embedded structs.
+// fieldNames returns the YAML names of a struct's fields, including fields of embedded structs,
+// in the order of the struct.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for _, field := range visibleFields(t) {
@@ -190,6 +200,8 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
+// fieldIndex returns the index of the struct field with a YAML name, for
+// reflect.Value.FieldByIndex. It returns false if the struct has no such field.
 func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	for _, field := range visibleFields(t) {
 		if name != "" && fieldTag(field) == name {
@@ -199,11 +211,11 @@ func fieldIndex(t reflect.Type, name string) ([]int, bool) {
 	return nil, false
 }
 
-// fieldsOfTypes caches the results of visibleFields by type. Without the cache, reading a
-// scenario spends a fifth of its time in reflect.VisibleFields.
+// fieldsOfTypes caches the results of visibleFields by reflect.Type. Without the cache, reading
+// a scenario spends a fifth of its time in reflect.VisibleFields.
 var fieldsOfTypes sync.Map
 
-// visibleFields returns a struct's fields, including those of embedded structs.
+// visibleFields returns a struct's fields, including fields of embedded structs.
 func visibleFields(t reflect.Type) []reflect.StructField {
 	if known, ok := fieldsOfTypes.Load(t); ok {
 		return known.([]reflect.StructField)
@@ -213,7 +225,8 @@ func visibleFields(t reflect.Type) []reflect.StructField {
 	return fields
 }
 
-// fieldTag returns the name of a field in YAML, or "" if it has none.
+// fieldTag returns the YAML name of a struct field. It returns "" for a field that is not in
+// YAML.
 func fieldTag(field reflect.StructField) string {
 	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 	if name == "-" || !field.IsExported() {
@@ -222,7 +235,7 @@ func fieldTag(field reflect.StructField) string {
 	return name
 }
 
-// join appends the name of a field to a path.
+// join appends the name of a field to the path of a mapping, such as "cluster.nodes".
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -230,7 +243,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// list joins words as in a sentence, such as "a, b or c".
+// list joins words as in a sentence, such as "a, b or c". The argument last is the conjunction
+// before the last word.
 func list[T ~string](words []T, last string) string {
 	var b strings.Builder
 	for i, word := range words {

@@ -2,12 +2,12 @@ package scenario
 
 import "time"
 
-// The default values. The decoder sets them before it reads the fields of the file. A field
-// without a value here is required, or its default is the zero value, or the method complete
-// of its type derives the default from other fields.
+// The default values of fields. The decoder sets them before it reads the fields of the
+// file. A field without a constant here is required, or has the zero value as its default,
+// or gets its default from other fields in a method complete.
 const (
 	defaultNodes       = 4
-	defaultReplicas    = 1 // the defaults of the subject
+	defaultReplicas    = 1 // instances of the subject, not pods of an object
 	defaultQPS         = 500
 	defaultBurst       = 1000
 	defaultConcurrency = 5
@@ -19,7 +19,7 @@ const (
 	defaultSettleQuiet  = 2 * time.Second
 )
 
-// defaulter is a type with default values.
+// defaulter is a type whose defaults are not the zero values of its fields.
 type defaulter interface{ setDefaults() }
 
 func (s *Scenario) setDefaults() {
@@ -37,7 +37,8 @@ func (s *Subject) setDefaults() {
 	}
 }
 
-// DefaultSubject returns the subject of a scenario without a section subject.
+// DefaultSubject returns the configuration of the subject in a scenario that omits the section
+// subject.
 func DefaultSubject() Subject {
 	var s Subject
 	s.setDefaults()
@@ -50,8 +51,8 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete sets the fields of the scenario that the file omits and that are derived from
-// other fields.
+// complete sets fields that the file omits and that follow from other fields. It also gives the
+// parameters of each fault the generic kinds of the workload.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

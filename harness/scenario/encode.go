@@ -12,15 +12,16 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The encoder converts Go values to nodes and nodes to text. It replaces the encoder
-// of the YAML library, which omits quotes that some text needs.
+// This file converts Go values to nodes, and nodes to YAML text. It replaces the encoder of
+// the YAML library, which omits quotes that some text needs.
 
-// nodeEncoder is a type whose YAML is not simply the list of its fields.
+// nodeEncoder is a type that writes its own YAML, because its fields in YAML differ from its Go
+// fields.
 type nodeEncoder interface {
 	encodeNode() *node
 }
 
-// encode returns the node of a Go value. It supports the types that decode supports.
+// encode returns the YAML node of a Go value. It supports the types that [decoder] supports.
 func encode(from reflect.Value) *node {
 	if custom, ok := from.Interface().(nodeEncoder); ok {
 		return custom.encodeNode()
@@ -55,8 +56,8 @@ func encode(from reflect.Value) *node {
 	}
 }
 
-// encodeFields returns the fields of a struct. It omits zero values of fields with
-// omitempty.
+// encodeFields returns the fields of a struct as a mapping. It omits a field with a zero value
+// if the yaml tag of the field has omitempty.
 func encodeFields(from reflect.Value) mapping {
 	fields := mapping{}
 	for _, field := range visibleFields(from.Type()) {
@@ -69,8 +70,8 @@ func encodeFields(from reflect.Value) mapping {
 	return fields
 }
 
-// write returns the YAML of a scenario with one line for each section. A section that is a
-// list of mappings has a line for each field of each item.
+// write returns the YAML of a scenario. Each section has one line, but a list of mappings has
+// one line for each field of each item.
 func write(root mapping) []byte {
 	var b strings.Builder
 	for _, section := range root {
@@ -96,7 +97,7 @@ func isMapping(n *node) bool {
 	return ok
 }
 
-// inline returns a value as YAML on one line.
+// inline returns a value as YAML on one line, such as {kind: Pod, name: web}.
 func inline(n *node) string {
 	var words []string
 	switch v := n.value.(type) {
@@ -121,7 +122,8 @@ func inline(n *node) string {
 	}
 }
 
-// formatFloat formats a number with a decimal point, so that the reader gets a float.
+// formatFloat formats a number with a decimal point. A YAML reader then parses it as a float,
+// and not as an integer.
 func formatFloat(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -130,9 +132,11 @@ func formatFloat(v float64) string {
 	return text
 }
 
-// plain matches text that needs no quotes, unless it is a word such as true.
+// plain matches text that YAML reads back unchanged without quotes, except words with a meaning
+// in YAML, such as true.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`)
 
+// quote returns the text as a YAML string, in double quotes only if it needs quotes.
 func quote(text string) string {
 	if plain.MatchString(text) && !token.IsNeedQuoted(text) {
 		return text

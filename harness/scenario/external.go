@@ -6,13 +6,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ExternalWorkload describes the workload of a Go program. The command `gauntlet run` rejects
-// a scenario with an external workload.
+// ExternalWorkload describes a workload that a Go program runs instead of steps. The command
+// gauntlet run rejects a scenario with an external workload.
 type ExternalWorkload struct {
 	// Pods is the maximum number of pods that the workload requests at one time.
 	Pods int `yaml:"pods,omitempty" bounds:"0..20000"`
-	// Kinds is the list of the kinds of objects that the run records, besides those that the
-	// controllers under test read and write.
+	// Kinds is the list of the kinds of objects that the workload creates. The run records
+	// their objects, besides the objects that the controllers under test read and write.
 	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
 }
 
@@ -22,24 +22,24 @@ type ExternalKind struct {
 	APIVersion string `yaml:"apiVersion" format:"groupVersion" required:"true"`
 	// Kind is the name of the kind, such as Widget.
 	Kind string `yaml:"kind" format:"kind" required:"true"`
-	// Plural is the name of the resource, such as widgets. By default, it is the plural of the
-	// kind in lower case.
+	// Plural is the plural name of the kind in the API, such as widgets. By default, it is the
+	// plural of the kind in lower case.
 	Plural string `yaml:"plural,omitempty" format:"plural"`
 	// ClusterScoped is true if the objects of the kind have no namespace. It has an effect only
 	// together with plural.
 	ClusterScoped bool `yaml:"clusterScoped,omitempty"`
 }
 
-// New returns a scenario with an external workload, no faults, and the default values. The
-// name is a DNS label.
+// New returns a scenario with an external workload, no faults, and the default values. The name
+// must be a DNS label.
 func New(name, description string) *Scenario {
 	s := &Scenario{Name: name, Description: description, ExternalWorkload: &ExternalWorkload{}}
 	s.setDefaults()
 	return s
 }
 
-// describe returns the description of the kind. The plural of a CustomResourceDefinition may
-// differ from the plural that [kube.Generic] derives.
+// describe returns the API kind. Plural is necessary if a CustomResourceDefinition has another
+// plural than [kube.Generic] derives from the kind.
 func (k ExternalKind) describe() kube.Kind {
 	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
 	if k.Plural != "" {
@@ -48,8 +48,8 @@ func (k ExternalKind) describe() kube.Kind {
 	return kube.Generic(gvk)
 }
 
-// externalWorkload checks that the scenario has either steps or an external workload, and
-// the kinds of the latter.
+// externalWorkload checks the external workload, if the scenario has one. Such a scenario must
+// not have steps.
 func (v *validator) externalWorkload(external *ExternalWorkload) {
 	if external == nil {
 		return

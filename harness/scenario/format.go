@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// This file describes the format. The generators of the JSON Schema and of the reference
-// use the description.
+// This file describes the scenario format as data. Package schema generates the JSON Schema
+// and the reference documentation from this data.
 
-// enums has the values of fields with a fixed set of values. The keys are types and values
-// of the tag enum.
+// enums has the allowed values of fields that have a fixed set of values. The key is the name
+// of the field's Go type, or the tag enum of the field.
 var enums = map[string][]string{
 	"Kind":           texts(allKinds),
 	"Phase":          texts([]Phase{Sent, Committed}),
@@ -27,6 +27,7 @@ var enums = map[string][]string{
 	"eventTypes":     {"ADDED", "MODIFIED", "DELETED"},
 }
 
+// texts converts values of a string type to strings.
 func texts[T ~string](values []T) []string {
 	all := make([]string, 0, len(values))
 	for _, value := range values {
@@ -35,20 +36,22 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// FieldFormat describes one field of a section of the format.
+// FieldFormat describes one field of the scenario format, for the JSON Schema and for the
+// reference documentation.
 type FieldFormat struct {
 	Name     string // the name in YAML
 	Struct   string // the Go struct that declares the field
 	GoName   string
 	Type     reflect.Type
-	Format   string // the tag format: a syntax that the Go type does not express
+	Format   string // the tag format: the name of a syntax, such as glob, that the Go type does not express
 	Required bool
-	Enum     []string // nil if any value is allowed
+	Enum     []string // the allowed values; nil if the field has no fixed set of values
 	Bounds   *Bounds  // nil if the field has no bounds
 	Default  any      // a value of type Type; the zero value if there is no default
 }
 
-// FieldsOf returns the fields of a struct of this package, in order.
+// FieldsOf returns descriptions of the fields of a struct of this package, in the order of the
+// struct. Fields of embedded structs are included.
 func FieldsOf(of reflect.Type) []FieldFormat {
 	var fields []FieldFormat
 	defaults := reflect.New(of)
@@ -76,7 +79,8 @@ func FieldsOf(of reflect.Type) []FieldFormat {
 	return fields
 }
 
-// declares returns the struct that declares a field: the struct itself or an embedded one.
+// declares returns the struct type that declares a field. This is the given struct type, or a
+// struct that is embedded in it.
 func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	for _, index := range field.Index[:len(field.Index)-1] {
 		of = of.Field(index).Type
@@ -84,15 +88,17 @@ func declares(of reflect.Type, field reflect.StructField) reflect.Type {
 	return of
 }
 
-// OperationFormat describes an operation of the workload.
+// OperationFormat describes an operation of the workload, for the JSON Schema and for the
+// reference documentation.
 type OperationFormat struct {
 	Name    string
-	Kinds   []Kind       // the kinds of objects that it supports
-	Generic bool         // true if it also supports objects of any other kind
-	Type    reflect.Type // the struct with its fields
+	Kinds   []Kind       // the supported kinds, without generic kinds
+	Generic bool         // true if the operation also supports generic kinds; see [Kind.IsGeneric]
+	Type    reflect.Type // the Go struct that declares the fields of the operation
 }
 
-// Operations returns the operations of the workload, in the order of the reference.
+// Operations returns descriptions of all operations of the workload, in the order of the
+// reference documentation.
 func Operations() []OperationFormat {
 	var all []OperationFormat
 	for _, row := range operations {
@@ -101,16 +107,16 @@ func Operations() []OperationFormat {
 	return all
 }
 
-// KindFormat describes a kind of object of the workload that is not generic.
+// KindFormat describes how a workload can use a kind that is not generic; see [Kind.IsGeneric].
 type KindFormat struct {
 	Kind        Kind
-	Create      []string // the fields of a create, besides kind and name
-	Configure   []string // the fields of a configure; nil if the kind has no configure
-	Conditions  []Until
-	HasReplicas bool
+	Create      []string // the fields of the operation create for this kind, besides kind and name
+	Configure   []string // the fields of the operation configure for this kind; nil if it does not support configure
+	Conditions  []Until  // the one-word conditions that an await of the kind may have
+	HasReplicas bool     // true if objects of the kind have spec.replicas
 }
 
-// Kinds returns the kinds of objects of the workload that are not generic.
+// Kinds returns descriptions of all kinds that are not generic; see [Kind.IsGeneric].
 func Kinds() []KindFormat {
 	var all []KindFormat
 	for _, row := range kinds {
@@ -123,12 +129,12 @@ func Kinds() []KindFormat {
 	return all
 }
 
-// GenericCreateFields returns the fields that a create of a generic kind has, besides kind
-// and name.
+// GenericCreateFields returns the fields that the operation create has for a generic kind,
+// besides kind and name.
 func GenericCreateFields() []string { return slices.Clone(genericRow.fields) }
 
-// StatesOf returns the states of a resource for the trigger state.
+// StatesOf returns the states of a resource that the trigger state can wait for.
 func StatesOf(resource string) []ObjectState { return slices.Clone(statesOf(resource)) }
 
-// StateResources returns the resources of the trigger state in every scenario.
+// StateResources returns the resources that the trigger state may name in every scenario.
 func StateResources() []string { return slices.Clone(enums["stateResources"]) }

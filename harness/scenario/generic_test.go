@@ -159,7 +159,7 @@ func TestControllers(t *testing.T) {
 
 func TestNeedsOwnControlPlane(t *testing.T) {
 	const want = "x.yaml:6:13: workload[0].create.kind: found CustomResourceDefinition, which is cluster-scoped; " +
-		"expected a namespaced kind, or a provider with a control plane of its own"
+		"expected a namespaced kind, or a provider with a control plane of its own, such as embedded"
 	if err := parse(t, customResource).NeedsOwnControlPlane(); err == nil || err.Error() != want {
 		t.Errorf("error\n got %v\nwant %s", err, want)
 	}
@@ -220,7 +220,7 @@ func TestGenericErrors(t *testing.T) {
 		{"JSONPath without its value", widget + "    await: {until: 'jsonpath={.status}='}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}="; expected a value after the equal sign`},
 		{"JSONPath with two values", widget + "    await: {until: 'jsonpath={.status}=a=b'}\n", `x.yaml:6:20: workload[1].await.until: found "jsonpath={.status}=a=b"; expected jsonpath={EXPRESSION} or jsonpath={EXPRESSION}=VALUE`},
 		{"unknown controller", minimal + "subject: {controllers: [replicaset]}\n", `x.yaml:5:25: subject.controllers[0]: found "replicaset"; expected ` + controllerNames},
-		{"no controllers", minimal + "subject: {controllers: []}\n", "x.yaml:5:24: subject.controllers: found none; expected at least one, or no field for the default ones"},
+		{"no controllers", minimal + "subject: {controllers: []}\n", "x.yaml:5:24: subject.controllers: found an empty list; expected at least one controller, or no field controllers for the default controllers"},
 		{"a controller twice", minimal + "subject: {controllers: [endpoints-controller, endpoints-controller]}\n", `x.yaml:5:47: subject.controllers[1]: found "endpoints-controller" twice; expected it once`},
 		{"state of a kind that is not observed", widget + "faults:\n  - pod-churn: {}\n    when: {state: {resource: gadgets.example.com}}\n",
 			`x.yaml:8:30: faults[0].when.state.resource: found "gadgets.example.com"; expected deployments.apps, endpoints, pods, replicasets.apps, replicationcontrollers, services or widgets.example.com`},

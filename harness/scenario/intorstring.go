@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// IntOrString is a number, a percentage, or the name of a port. It is a number only if the
-// file has a number, unlike intstr.IntOrString, which parses text.
+// IntOrString is a number, a percentage, or the name of a port. It is a number only if the YAML
+// value is a number. [intstr.Parse], in contrast, also converts text such as "80" to a number.
 type IntOrString struct {
 	number int
 	text   string // empty if the value is a number
 }
 
-// IntStr converts the value to the type of the API.
+// IntStr converts the value to the type of the Kubernetes API.
 func (x *IntOrString) IntStr() intstr.IntOrString {
 	if x.text != "" {
 		return intstr.FromString(x.text)
@@ -37,7 +37,7 @@ func (x *IntOrString) String() string {
 // Equal reports whether both values are the same number or the same text.
 func (x IntOrString) Equal(other IntOrString) bool { return x == other }
 
-// isShare reports whether the value is a number of pods, or a percentage up to 100.
+// isShare reports whether the value is a valid number of pods, or a percentage from 0% to 100%.
 func (x *IntOrString) isShare() bool {
 	if x.text == "" {
 		return 0 <= x.number && x.number <= replicasMax
@@ -47,8 +47,8 @@ func (x *IntOrString) isShare() bool {
 	return ok && err == nil && percent <= 100
 }
 
-// isNone reports whether the value is 0 or 0%. It returns false for an omitted value,
-// because the default of the API is not 0.
+// isNone reports whether the value is 0 or 0%. It returns false for nil, which is the default
+// of the API, because that default is not 0.
 func (x *IntOrString) isNone() bool {
 	return x != nil && (x.text == "" && x.number == 0 || x.text != "" && strings.Trim(x.text, "0") == "%")
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Kind is the kind of an object of the workload. Create has fields of its own for the kinds
-// below. Any other kind is generic: its objects are created from a manifest.
+// Kind is the kind of an object of the workload. For the kinds below, the operation create has
+// fields such as replicas. Every other kind is generic: its objects are created from a
+// manifest.
 type Kind string
 
 // The kinds that are not generic.
@@ -22,16 +23,18 @@ const (
 	Endpoints             Kind = kube.Endpoints
 )
 
-// kindRow describes how a workload can use the objects of a kind. The supported operations
-// are in the table of operations.
+// kindRow describes how a workload can use objects of a kind. The table operations says which
+// operations support the kind.
 type kindRow struct {
 	kind Kind
-	// fields are the fields of a create of the kind, besides kind and name.
+	// fields are the fields of the operation create for the kind, besides kind and name.
 	fields []string
-	// untils are the conditions of the kind, besides those of [Until.FieldCondition].
+	// untils are the one-word conditions that an await of the kind may have. Every kind also
+	// supports the conditions of [Until.FieldCondition].
 	untils []Until
 }
 
+// kinds is the table of the kinds that are not generic.
 var kinds = []kindRow{
 	{ReplicaSet, ownerFields, ownerUntils},
 	{ReplicationController, ownerFields, ownerUntils},
@@ -50,10 +53,11 @@ var kinds = []kindRow{
 	{Endpoints, []string{"labels", "leader"}, []Until{Gone}},
 }
 
-// genericRow is the row of every generic kind.
+// genericRow describes every generic kind.
 var genericRow = kindRow{fields: []string{"apiVersion", "manifest"}, untils: []Until{Gone}}
 
 var (
+	// The fields and conditions of a kind with replicas.
 	ownerFields = []string{"replicas", "labels", "selector", "minReadySeconds"}
 	ownerUntils = []Until{Scaled, Ready, Available, Gone}
 
@@ -61,8 +65,8 @@ var (
 	owners   = kindsWith("replicas") // kinds with replicas, a selector and a pod template
 )
 
-// kindsWith returns the kinds whose create has the field. It returns all kinds of the table
-// for the empty field.
+// kindsWith returns the kinds for which the operation create has a field. If field is "", it
+// returns all kinds of the table.
 func kindsWith(field string) []Kind {
 	var with []Kind
 	for _, row := range kinds {
@@ -73,7 +77,7 @@ func kindsWith(field string) []Kind {
 	return with
 }
 
-// row returns the row of the kind in the table, or the row of generic kinds.
+// row returns the row of the kind in the table kinds. For a generic kind it returns genericRow.
 func (k Kind) row() kindRow {
 	for _, row := range kinds {
 		if row.kind == k {
@@ -83,21 +87,23 @@ func (k Kind) row() kindRow {
 	return genericRow
 }
 
-// IsGeneric reports whether objects of the kind are created from a manifest.
+// IsGeneric reports whether objects of the kind are created from a manifest. The operation
+// create has no other fields for such a kind.
 func (k Kind) IsGeneric() bool { return !slices.Contains(allKinds, k) }
 
-// owner reports whether objects of the kind have replicas.
+// owner reports whether objects of the kind have replicas and own pods.
 func (k Kind) owner() bool { return slices.Contains(owners, k) }
 
-// makesPods reports whether a create of the kind defines the labels of pods. If so, the
-// field labels of the create sets the labels of the pods, not those of the object.
+// makesPods reports whether the field labels of a create sets the labels of pods. For other
+// kinds, the field sets the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the objects that the workload creates. They are in
-// the order of their first create, or in the order of the external workload.
+// GenericKinds returns the generic kinds of the objects that the workload creates. They have
+// the order in which the workload first creates each kind, or the order in which an external
+// workload lists them.
 //
-// A CustomResourceDefinition in the workload defines the plural name and the scope of its
-// kind. [kube.Generic] describes other kinds.
+// If the workload creates a CustomResourceDefinition, the plural name and the scope of its kind
+// come from the definition. For other kinds, they come from [kube.Generic].
 func (s *Scenario) GenericKinds() []kube.Kind {
 	var found []kube.Kind
 	for _, create := range s.creates() {
@@ -113,7 +119,7 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 	return found
 }
 
-// creates returns the creates of the workload.
+// creates returns the create operations of the workload, in order.
 func (s *Scenario) creates() []*Create {
 	var all []*Create
 	for i := range s.Workload {
@@ -124,11 +130,14 @@ func (s *Scenario) creates() []*Create {
 	return all
 }
 
+// hasKind reports whether a list has a kind with this name, in any API group.
 func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
 }
 
-// describe returns the kind of the object that a generic create creates.
+// describe returns the kind of the object that a create from a manifest creates. If the
+// workload creates a CustomResourceDefinition of the kind, its plural name and scope come from
+// the definition.
 func (s *Scenario) describe(create *Create) kube.Kind {
 	kind := create.describe()
 	for _, other := range s.creates() {
@@ -144,8 +153,8 @@ func (s *Scenario) describe(create *Create) kube.Kind {
 	return kind
 }
 
-// describe returns the kind of the object that a generic create creates, without regard to
-// the CustomResourceDefinitions of the workload.
+// describe returns the kind of the object that a create from a manifest creates. It ignores the
+// CustomResourceDefinitions of the workload.
 func (c *Create) describe() kube.Kind {
 	if row, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return row
@@ -153,8 +162,8 @@ func (c *Create) describe() kube.Kind {
 	return kube.Generic(kube.SplitGVK(c.APIVersion, string(c.Kind)))
 }
 
-// Controllers returns the controllers under test. It returns nil if subject.controllers has
-// an unknown name, which Parse rejects.
+// Controllers returns the controllers under test. It returns nil if subject.controllers has an
+// unknown name, which [Parse] does not accept.
 func (s *Scenario) Controllers() []kube.Controller {
 	controllers, err := kube.ControllersNamed(s.Subject.Controllers...)
 	if err != nil {
@@ -163,11 +172,12 @@ func (s *Scenario) Controllers() []kube.Controller {
 	return controllers
 }
 
-// ObservedKinds returns the kinds of the objects that a run of the scenario records. These
-// are the kinds of the default controllers, those that the controllers under test read and
-// write, and those that the workload creates. Kinds with a row in the registry come first.
+// ObservedKinds returns the kinds of the objects that a run of the scenario records. These are
+// the kinds that the default controllers and the controllers under test read and write, and the
+// kinds that the workload creates. The kinds of [kube.Kinds] come first, in the order of that
+// table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
-	always, _ := kube.ControllersNamed() // the default names are known
+	always, _ := kube.ControllersNamed() // returns the default controllers, and no error without names
 	observed := kube.Observed(append(always, s.Controllers()...))
 	created := s.GenericKinds()
 	var all []kube.Kind
@@ -184,14 +194,18 @@ func (s *Scenario) ObservedKinds() []kube.Kind {
 	return all
 }
 
+// containsKind reports whether a list has the kind, compared by group, version and resource.
 func containsKind(in []kube.Kind, kind kube.Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.GVR == kind.GVR })
 }
 
-// Resources returns the resources that the faults and triggers of the scenario may name.
-// These are the resources of the registry and of the generic kinds of the workload.
+// Resources returns the resources that the faults and triggers of the scenario may name. These
+// are the resources of [kube.Resources], and the resources of the generic kinds that the
+// workload creates.
 func (s *Scenario) Resources() []string { return withResources(s.GenericKinds()) }
 
+// withResources returns the resources of [kube.Resources] and the resources of the given kinds,
+// sorted and without repetitions.
 func withResources(of []kube.Kind) []string {
 	all := kube.Resources()
 	for _, kind := range of {
@@ -201,22 +215,22 @@ func withResources(of []kube.Kind) []string {
 	return slices.Compact(all)
 }
 
-// NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object.
-// Such a scenario must not run on a cluster that exists without the run, because the
-// object is not in the namespace of the run. The error has the position of the create.
+// NeedsOwnControlPlane returns an error if the workload creates a cluster-scoped object. Such a
+// scenario must not run on an existing cluster, because the object is not in the namespace of
+// the run. The error has the position of the kind in the create step.
 func (s *Scenario) NeedsOwnControlPlane() error {
 	for i := range s.Workload {
 		create, ok := s.Workload[i].Operation.(*Create)
 		if ok && create.Kind.IsGeneric() && s.describe(create).ClusterScoped {
 			return s.Errorf(stepPath(i)+".create.kind",
-				"found %s, which is cluster-scoped; expected a namespaced kind, or a provider with a control plane of its own", create.Kind)
+				"found %s, which is cluster-scoped; expected a namespaced kind, or a provider with a control plane of its own, such as embedded", create.Kind)
 		}
 	}
 	return nil
 }
 
-// isKubernetesVersion reports whether an apiVersion such as apps/v1 belongs to Kubernetes
-// itself, so that its kinds are known.
+// isKubernetesVersion reports whether the API group and version of a kind, such as apps/v1, are
+// built into Kubernetes. All kinds of a built-in version are known.
 func isKubernetesVersion(kind kube.Kind) bool {
 	return scheme.Scheme.IsVersionRegistered(kind.GVR.GroupVersion())
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Fields are the fields of an API object or of a patch: a JSON object. Numbers are int64 or
+// Fields are the fields of an API object or of a patch, as a JSON object. Numbers are int64 or
 // float64, lists are []any, and nested objects are map[string]any.
 type Fields map[string]any
 
-// Copy returns a deep copy in which all numbers are int64 or float64, as in unstructured
-// objects of client-go.
+// Copy returns a deep copy in which every number is an int64 or a float64, as in
+// unstructured.Unstructured of apimachinery.
 func (f Fields) Copy() map[string]any {
 	fields := make(map[string]any, len(f))
 	for name, value := range f {
@@ -42,7 +42,7 @@ func copyValue(value any) any {
 	case nil, string, bool, int64, float64:
 		return v
 	}
-	var plain any // the value is an int, or a struct of a Go program
+	var plain any // a scenario that Go code built may have an int or a struct here
 	if data, err := json.Marshal(value); err != nil || utiljson.Unmarshal(data, &plain) != nil {
 		return nil // [validator.fieldsOf] rejects such a value
 	}
@@ -60,7 +60,7 @@ func (f *Fields) decodeNode(d decoder, from *node, path string) error {
 	return err
 }
 
-// decodeJSON returns the JSON value of a YAML node.
+// decodeJSON converts a YAML node to a JSON value with the Go types of [Fields].
 func (d decoder) decodeJSON(from *node, path string) (any, error) {
 	switch v := from.value.(type) {
 	case mapping:
@@ -112,15 +112,17 @@ func encodeJSON(value any) *node {
 	return &node{value: value}
 }
 
-// replicas returns spec.replicas. It returns false if the field is not a whole number.
+// replicas returns spec.replicas. It returns false if the field is missing or is not a whole
+// number.
 func (f Fields) replicas() (int, bool) {
 	spec, _ := f.Copy()["spec"].(map[string]any)
 	replicas, ok := spec["replicas"].(int64)
 	return int(replicas), ok
 }
 
-// fieldsOf checks the fields of a manifest or of a patch. They must not identify the
-// object, because kind and name do, and they must not contain its status.
+// fieldsOf checks the fields of a manifest or of a patch. The fields must not contain the kind
+// and the name of the object, because the step has them. They must not contain the status
+// either.
 func (v *validator) fieldsOf(path string, found Fields) {
 	_, err := json.Marshal(found)
 	v.check(err == nil, path, "%v; expected fields that JSON can represent", err)
@@ -142,7 +144,7 @@ func (v *validator) fieldsOf(path string, found Fields) {
 	}
 }
 
-// genericCreate checks a create of a generic kind.
+// genericCreate checks a create from a manifest: its apiVersion, its kind and the manifest.
 func (v *validator) genericCreate(path string, c *Create) {
 	kind := c.describe()
 	v.apiVersion(path+".apiVersion", c)
@@ -158,7 +160,8 @@ func (v *validator) genericCreate(path string, c *Create) {
 	v.fieldsOf(path+".manifest", c.Manifest)
 }
 
-// apiVersion requires a valid apiVersion. It may be missing if the registry has the kind.
+// apiVersion checks the apiVersion of a create from a manifest. The apiVersion may be missing
+// if [kube.Kinds] has the kind.
 func (v *validator) apiVersion(path string, c *Create) {
 	if _, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return
@@ -168,7 +171,7 @@ func (v *validator) apiVersion(path string, c *Create) {
 	v.groupVersion(path, c.APIVersion)
 }
 
-// groupVersion requires a valid apiVersion.
+// groupVersion checks that a text is a valid apiVersion, such as apps/v1 or v1.
 func (v *validator) groupVersion(path, found string) {
 	group, version, grouped := strings.Cut(found, "/")
 	if !grouped {
@@ -178,15 +181,16 @@ func (v *validator) groupVersion(path, found string) {
 	v.check(ok, path, "found %.80q; expected a group and a version such as apps/v1, or v1", found)
 }
 
-// kindPattern matches the names of kinds.
+// kindPattern matches valid names of API kinds, such as StatefulSet.
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// kindName requires the name of a kind.
+// kindName checks the name of an API kind, such as StatefulSet.
 func (v *validator) kindName(path, found string) {
 	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
 }
 
-// genericTarget checks the kind and the name of a generic object.
+// genericTarget checks the kind and the name of an object of a generic kind. A create defines
+// its kind. Any other operation needs a kind that the workload creates.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
@@ -198,7 +202,8 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 		"found %.80q; expected a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part", target.Name)
 }
 
-// expectedKinds returns the kinds of the objects that an operation of the scenario may have.
+// expectedKinds returns the kinds that the target of an operation may have, for error messages.
+// These are the kinds of the operation and the generic kinds that the workload creates.
 func (v *validator) expectedKinds(row operation) []Kind {
 	expected := append([]Kind{}, row.kinds...)
 	for _, kind := range v.kinds {

@@ -2,11 +2,11 @@ package scenario
 
 import "github.com/kube-gauntlet/gauntlet/harness/kube"
 
-// Verbs is the list of API verbs that a scenario may name.
+// Verbs is the list of API verbs that a fault or a trigger of a scenario may name.
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// Resources is the list of resources that every scenario may name. Any other name is an
-// error, because a fault with a misspelled resource would never fire. A scenario may also
-// name the resources of the generic kinds that its workload creates; see
-// [Scenario.Resources] and [Params.Resources].
+// Resources is the list of resources that every scenario may name, such as pods or
+// deployments.apps. A scenario may also name the resources of the generic kinds that its
+// workload creates; see [Scenario.Resources] and [Params.Resources]. Any other name is an
+// error, because a fault with a misspelled resource would never fire.
 var Resources = kube.Resources()

@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// node is a YAML value with its position. The scenario format has no anchors, aliases, tags
-// or merge keys.
+// node is one value of a YAML file, with its position in the file. The scenario format does not
+// support anchors, aliases, tags or merge keys.
 type node struct {
 	position position
 	// value is a string, int64, uint64, float64, bool, nil, mapping or sequence.
@@ -18,7 +18,9 @@ type node struct {
 }
 
 type (
-	mapping  []entry
+	// mapping is the fields of a YAML mapping, in the order of the file.
+	mapping []entry
+	// sequence is the items of a YAML list.
 	sequence []*node
 )
 
@@ -29,10 +31,12 @@ type entry struct {
 	value    *node
 }
 
-// position is a position in a file; the zero position is unknown.
+// position is a line and a column in a file, each counted from 1. The zero value means that the
+// position is unknown.
 type position struct{ line, column int }
 
-// field returns the value of the named field, or nil.
+// field returns the value of the field with a name. It returns nil if the mapping has no such
+// field.
 func (m mapping) field(name string) *node {
 	for _, e := range m {
 		if e.name == name {
@@ -42,7 +46,8 @@ func (m mapping) field(name string) *node {
 	return nil
 }
 
-// describe returns the value as an error message shows it.
+// describe returns the value as text for error messages. It does not show the contents of a
+// mapping or a list.
 func (n *node) describe() string {
 	switch v := n.value.(type) {
 	case nil:
@@ -62,16 +67,17 @@ func (n *node) describe() string {
 // schema in the manifest of a CustomResourceDefinition needs many more.
 const depthLimit = 60
 
-// parseNode reads a file with exactly one YAML document.
+// parseNode parses data as YAML and returns its root value. The data must contain exactly one
+// YAML document.
 func parseNode(src *source, data []byte) (*node, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		var bad yaml.Error
 		if !errors.As(err, &bad) || bad.GetToken() == nil {
-			return nil, src.errorAt(position{}, "", "this is not YAML: %w", err)
+			return nil, src.errorAt(position{}, "", "the file is not valid YAML: %w", err)
 		}
 		at := position{bad.GetToken().Position.Line, bad.GetToken().Position.Column}
-		return nil, src.errorAt(at, "", "this is not YAML: %s", bad.GetMessage())
+		return nil, src.errorAt(at, "", "the file is not valid YAML: %s", bad.GetMessage())
 	}
 	var root ast.Node
 	for _, doc := range file.Docs {
@@ -79,7 +85,7 @@ func parseNode(src *source, data []byte) (*node, error) {
 			continue
 		}
 		if root != nil {
-			return nil, src.errorAt(astPosition(doc.Body), "", "found a second document; expected one")
+			return nil, src.errorAt(astPosition(doc.Body), "", "found a second YAML document; expected one document per file")
 		}
 		root = doc.Body
 	}
@@ -89,7 +95,8 @@ func parseNode(src *source, data []byte) (*node, error) {
 	return src.convert(root, 0)
 }
 
-// convert converts a value of the YAML library to a node.
+// convert converts a value of the YAML library to a node. The argument depth is the nesting
+// depth of the value, 0 for the root. A depth above depthLimit is an error.
 func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	to := &node{position: astPosition(from)}
 	if depth > depthLimit {
@@ -115,15 +122,16 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	case *ast.MappingValueNode:
 		to.value, err = src.convertFields([]*ast.MappingValueNode{from}, depth)
 	case *ast.AnchorNode, *ast.AliasNode:
-		err = src.errorAt(to.position, "", "anchors and aliases are not supported; repeat the value")
+		err = src.errorAt(to.position, "", "YAML anchors and aliases are not supported; repeat the value")
 	case *ast.TagNode:
-		err = src.errorAt(to.position, "", "tags are not supported; leave it out")
+		err = src.errorAt(to.position, "", "YAML tags are not supported; remove the tag")
 	default:
-		err = src.errorAt(to.position, "", "this kind of YAML is not supported")
+		err = src.errorAt(to.position, "", "found a YAML value of an unsupported type; expected text, a number, true, false, null, a list or a mapping")
 	}
 	return to, err
 }
 
+// convertItems converts the items of a list at the nesting depth.
 func (src *source) convertItems(from []ast.Node, depth int) (sequence, error) {
 	to := make(sequence, 0, len(from))
 	for _, item := range from {
@@ -136,6 +144,8 @@ func (src *source) convertItems(from []ast.Node, depth int) (sequence, error) {
 	return to, nil
 }
 
+// convertFields converts the fields of a mapping at the nesting depth. A field that occurs
+// twice is an error.
 func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mapping, error) {
 	to := make(mapping, 0, len(from))
 	for _, field := range from {
@@ -156,8 +166,8 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	return to, nil
 }
 
-// fieldName returns the name of a key of a mapping. It also accepts numbers, and words such
-// as true, because labels may have such keys.
+// fieldName returns a key of a mapping as text. It accepts also numbers and words such as true,
+// because label keys may look like them. It returns false for any other key.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {
 	case *ast.StringNode:
@@ -168,8 +178,8 @@ func fieldName(key ast.MapKeyNode) (string, bool) {
 	return "", false
 }
 
-// astPosition returns the position of a value. The position of a block mapping is that of
-// its first key. The YAML library would return the position of the first colon instead.
+// astPosition returns the position of a value in the file. For a block mapping, it returns the
+// position of the first key, because the YAML library would return that of the first colon.
 func astPosition(n ast.Node) position {
 	switch m := n.(type) {
 	case *ast.MappingNode:

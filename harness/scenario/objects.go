@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// PodsMax returns the maximum number of pods that the workload requests at one time. For
-// Deployments it adds a quarter, because a rollout may create maxSurge additional pods. For
-// objects of generic kinds it counts spec.replicas, or 0 if their manifest has no replicas.
-// An external workload states the number.
+// PodsMax returns the maximum number of pods that the workload requests at one time. For a
+// Deployment it adds a quarter, because the default of maxSurge, 25%, allows additional pods
+// during a rollout. For an object of a generic kind it counts spec.replicas of the manifest, or
+// 0 if the manifest has no replicas. For an external workload, it returns the number that the
+// scenario states.
 func (s *Scenario) PodsMax() int {
 	if s.ExternalWorkload != nil {
 		return s.ExternalWorkload.Pods
@@ -30,7 +31,7 @@ func (s *Scenario) PodsMax() int {
 				requested[op.Target] = replicas
 			}
 		case *Select:
-			if op.Kind == ReplicationController { // released pods, which the new selector does not match, remain
+			if op.Kind == ReplicationController { // the controller releases the old pods, which remain beside the new ones
 				requested[Target{Kind: Pod, Name: op.Name + " before step " + strconv.Itoa(i)}] = requested[op.Target]
 			}
 		case *Delete:
@@ -48,7 +49,7 @@ func (s *Scenario) PodsMax() int {
 	return most
 }
 
-// pods returns the number of pods that the created object requests.
+// pods returns the number of pods that the object requests when it is created.
 func (c *Create) pods() int {
 	switch {
 	case c.Replicas != nil:
@@ -60,8 +61,8 @@ func (c *Create) pods() int {
 	return replicas
 }
 
-// ExistingObjects returns the objects that exist after the last step of the workload, in
-// the order of their creation.
+// ExistingObjects returns the objects that the workload creates and does not delete, in the
+// order of their creation.
 func (s *Scenario) ExistingObjects() []Target {
 	var existing []Target
 	for _, step := range s.Workload {

@@ -7,39 +7,46 @@ import (
 	"strings"
 )
 
-// Operation is an operation of a user, one of the types in the table of operations. To add
-// an operation, add its type with [Target] embedded, its String method and a row of the
-// table. Then implement it in package workload.
+// Operation is what a step does to an object: one of the types in the table operations. To add
+// an operation, add a type that embeds [Target] and has a String method, and add a row to the
+// table. Then implement the operation in package workload.
 type Operation interface {
 	// String returns the operation as text, such as "scale ReplicaSet web to 5".
 	String() string
 
+	// target returns the object on which the operation acts.
 	target() *Target
-	// complete sets the fields that are derived from other fields.
+	// complete sets fields that the file omits and that follow from other fields.
 	complete()
-	// validate checks all fields except the target.
+	// validate reports invalid fields to the validator. It does not check the target. The
+	// argument path is the path of the operation in the file.
 	validate(v *validator, path string)
 }
 
-// operation is a row of the table of operations.
+// operation is a row of the table operations. It describes one type of [Operation].
 type operation struct {
-	name   string // the name in scenarios
+	name   string // the name in YAML
 	effect effect
-	kinds  []Kind // of the targets; a scenario may omit the kind if there is only one
-	// generic is true if the target may be of a generic kind.
+	// kinds are the kinds of objects that the operation supports. If it supports only one
+	// kind, a scenario may omit the field kind.
+	kinds []Kind
+	// generic is true if the operation also supports the kinds for which [Kind.IsGeneric]
+	// returns true.
 	generic bool
-	new     func() Operation
+	// new returns an operation of this type without any field set.
+	new func() Operation
 }
 
-// effect is the effect of an operation on its target.
+// effect says whether the target of an operation must exist before and after the operation.
 type effect int
 
 const (
-	creates effect = iota // the target must not exist before the operation
-	updates               // the target must exist
-	deletes               // the target must exist, and is gone after the operation
+	creates effect = iota // The target must not exist before the operation.
+	updates               // The target must exist before the operation, and remains.
+	deletes               // The target must exist before the operation, which deletes it.
 )
 
+// operations is the table of all operations, in the order of the reference documentation.
 var operations = []operation{
 	{"create", creates, allKinds, true, func() Operation { return new(Create) }},
 	{"scale", updates, owners, true, func() Operation { return new(Scale) }},
@@ -56,6 +63,7 @@ var operations = []operation{
 	{"patch", updates, allKinds, true, func() Operation { return new(Patch) }},
 }
 
+// operationNames returns the names of all operations in YAML.
 func operationNames() []string {
 	var names []string
 	for _, row := range operations {
@@ -64,6 +72,7 @@ func operationNames() []string {
 	return names
 }
 
+// operationNamed returns the operation with a name in YAML, and reports whether it exists.
 func operationNamed(name string) (operation, bool) {
 	i := slices.IndexFunc(operations, func(row operation) bool { return row.name == name })
 	if i < 0 {
@@ -72,13 +81,14 @@ func operationNamed(name string) (operation, bool) {
 	return operations[i], true
 }
 
-// operationOf returns the row of an operation's type.
+// operationOf returns the row of the table operations for the Go type of op.
 func operationOf(op Operation) operation {
 	i := slices.IndexFunc(operations, func(row operation) bool { return reflect.TypeOf(row.new()) == reflect.TypeOf(op) })
 	return operations[i]
 }
 
-// Operations inherit these methods from Target.
+// Every operation embeds Target and gets these methods from it. An operation with fields to
+// complete or to validate overrides them.
 
 func (t *Target) target() *Target             { return t }
 func (t *Target) complete()                   {}
@@ -95,7 +105,7 @@ func (s *Scale) String() string { return fmt.Sprintf("scale %s to %d", s.Target,
 
 func (s *Scale) validate(v *validator, path string) { v.replicas(path+".replicas", s.Replicas) }
 
-// Delete deletes an object, or all pods of a create step with count.
+// Delete deletes an object, or all pods that a create step with count created.
 type Delete struct {
 	Target
 	// Propagation is the propagation policy of the delete.
@@ -120,13 +130,15 @@ func (d *Delete) validate(v *validator, path string) {
 	oneOf(v, path+".propagation", d.Propagation, Background, Foreground, Orphan)
 }
 
-// Rollout changes the pod template of a Deployment. Templates of the same version are
-// equal. Therefore a rollout to an earlier version uses its ReplicaSet again.
+// Rollout changes the pod template of a Deployment. Templates of the same version are equal.
+// Therefore the Deployment controller reuses the existing ReplicaSet if a rollout returns to an
+// earlier version.
 type Rollout struct {
 	Target
-	// Version is the version of the new template, a DNS label.
+	// Version is the version of the new pod template, a DNS label.
 	Version string `yaml:"version" format:"name" required:"true"`
-	// Replicas is a new number of replicas, which the same update sets.
+	// Replicas is the new number of replicas, which the same patch sets. Without this field,
+	// the number of replicas does not change.
 	Replicas *int `yaml:"replicas,omitempty" bounds:"0..20000"`
 }
 
@@ -145,21 +157,22 @@ func (r *Rollout) validate(v *validator, path string) {
 	}
 }
 
-// Pause pauses the rollouts of a Deployment.
+// Pause sets spec.paused of a Deployment, which pauses its rollouts.
 type Pause struct{ Target }
 
 func (p *Pause) String() string { return "pause " + p.Target.String() }
 
-// Resume resumes the rollouts of a paused Deployment.
+// Resume removes the pause of a Deployment: it sets spec.paused to false.
 type Resume struct{ Target }
 
 func (r *Resume) String() string { return "resume " + r.Target.String() }
 
-// Rollback returns a Deployment to an earlier pod template. It sets the annotation
-// deprecated.deployment.rollback.to, and the controller does the rest.
+// Rollback returns a Deployment to the pod template of an earlier revision. It sets the
+// annotation deprecated.deployment.rollback.to. The Deployment controller then restores the
+// template.
 type Rollback struct {
 	Target
-	// Revision is the revision to return to; 0 is the previous one.
+	// Revision is the revision to return to. 0 means the previous revision.
 	Revision int `yaml:"revision" bounds:"0..1000000"`
 }
 
@@ -174,12 +187,13 @@ func (r *Rollback) validate(v *validator, path string) {
 	v.bounded(path, r)
 }
 
-// Patch changes fields of an object, or of all the pods of a create, by a JSON merge patch.
+// Patch changes fields of an object by a JSON merge patch. It can also patch all pods that a
+// create step with count created.
 type Patch struct {
 	Target
-	// Merge is the JSON merge patch: the fields to set. A field with the value null is
-	// removed. A list replaces the whole list. The patch must not contain apiVersion, kind,
-	// metadata.name, metadata.namespace or status.
+	// Merge is the JSON merge patch: the fields to set. A field with the value null is removed.
+	// A list in the patch replaces the whole list of the object. The patch must not contain
+	// apiVersion, kind, metadata.name, metadata.namespace or status.
 	Merge Fields `yaml:"merge" format:"mergePatch" required:"true"`
 }
 
@@ -192,7 +206,8 @@ func (p *Patch) validate(v *validator, path string) {
 	v.fieldsOf(path+".merge", p.Merge)
 }
 
-// changes returns labels to set and keys to remove, in the syntax of kubectl.
+// changes returns label or annotation changes in the syntax of kubectl label, such as "app=web
+// tier-". A key that ends with - is removed.
 func changes(set map[string]string, remove []string) string {
 	words := words(set)
 	for _, key := range remove {
@@ -201,7 +216,7 @@ func changes(set map[string]string, remove []string) string {
 	return strings.Join(words, " ")
 }
 
-// words returns labels as key=value words in the syntax of kubectl, sorted by key.
+// words returns labels in the syntax of kubectl, such as "app=web", sorted by key.
 func words(labels map[string]string) []string {
 	var words []string
 	for _, key := range sortedKeys(labels) {
@@ -210,11 +225,11 @@ func words(labels map[string]string) []string {
 	return words
 }
 
-// Label changes the labels of an object, or of all pods of a create step with count. It
-// sets or removes at least one label.
+// Label sets and removes labels of an object, or of all pods that a create step with count
+// created. It changes at least one label.
 type Label struct {
 	Target
-	// Labels is the labels to set.
+	// Labels is the labels to set, by key.
 	Labels map[string]string `yaml:"labels,omitempty" format:"labels"`
 	// Remove is the list of label keys to remove.
 	Remove []string `yaml:"remove,omitempty" format:"labelKeys"`
@@ -230,11 +245,11 @@ func (l *Label) validate(v *validator, path string) {
 	v.removed(path, l.Remove, l.Labels, "labels")
 }
 
-// Annotate changes the annotations of an object, or of all pods of a create step with
-// count. It sets or removes at least one annotation.
+// Annotate sets and removes annotations of an object, or of all pods that a create step with
+// count created. It changes at least one annotation.
 type Annotate struct {
 	Target
-	// Annotations is the annotations to set.
+	// Annotations is the annotations to set, by key.
 	Annotations map[string]string `yaml:"annotations,omitempty" format:"annotations"`
 	// Remove is the list of annotation keys to remove.
 	Remove []string `yaml:"remove,omitempty" format:"labelKeys"`
@@ -252,11 +267,12 @@ func (a *Annotate) validate(v *validator, path string) {
 	v.removed(path, a.Remove, a.Annotations, "annotations")
 }
 
-// Select changes the selector of a Service or ReplicationController. For a
-// ReplicationController it also changes the labels of the pod template.
+// Select replaces the selector of a Service or ReplicationController. For a
+// ReplicationController, it also replaces the labels of the pod template with the labels of the
+// selector.
 type Select struct {
 	Target
-	// Selector is the new selector. A Service may have the empty selector {}.
+	// Selector is the labels of the new selector. A Service may have the empty selector {}.
 	Selector map[string]string `yaml:"selector" format:"labels" required:"true"`
 }
 
@@ -268,11 +284,12 @@ func (s *Select) String() string {
 	return fmt.Sprintf("let %s select %s", s.Target, strings.Join(words, ","))
 }
 
-// setDefaults sets the kind Service.
+// setDefaults sets the default kind, Service. The operation select supports two kinds, so the
+// kind does not follow from the operation.
 func (s *Select) setDefaults() { *s = Select{Target: Target{Kind: Service}} }
 
 func (s *Select) validate(v *validator, path string) {
 	v.check(s.Selector != nil, path+".selector", "found nothing; expected labels, or {} for no selector")
-	v.check(s.Kind == Service || len(s.Selector) > 0, path+".selector", "found no label; a %s has a selector", s.Kind)
+	v.check(s.Kind == Service || len(s.Selector) > 0, path+".selector", "found no label; expected at least one, because a %s must have a selector", s.Kind)
 	v.labels(path+".selector", s.Selector)
 }

@@ -8,19 +8,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Params has the parameters of a fault as they are in the file. The fault type defines
-// their meaning.
+// Params has the parameters of one fault in the form of the YAML file. The type of the fault
+// knows their Go struct, and reads them with [Params.Decode].
 type Params struct {
 	source *source
-	fault  string   // the name of the fault type; paths in errors begin with it
-	at     position // the position of the name
-	node   *node    // a mapping; nil if there are no parameters
-	// kinds are the generic kinds of the scenario's workload; nil without a scenario.
+	fault  string   // the name of the fault type, with which field paths in errors begin
+	at     position // the position of that name in the file
+	node   *node    // the mapping of the parameters; nil if the fault has no parameters
+	// kinds points to the kinds that the workload of the scenario creates from manifests. It
+	// is nil for parameters that [ParseParams] read, because these have no scenario.
 	kinds *[]kube.Kind
 }
 
-// Resources returns the resources that the parameters may name: those that the fault's
-// scenario returns. Parameters without a scenario may name those of the registry.
+// Resources returns the resources that the parameters may name. These are the resources of
+// [Scenario.Resources]. Parameters without a scenario may name the resources of
+// [kube.Resources] only.
 func (p Params) Resources() []string {
 	if p.kinds == nil {
 		return kube.Resources()
@@ -28,7 +30,8 @@ func (p Params) Resources() []string {
 	return withResources(*p.kinds)
 }
 
-// ParseParams reads the parameters of one fault from a YAML mapping.
+// ParseParams reads the parameters of one fault from a YAML mapping, without a scenario. The
+// arguments file and fault are the names of the file and of the fault type in errors.
 func ParseParams(file, fault string, data []byte) (Params, error) {
 	src := &source{file: file}
 	root, err := parseNode(src, data)
@@ -41,9 +44,10 @@ func ParseParams(file, fault string, data []byte) (Params, error) {
 	return Params{source: src, fault: fault, node: root}, nil
 }
 
-// Decode stores the parameters in a struct, by its yaml tags. The caller passes a pointer
-// to the struct with the defaults, because a field that the file omits is not changed. An
-// unknown field, or a value of the wrong type, is an error with a position.
+// Decode stores the parameters in the struct to which into points. The yaml tags of the struct
+// are the names of the parameters. The caller sets the defaults before the call, because Decode
+// does not change a field that the file omits. An unknown parameter or a value of the wrong
+// type is an error with a position.
 func (p Params) Decode(into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() || target.Elem().Kind() != reflect.Struct {
@@ -55,9 +59,9 @@ func (p Params) Decode(into any) error {
 	return decoder{p.source}.decodeStruct(p.node, target.Elem(), p.fault)
 }
 
-// Errorf returns an error about a field of the fault. The error has the position of the
-// field's value. If the file omits the field, or if field is "", it has the position of the
-// fault. Errorf wraps errors in args with %w.
+// Errorf returns an error about a parameter of the fault. The error begins with the file and
+// the position of the parameter's value. If the file omits the parameter, or if field is "",
+// the position is that of the fault. The verb %w in format wraps an error.
 func (p Params) Errorf(field, format string, args ...any) error {
 	at := p.at
 	if p.node != nil {
@@ -72,9 +76,10 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps sets the defaults of the steps that a fault has in a field, and returns the
-// first error. It checks each step alone. It does not check whether the objects of the
-// steps exist. Generic objects must be of a kind that the workload of the scenario creates.
+// CheckSteps validates the steps that a fault has in the parameter field, and sets their
+// defaults. It returns the first error. CheckSteps checks each step alone, so it does not check
+// whether the objects of the steps exist. In a scenario, objects of a generic kind must be of a
+// kind that the workload creates.
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}
@@ -91,10 +96,11 @@ func (p Params) CheckSteps(field string, steps []Step) error {
 	return v.err
 }
 
-// Equal reports whether both faults have the same values of all parameters. It ignores
-// positions in the file.
+// Equal reports whether p and other have the same parameters with the same values in the same
+// order. It ignores their positions in the file.
 func (p Params) Equal(other Params) bool { return inline(p.encodeNode()) == inline(other.encodeNode()) }
 
+// encodeNode returns the mapping of the parameters, which is empty if the fault has none.
 func (p Params) encodeNode() *node {
 	if p.node == nil {
 		return &node{value: mapping{}}
@@ -102,13 +108,14 @@ func (p Params) encodeNode() *node {
 	return p.node
 }
 
-// timing returns pointers to the fields of a fault that determine when it acts, by name.
+// timing returns the fields of a fault that say when it begins and ends. The keys are the names
+// in YAML, and the values are pointers to the fields.
 func (f *Fault) timing() map[string]any {
 	return map[string]any{"when": &f.When, "until": &f.Until, "times": &f.Times, "from": &f.From, "for": &f.For}
 }
 
-// decodeNode reads a fault. A fault has the name of its type with the parameters, and the
-// fields that determine when it acts.
+// decodeNode reads a fault from YAML. The names of the fields in [Fault.timing] are fixed. The
+// only other field has the name of the fault type, and its value has the parameters.
 func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	const expected = "one fault with its parameters, and optionally when, until, times, from and for"
 	fields, ok := from.value.(mapping)
@@ -132,6 +139,8 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	return nil
 }
 
+// decodeParams reads the name of the fault type and the parameters from a field of a fault. A
+// second fault type is an error, which ends with the text expected.
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
 		return d.source.errorAt(field.position, path, "found %q beside %q; expected %s", field.name, f.Name, expected)

@@ -80,7 +80,7 @@ func TestParamsDecodeErrors(t *testing.T) {
 		{"huge", "code: 18446744073709551615", "p.yaml:1:7: api-error.code: found 18446744073709551615; expected a whole number"},
 		{"negative", "times: -1", "p.yaml:1:8: api-error.times: found -1; expected a whole number, 0 or more"},
 		{"number", "chance: often", `p.yaml:1:9: api-error.chance: found "often"; expected a number`},
-		{"not a number", "chance: .nan", "p.yaml:1:9: this kind of YAML is not supported"},
+		{"not a number", "chance: .nan", "p.yaml:1:9: found a YAML value of an unsupported type; expected text, a number, true, false, null, a list or a mapping"},
 		{"truth", "orphans: 1", "p.yaml:1:10: api-error.orphans: found 1; expected true or false"},
 		{"item", "names: [a, {}]", "p.yaml:1:12: api-error.names[1]: found a mapping; expected text (quote a value such as 7 or true)"},
 		{"nested", "nested: {deep: 1}", `p.yaml:1:10: api-error.nested: unknown field "deep"; expected depth`},

@@ -10,7 +10,7 @@ import (
 // sizeLimit is the maximum size of a scenario file in bytes.
 const sizeLimit = 256 << 10
 
-// Load reads the scenario file at path.
+// Load reads and validates the scenario file at path. See [Parse].
 func Load(path string) (*Scenario, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -19,7 +19,8 @@ func Load(path string) (*Scenario, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a scenario from YAML. The argument file is the name of the file in errors.
+// Parse reads a scenario from YAML, sets the defaults of omitted fields and validates all
+// fields. The argument file is the name of the file at the beginning of errors.
 func Parse(file string, data []byte) (*Scenario, error) {
 	src := &source{file: file}
 	if len(data) > sizeLimit {
@@ -43,8 +44,8 @@ func Parse(file string, data []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// Marshal returns the scenario as YAML, which Parse reads back to an equal scenario.
-// A scenario that Parse would reject is an error.
+// Marshal returns the scenario as YAML that [Parse] reads back to an equal scenario. It returns
+// an error if Parse would reject the scenario.
 func (s *Scenario) Marshal() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("writing scenario %q: %w", s.Name, err)

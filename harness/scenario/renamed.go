@@ -6,12 +6,12 @@ import (
 	"reflect"
 )
 
-// renamedUntil is the release that removes the old names. VERSIONING.md says how long an old
-// name works.
+// renamedUntil is the first release that rejects the old names. VERSIONING.md says how long an
+// old name works.
 const renamedUntil = "v0.4"
 
-// These maps have the names that earlier releases used, with the names that replace them.
-// Marshal writes only the new names.
+// These maps have the new names of renamed fields, checks and scenarios. The keys are the
+// old names, which earlier releases used. [Scenario.Marshal] writes only new names.
 var (
 	renamedFields = map[reflect.Type]map[string]string{
 		reflect.TypeFor[Trigger](): {"truth": "state"},
@@ -37,34 +37,35 @@ var (
 	}
 )
 
-// RenamedCheck returns the new ID of a check that had the ID old in an earlier release.
+// RenamedCheck returns the new ID of a check by the old name of the check. It returns false if
+// no check had that ID.
 func RenamedCheck(old string) (string, bool) {
 	name, ok := renamedChecks[old]
 	return name, ok
 }
 
-// RenamedChecks returns the new IDs of renamed checks, by their old IDs.
+// RenamedChecks returns the new IDs of all renamed checks, by the old names.
 func RenamedChecks() map[string]string { return maps.Clone(renamedChecks) }
 
-// RenamedScenario returns the new name of a library scenario that had the name old in an
-// earlier release.
+// RenamedScenario returns the new name of a library scenario by its old name. It returns false
+// if no scenario had that name.
 func RenamedScenario(old string) (string, bool) {
 	name, ok := renamedScenarios[old]
 	return name, ok
 }
 
-// RenamedFields returns the new names of the renamed fields of a struct, by their old names
-// in YAML.
+// RenamedFields returns the new YAML names of the renamed fields of a struct, by the old names.
 func RenamedFields(of reflect.Type) map[string]string { return maps.Clone(renamedFields[of]) }
 
-// RenameWarning returns the text of the warning for the use of an old name. It serves all kinds
-// of names: of YAML fields, checks, library scenarios and flags.
+// RenameWarning returns the text of the warning for the use of an old name. The name may be of a
+// YAML field, a check, a library scenario or a flag.
 func RenameWarning(old, name string) string {
 	return fmt.Sprintf("%q is now %q; release %s removes the old name", old, name, renamedUntil)
 }
 
-// Warnings returns one line for each old name that the file uses, in the order
-// in which they were read. Each line begins with file, line and column.
+// Warnings returns the warnings about the scenario, such as one line for each old name in the
+// file. Warnings about the file begin with file, line and column, and are in the order of
+// reading.
 func (s *Scenario) Warnings() []string {
 	if s.source == nil {
 		return nil
@@ -80,13 +81,14 @@ func (s *Scenario) Warn(warning string) {
 	s.source.warnings = append(s.source.warnings, warning)
 }
 
-// warnRenamed records that the file uses an old name.
+// warnRenamed adds a warning that the file has an old name at a position.
 func (src *source) warnRenamed(at position, old, name string) {
 	src.warnings = append(src.warnings, src.errorAt(at, "", "%s", RenameWarning(old, name)).Error())
 }
 
-// renameFields replaces old names of a struct's fields with the new names. It changes the
-// parsed nodes before they are decoded, so that errors about a field have the new name.
+// renameFields replaces old names of a struct's fields with the new names, and adds a warning
+// for each. It changes the parsed YAML before decoding, so that errors about a field have the
+// new name.
 func (src *source) renameFields(fields mapping, of reflect.Type) error {
 	for i, field := range fields {
 		name, ok := renamedFields[of][field.name]
@@ -102,7 +104,8 @@ func (src *source) renameFields(fields mapping, of reflect.Type) error {
 	return nil
 }
 
-// renameChecks replaces old check IDs in the scenario with the new IDs.
+// renameChecks replaces old names of checks in the field exercises with the new IDs, and adds a
+// warning for each.
 func (s *Scenario) renameChecks() {
 	for i, id := range s.Exercises {
 		if name, ok := RenamedCheck(id); ok {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// source has the file of a scenario and the positions in it, for error messages. It is nil
-// for a scenario that was not read from a file.
+// source is the file from which a scenario was read. Error messages use it to find the
+// positions of fields. It is nil for a scenario that was not read from a file.
 type source struct {
-	file string
-	root *node
+	file string // the name of the file
+	root *node  // the whole contents of the file
 	// warnings are the lines that [Scenario.Warnings] returns.
 	warnings []string
 }
 
-// errorAt returns an error that begins with the name of the file. The line and column
-// follow if they are known, then the path of the field if there is one, then the message.
+// errorAt returns an error that begins with the name of the file. Line and column follow if
+// they are known, then the path of the field unless it is "", then the formatted message.
 func (src *source) errorAt(at position, path, format string, args ...any) error {
 	var prefix strings.Builder
 	if src != nil {
@@ -32,7 +32,8 @@ func (src *source) errorAt(at position, path, format string, args ...any) error 
 	return fmt.Errorf("%s"+format, append([]any{prefix.String()}, args...)...)
 }
 
-// find returns the position of the value at path, or of the nearest enclosing value.
+// find returns the position of the value at path, such as "faults[0].from". If the file has no
+// such value, find returns the position of the nearest enclosing value.
 func (src *source) find(path string) position {
 	if src == nil || src.root == nil {
 		return position{}
@@ -41,7 +42,7 @@ func (src *source) find(path string) position {
 	return nearest.position
 }
 
-// has reports whether the file has a field at path.
+// has reports whether the file has a value at path.
 func (src *source) has(path string) bool {
 	if src == nil || src.root == nil {
 		return false
@@ -50,8 +51,8 @@ func (src *source) has(path string) bool {
 	return ok
 }
 
-// walk returns the value at path below n, or the nearest enclosing value. It reports
-// whether the value is the one at path.
+// walk returns the value at path below n, and true. If there is no such value, walk returns the
+// nearest enclosing value and false.
 func walk(n *node, path string) (*node, bool) {
 	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	for _, step := range steps {

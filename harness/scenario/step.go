@@ -9,53 +9,59 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Step is an operation of a user, an await, or both. In YAML the name of the operation is a
-// key next to after and await.
+// Step is one entry of a workload: an operation of a user, an await, or both. In YAML, the name
+// of the operation is a key next to after and await.
 type Step struct {
-	// After is the time from the end of the previous step to the operation.
+	// After is the time that the user waits between the end of the previous step and the
+	// operation.
 	After time.Duration `yaml:"after,omitempty" bounds:"0s..5m"`
-	// Operation is the operation; nil if the step only waits.
+	// Operation is what the user does. It is nil in a step that only waits.
 	Operation Operation
-	// Await is the condition that the user waits for before the next step. In a step with
-	// an operation, await may omit kind and name. The defaults are those of the operation.
+	// Await is the condition that the user waits for before the next step. In a step with an
+	// operation, await may omit kind and name. It then waits for the object of the operation.
 	Await *Await `yaml:"await,omitempty"`
 }
 
-// Target is an object of the workload, or all pods of a create step with count.
+// Target names an object of the workload. If a create step with count created several pods, the
+// name in that step stands for all of these pods.
 type Target struct {
-	// Kind is the kind of the object.
+	// Kind is the kind of the object, such as ReplicaSet.
 	Kind Kind `yaml:"kind" required:"true"`
-	// Name is the name of the object. For several pods, it is the name in their create step.
+	// Name is the name of the object. For the pods of a create step with count, it is the name
+	// in that create step.
 	Name string `yaml:"name" format:"name" required:"true"`
 }
 
 func (t Target) String() string { return string(t.Kind) + " " + t.Name }
 
-// Await waits for a condition of an object of the workload.
+// Await waits until an object of the workload meets a condition.
 type Await struct {
 	Target
-	// Until is the condition: one of the words below, or a condition on fields of the object
-	// in the syntax of kubectl wait. Text with braces needs quotes within { }.
+	// Until is the condition. It is one of the words in the table of conditions, or a condition
+	// on fields of the object in the syntax of the flag --for of kubectl wait. If until is
+	// inside { }, a condition that contains braces needs quotes.
 	Until Until `yaml:"until" required:"true"`
 	// Within is the timeout of the wait. After the timeout the step fails, and the workload
 	// ends.
 	Within time.Duration `yaml:"within" bounds:"1s..10m"`
 }
 
-// Until is a condition that a step waits for.
+// Until is a condition that an await waits for. It is one of the constants below, or a
+// condition on fields (see [Until.FieldCondition]).
 type Until string
 
-// The conditions.
+// The conditions that an await can name with one word.
 const (
-	Scaled    Until = "scaled"    // The field status.replicas equals spec.replicas, and status.observedGeneration is current.
+	Scaled    Until = "scaled"    // status.replicas equals spec.replicas, and status.observedGeneration is current.
 	Ready     Until = "ready"     // The object is scaled and every replica is ready. For a pod, the pod itself is ready.
 	Available Until = "available" // The object is scaled and every replica is available.
-	Complete  Until = "complete"  // The Deployment is available and every replica has the latest template.
+	Complete  Until = "complete"  // The Deployment is available and every replica has the latest pod template.
 	Served    Until = "served"    // The Endpoints object of the Service has addresses, and all of them are ready.
 	Gone      Until = "gone"      // The object does not exist.
 )
 
-// Target returns the object of the operation, and false for a step that only waits.
+// Target returns the object on which the operation acts. It returns false for a step that only
+// waits.
 func (s *Step) Target() (Target, bool) {
 	if s.Operation == nil {
 		return Target{}, false
@@ -84,7 +90,8 @@ const (
 	stepAwait = "await"
 )
 
-// decodeNode reads a step with its fields after and await, and one operation.
+// decodeNode reads a step from YAML: the fields after and await, and one field with the name of
+// the operation.
 func (s *Step) decodeNode(d decoder, from *node, path string) error {
 	words := append(append([]string{stepAfter}, operationNames()...), stepAwait)
 	fields, ok := from.value.(mapping)
@@ -103,7 +110,7 @@ func (s *Step) decodeNode(d decoder, from *node, path string) error {
 		case !known:
 			return d.source.errorAt(field.position, path, "unknown field %q; expected %s", field.name, list(words, "or"))
 		case found != "":
-			return d.source.errorAt(field.position, path, "found %s beside %s; expected one operation a step", field.name, found)
+			return d.source.errorAt(field.position, path, "found %s beside %s; expected one operation per step", field.name, found)
 		default:
 			found, s.Operation = field.name, row.new()
 			into = reflect.ValueOf(s.Operation)
@@ -130,8 +137,9 @@ func (s Step) encodeNode() *node {
 	return &node{value: fields}
 }
 
-// complete sets the fields that are derived from other fields. An operation that supports
-// one kind gets that kind. An await without kind and name gets the object of the operation.
+// complete sets fields that the file omits and that follow from other fields. An operation that
+// supports only one kind gets that kind. An await without kind and name gets the object of the
+// operation.
 func (s *Step) complete() {
 	if s.Operation != nil {
 		if row, target := operationOf(s.Operation), s.Operation.target(); target.Kind == "" && len(row.kinds) == 1 {
@@ -146,8 +154,8 @@ func (s *Step) complete() {
 	}
 }
 
-// completeAPIVersion sets the apiVersion of a generic create to the one that another create
-// of the kind has.
+// completeAPIVersion sets the apiVersion of a create from a manifest that omits it. The
+// argument kinds has the kinds that other creates of the scenario define with an apiVersion.
 func (s *Step) completeAPIVersion(kinds []kube.Kind) {
 	create, ok := s.Operation.(*Create)
 	if !ok || !create.Kind.IsGeneric() || create.APIVersion != "" {

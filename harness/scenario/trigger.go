@@ -20,76 +20,77 @@ type Trigger struct {
 	Fault *FaultTrigger `yaml:"fault,omitempty"`
 	// Step waits for a step of the workload.
 	Step *StepTrigger `yaml:"step,omitempty"`
-	// After is a trigger that must match first. Requests, events and states before its match
-	// do not count. At most five triggers may follow one another.
+	// After is another trigger that must match first. Requests, events and states from before
+	// its match do not count. At most five triggers may be linked by after.
 	After *Trigger `yaml:"after,omitempty"`
 }
 
-// RequestTrigger matches the nth request of the subject that has all the given
-// properties.
+// RequestTrigger matches the nth request of the subject among the requests that have all the
+// given properties.
 type RequestTrigger struct {
-	// Verb is the verb of the request. "write" matches every verb that changes an
-	// object, except on leases and events.
+	// Verb is the verb of the request. "write" matches every verb that changes an object, but
+	// not requests for leases and events.
 	Verb string `yaml:"verb" enum:"requestVerbs"`
-	// Resource is the resource of the request; by default any resource. It may also be the
-	// resource of another kind that the workload creates.
+	// Resource is the resource of the request, by default any resource. It may also be the
+	// resource of a generic kind that the workload creates.
 	Resource string `yaml:"resource,omitempty" enum:"resources"`
-	// Subresource is the subresource of the request, such as status. By default the
-	// verb write matches any subresource, and other verbs match none.
+	// Subresource is the subresource of the request, such as status. By default, the verb write
+	// matches requests with any subresource or none. By default, any other verb matches only
+	// requests without a subresource.
 	Subresource string `yaml:"subresource,omitempty"`
 	// Name is a glob for the name of the object; by default any name.
 	Name string `yaml:"name,omitempty" format:"glob"`
 	// Owner is a pair of globs for the kind and the name of the owner, such as
 	// ReplicaSet/web-*. By default the object has any owner or none.
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
-	// Phase is the phase of the request in which the trigger matches.
+	// Phase is the point in the life of the request at which the trigger matches.
 	Phase Phase `yaml:"phase"`
-	// Nth counts matching requests from 1.
+	// Nth is the number of the matching request, counted from 1.
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// AnyWrite matches every verb with which the subject changes objects. Requests for leases
-// and events do not count.
+// AnyWrite is the verb of a trigger that matches every verb with which the subject changes
+// objects. It does not match requests for leases and events.
 const AnyWrite = "write"
 
-// Phase is a phase of a request.
+// Phase is a point in the life of a request.
 type Phase string
 
 // The phases of a request.
 const (
-	Sent      Phase = "sent"      // The proxy has received the request; the API server has not.
-	Committed Phase = "committed" // The API server has committed the request; the subject has not received the response.
+	Sent      Phase = "sent"      // The fault proxy has received the request, and the API server has not.
+	Committed Phase = "committed" // The API server has committed the write, and the subject has not received the response.
 )
 
-// EventTrigger matches the nth watch event that has all the given properties,
-// before the subject receives it.
+// EventTrigger matches the nth watch event among the events that have all the given properties.
+// It matches before the subject receives the event.
 type EventTrigger struct {
-	// Resource is the resource of the watch. It may also be the resource of another kind
-	// that the workload creates.
+	// Resource is the resource of the watch. It may also be the resource of a generic kind that
+	// the workload creates.
 	Resource string `yaml:"resource" enum:"resources" required:"true"`
-	// Type is the type of the event; by default any type.
+	// Type is the type of the watch event; by default any type.
 	Type string `yaml:"type,omitempty" enum:"eventTypes"`
 	// Name is a glob for the name of the object; by default any name.
 	Name string `yaml:"name,omitempty" format:"glob"`
 	// Owner is a pair of globs for the kind and the name of the owner, such as
 	// ReplicaSet/web-*. By default the object has any owner or none.
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
-	// Nth counts matching events from 1.
+	// Nth is the number of the matching event, counted from 1.
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
-// StateTrigger matches as soon as the number of objects with a state is within bounds. It
-// uses the committed state, not the subject's cache.
+// StateTrigger matches as soon as the number of objects with a state is at least atLeast and at
+// most atMost. It uses the committed state, not the subject's cache.
 type StateTrigger struct {
-	// Resource is the resource of the objects. It may also be a resource of another kind
-	// that the workload creates, or that the controllers under test read or write.
+	// Resource is the resource of the objects. It may also be the resource of a generic kind
+	// that the workload creates, or of a kind that the controllers under test read or write.
 	Resource string `yaml:"resource" enum:"stateResources" required:"true"`
 	// Name is a glob for the names of the objects; by default any name.
 	Name string `yaml:"name,omitempty" format:"glob"`
 	// Owner is a pair of globs for the kind and the name of the owner, such as
 	// ReplicaSet/web-*. By default the objects have any owner or none.
 	Owner string `yaml:"owner,omitempty" format:"ownerGlob"`
-	// Is is the state of the objects. Each resource has its own states.
+	// Is is the state of the objects. Which states are allowed depends on the resource.
 	Is ObjectState `yaml:"is"`
 	// AtLeast is the minimum number of objects with the state. 0 is valid only
 	// together with atMost.
@@ -98,10 +99,10 @@ type StateTrigger struct {
 	AtMost *int `yaml:"atMost,omitempty" bounds:"0..20000"`
 }
 
-// ObjectState is a state of an object.
+// ObjectState is a state of an object that the trigger state can wait for.
 type ObjectState string
 
-// The states.
+// The states of objects.
 const (
 	Present     ObjectState = "present"     // The object exists.
 	Terminating ObjectState = "terminating" // The object has a deletionTimestamp.
@@ -112,7 +113,7 @@ const (
 	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// states has the states of each resource that every run observes.
+// states has the allowed states for each resource that every run observes.
 var states = map[string][]ObjectState{
 	"pods":                   {Present, Terminating, PodReady, PodPending, PodFailed},
 	"replicasets.apps":       {Present, Terminating},
@@ -122,10 +123,10 @@ var states = map[string][]ObjectState{
 	"endpoints":              {Present, Terminating},
 }
 
-// generalStates are the states of the objects of any other resource.
+// generalStates are the allowed states for every resource that is not in the map states.
 var generalStates = []ObjectState{Present, Terminating}
 
-// statesOf returns the states of a resource that the run observes.
+// statesOf returns the allowed states for a resource.
 func statesOf(resource string) []ObjectState {
 	if special, ok := states[resource]; ok {
 		return special
@@ -133,7 +134,8 @@ func statesOf(resource string) []ObjectState {
 	return generalStates
 }
 
-// stateResources returns the resources of the trigger state: those that the run observes.
+// stateResources returns the resources that the trigger state may name: the resources that a
+// run of the scenario observes.
 func (v *validator) stateResources() []string {
 	resources := make([]string, 0, len(v.observed))
 	for _, kind := range v.observed {
@@ -143,29 +145,29 @@ func (v *validator) stateResources() []string {
 	return resources
 }
 
-// FaultTrigger matches when another fault fires for the nth time.
+// FaultTrigger matches when another fault of the scenario fires for the nth time.
 type FaultTrigger struct {
-	// Index is the position of the other fault in the scenario, from 0.
+	// Index is the position of the other fault in the list of faults, counted from 0.
 	Index int `yaml:"index" bounds:"0..99"`
-	// Nth counts the firings of the other fault from 1.
+	// Nth is the number of times that the other fault must have fired, from 1.
 	Nth int `yaml:"nth" bounds:"1..1000000"`
 }
 
 // StepTrigger matches when a step of the workload begins or ends.
 type StepTrigger struct {
-	// Index is the position of the step in the workload, from 0.
+	// Index is the position of the step in the workload, counted from 0.
 	Index int `yaml:"index" bounds:"0..999"`
-	// At is the edge of the step at which the trigger matches: its beginning or its end.
+	// At says whether the trigger matches at the beginning or at the end of the step.
 	At Edge `yaml:"at"`
 }
 
 // Edge is the beginning or the end of a step.
 type Edge string
 
-// The edges.
+// The edges of a step.
 const (
-	Begun Edge = "begun" // The user begins the operation.
-	Done  Edge = "done"  // The step has ended, including its await.
+	Begun Edge = "begun" // The user begins the operation of the step.
+	Done  Edge = "done"  // The operation and the await of the step have ended.
 )
 
 func (r *RequestTrigger) setDefaults() { *r = RequestTrigger{Verb: AnyWrite, Phase: Sent, Nth: 1} }
@@ -174,7 +176,7 @@ func (t *StateTrigger) setDefaults()   { *t = StateTrigger{Is: Present, AtLeast:
 func (f *FaultTrigger) setDefaults()   { *f = FaultTrigger{Nth: 1} }
 func (s *StepTrigger) setDefaults()    { *s = StepTrigger{At: Done} }
 
-// String returns the trigger as text, such as "create 3 of pods is sent".
+// String returns the trigger as text for reports, such as "create 3 of pods is sent".
 func (t Trigger) String() string {
 	words := ""
 	switch {
@@ -195,6 +197,7 @@ func (t Trigger) String() string {
 	return strings.TrimSpace(words)
 }
 
+// count returns the allowed number of objects as text, such as "at least 2" or "1 to 3".
 func (t *StateTrigger) count() string {
 	switch {
 	case t.AtMost == nil:
@@ -205,8 +208,8 @@ func (t *StateTrigger) count() string {
 	return fmt.Sprintf("%d to %d", t.AtLeast, *t.AtMost)
 }
 
-// of returns the properties that an object must have to match, as text for
-// [Trigger.String].
+// of returns the properties of the objects that a trigger matches as text, such as " of pods of
+// ReplicaSet/web-*".
 func of(resource, subresource, name, owner string) string {
 	words := ""
 	if resource != "" {
@@ -224,10 +227,12 @@ func of(resource, subresource, name, owner string) string {
 	return words
 }
 
-const afterDepthMax = 5 // maximum number of triggers that follow one another
+// afterDepthMax is the maximum number of triggers that the field after links.
+const afterDepthMax = 5
 
-// trigger checks a trigger of a fault. The index is the position of the fault. The depth is
-// the number of triggers so far that follow one another, including this one.
+// trigger checks a trigger, and the triggers that its field after links. The argument fault
+// is the position of the fault that has the trigger. The argument depth is the number of
+// linked triggers up to and including this one.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return
@@ -248,14 +253,14 @@ func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 		v.stateTrigger(path+".state", t.State)
 	case t.Fault != nil:
 		v.number(path+".fault.index", t.Fault.Index, 0, len(v.scenario.Faults)-1)
-		v.check(t.Fault.Index != fault, path+".fault.index", "found the fault itself; expected another one")
+		v.check(t.Fault.Index != fault, path+".fault.index", "found the index of the fault itself; expected the index of another fault")
 		v.bounded(path+".fault", t.Fault)
 	case t.Step != nil:
 		v.check(v.scenario.ExternalWorkload == nil, path+".step", "found a trigger on a step; expected another trigger, because an external workload has no steps")
 		v.number(path+".step.index", t.Step.Index, 0, len(v.scenario.Workload)-1)
 		oneOf(v, path+".step.at", t.Step.At, Begun, Done)
 	}
-	v.check(depth <= afterDepthMax, path, "found more than %d triggers one after another; expected at most %d", afterDepthMax, afterDepthMax)
+	v.check(depth <= afterDepthMax, path, "found more than %d triggers linked by after; expected at most %d", afterDepthMax, afterDepthMax)
 	if v.err == nil {
 		v.trigger(path+".after", t.After, fault, depth+1)
 	}
@@ -295,7 +300,8 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	}
 }
 
-// globs checks the globs for the name of an object and for its owner.
+// globs checks the globs of a trigger: for the object's name, and for its owner's kind and
+// name.
 func (v *validator) globs(at, name, owner string) {
 	_, err := path.Match(name, "")
 	v.check(err == nil, at+".name", "bad glob %q; expected a name with *, ? and [a-z] in it", name)

@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// FieldCondition is a condition on the fields of an object. Its syntax is the one of the
-// flag --for of kubectl wait.
+// FieldCondition is a condition on the fields of an object. Its syntax in YAML is that of the
+// flag --for of kubectl wait. Either Type or JSONPath is set.
 type FieldCondition struct {
-	// Type and Status are a condition in status.conditions and its status. Comparisons
-	// ignore case.
+	// Type is the type of a condition in status.conditions, and Status is the status that
+	// the condition must have. Comparisons of both ignore case.
 	Type, Status string
-	// JSONPath is an expression such as {.status.phase}, and Value is the value that it
-	// must have. "" means any value except an empty one.
+	// JSONPath is an expression such as {.status.phase}, and Value is the value that the
+	// object must have there. If Value is "", any non-empty value matches.
 	JSONPath, Value string
 }
 
@@ -26,13 +26,14 @@ const (
 	untilJSONPath  = "jsonpath="
 )
 
-// IsFieldCondition reports whether the condition begins with "condition=" or "jsonpath=".
+// IsFieldCondition reports whether u is a condition on fields: it begins with "condition=" or
+// "jsonpath=".
 func (u Until) IsFieldCondition() bool {
 	return strings.HasPrefix(string(u), untilCondition) || strings.HasPrefix(string(u), untilJSONPath)
 }
 
-// FieldCondition returns the parts of a condition that begins with "condition=" or
-// "jsonpath=".
+// FieldCondition parses a condition on fields. It returns an error for any other condition, and
+// for a syntax error.
 func (u Until) FieldCondition() (FieldCondition, error) {
 	if text, ok := strings.CutPrefix(string(u), untilCondition); ok {
 		name, status, given := strings.Cut(text, "=")
@@ -62,7 +63,8 @@ func (u Until) FieldCondition() (FieldCondition, error) {
 	return condition, nil
 }
 
-// splitJSONPath splits text at single equal signs. Double ones, as in filters, remain.
+// splitJSONPath splits text at each single equal sign. It does not split at ==, which is an
+// operator in JSONPath filters.
 func splitJSONPath(text string) []string {
 	const double = "\x00"
 	parts := strings.Split(strings.ReplaceAll(text, "==", double), "=")
@@ -74,8 +76,8 @@ func splitJSONPath(text string) []string {
 
 var jsonPathPattern = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)
 
-// completeJSONPath returns the expression with braces and a leading dot, which the file may
-// omit.
+// completeJSONPath adds the braces and the leading dot to a JSONPath expression that lacks
+// them. It returns an error if the expression is invalid.
 func completeJSONPath(expression string) (string, error) {
 	match := jsonPathPattern.FindStringSubmatch(expression)
 	if match == nil {
@@ -86,7 +88,7 @@ func completeJSONPath(expression string) (string, error) {
 	return complete, err
 }
 
-// until checks the condition of an await.
+// until checks that the kind of the object supports the condition of an await.
 func (v *validator) until(path string, await *Await) {
 	if await.Until.IsFieldCondition() {
 		_, err := await.Until.FieldCondition()

@@ -10,12 +10,11 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// SubjectsMax is the maximum number of replicas of a subject.
+// SubjectsMax is the maximum number of instances of the subject.
 const SubjectsMax = 5
 
-// These bounds are not in the tags of fields. All bounds exist for the same reason: a
-// typing error must not start a run that never ends, or that uses all memory of the
-// machine.
+// These are bounds that the code needs outside of the bounds tags of fields. Bounds prevent
+// that a typing error starts a run that never ends, or that uses all memory of the machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
@@ -34,23 +33,27 @@ const (
 	faultTimeMax = 10 * time.Minute
 )
 
-// validator records the first error of a scenario.
+// validator checks a scenario, and keeps the first error.
 type validator struct {
 	scenario *Scenario
 	err      error
 
 	// kinds are the generic kinds of the objects that the workload creates.
 	kinds []kube.Kind
-	// kindsFixed is true if creates must be of one of these kinds. anyKind is true if the
-	// kinds are unknown, so that later steps may have any kind.
-	kindsFixed, anyKind bool
-	// resources and observed are those of the scenario.
+	// kindsFixed is true for the steps of a fault in a scenario. A create in these steps must
+	// be of one of the kinds.
+	kindsFixed bool
+	// anyKind is true for the steps of a fault without a scenario. These steps may have any
+	// generic kind, because the kinds that the workload creates are unknown.
+	anyKind bool
+	// resources is the result of [Scenario.Resources].
 	resources []string
-	observed  []kube.Kind
+	// observed is the result of [Scenario.ObservedKinds].
+	observed []kube.Kind
 }
 
-// validate returns an error about the first field that is out of bounds or
-// contradicts another.
+// validate returns an error about the first field that is out of bounds or contradicts another
+// field.
 func (s *Scenario) validate() error {
 	v := &validator{scenario: s, kinds: s.GenericKinds(), resources: s.Resources(), observed: s.ObservedKinds()}
 	v.name("name", s.Name)
@@ -77,9 +80,10 @@ func (s *Scenario) validate() error {
 	return v.err
 }
 
-// controllers checks the names of the controllers under test.
+// controllers checks that the names of the controllers under test are known and that no name
+// occurs twice.
 func (v *validator) controllers(names []string) {
-	v.check(names == nil || len(names) > 0, "subject.controllers", "found none; expected at least one, or no field for the default ones")
+	v.check(names == nil || len(names) > 0, "subject.controllers", "found an empty list; expected at least one controller, or no field controllers for the default controllers")
 	for i, name := range names {
 		path := fmt.Sprintf("subject.controllers[%d]", i)
 		oneOf(v, path, name, kube.ControllerNames()...)
@@ -87,29 +91,32 @@ func (v *validator) controllers(names []string) {
 	}
 }
 
-// check records an error at path if ok is false, unless there is an earlier error.
+// check records an error about the field at path if ok is false and no earlier error exists.
 func (v *validator) check(ok bool, path, format string, args ...any) {
 	if !ok && v.err == nil {
 		v.err = v.scenario.Errorf(path, format, args...)
 	}
 }
 
+// number reports an error unless least <= found <= most.
 func (v *validator) number(path string, found, least, most int) {
 	v.check(least <= found && found <= most, path, "found %d; expected %d to %d", found, least, most)
 }
 
+// duration reports an error unless least <= found <= most.
 func (v *validator) duration(path string, found, least, most time.Duration) {
 	v.check(least <= found && found <= most, path, "found %s; expected %s to %s", found, least, most)
 }
 
-// name requires a DNS label, the strictest rule for the names of objects.
+// name reports an error unless found is a DNS label, the strictest rule for names of Kubernetes
+// objects.
 func (v *validator) name(path, found string) {
 	v.check(found != "", path, "found nothing; expected a name")
 	v.check(len(validation.IsDNS1123Label(found)) == 0, path,
 		"found %.80q; expected a DNS label: at most 63 of a-z, 0-9 and -, with no - at either end", found)
 }
 
-// oneOf requires that a value is one of the known values.
+// oneOf reports an error unless found is one of the known values.
 func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 	if found == "" {
 		v.check(false, path, "found nothing; expected %s", list(known, "or"))
@@ -118,7 +125,7 @@ func oneOf[T ~string](v *validator, path string, found T, known ...T) {
 }
 
 func (v *validator) faults(faults []Fault) {
-	v.check(len(faults) <= faultsMax, "faults", "found %d; expected at most %d", len(faults), faultsMax)
+	v.check(len(faults) <= faultsMax, "faults", "found %d faults; expected at most %d", len(faults), faultsMax)
 	for i, fault := range faults {
 		path := fmt.Sprintf("faults[%d]", i)
 		v.duration(path+".from", fault.From, 0, faultTimeMax)
@@ -128,16 +135,16 @@ func (v *validator) faults(faults []Fault) {
 		v.trigger(path+".when", fault.When, i, 1)
 		v.trigger(path+".until", fault.Until, i, 1)
 		v.number(path+".times", fault.Times, 0, timesMax)
-		// The package of the fault checks the resource too. This check rejects a copy of a
-		// scenario whose workload no longer creates the kind.
+		// The fault type checks the resource when it decodes the parameters. The check here
+		// is for a changed copy of a scenario, whose workload may no longer create the kind.
 		resource := fault.Params.Text("resource")
 		v.check(!slices.Contains(fault.Params.Resources(), resource) || slices.Contains(v.resources, resource),
 			path+"."+fault.Name+".resource", "found %s; expected a resource of a kind that the workload creates", resource)
-		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; expected a trigger on which the fault begins again")
+		v.check(fault.Times == 0 || fault.When != nil, path+".times", "found times without when; expected the field when, with the trigger on which the fault begins again")
 	}
 }
 
-// labels requires valid label keys and values.
+// labels checks the keys and values of labels.
 func (v *validator) labels(path string, labels map[string]string) {
 	for _, key := range sortedKeys(labels) {
 		v.labelKey(join(path, key), key)
@@ -146,22 +153,26 @@ func (v *validator) labels(path string, labels map[string]string) {
 	}
 }
 
+// labelKey checks the key of a label or of an annotation.
 func (v *validator) labelKey(path, key string) {
 	v.check(len(validation.IsQualifiedName(key)) == 0, path,
 		"found the key %.80q; expected a label key, such as app or example.com/app", key)
 }
 
-// removed requires valid label or annotation keys that the operation does not also set.
+// removed checks the keys of labels or annotations that an operation removes. A key must be
+// valid, and the operation must not also set it. The argument field is the YAML name of the map
+// set.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)
 		v.labelKey(at, key)
 		_, both := set[key]
-		v.check(!both, at, "found %s, which %s sets; expected it in one of them", key, field)
+		v.check(!both, at, "found the key %s, which the field %s sets; expected the key in only one of the two fields", key, field)
 	}
 }
 
-// version requires a DNS label, because reports show versions next to names.
+// version checks the version of a pod template. It requires a DNS label, because reports show
+// versions next to names.
 func (v *validator) version(path, found string) { v.name(path, found) }
 
 func (v *validator) replicas(path string, replicas *int) {

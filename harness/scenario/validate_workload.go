@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// object is an object that the workload has created.
+// object says which steps create and delete an object of the workload.
 type object struct {
 	step    int // index of the step that creates it
 	deleted int // index of the step that deletes it, or -1
 }
 
-// workload checks each step, and whether its objects exist when it begins.
+// workload checks each step of the workload. It also checks that the object of a step exists
+// when the step begins, or does not exist if the step creates it.
 func (v *validator) workload(steps []Step) {
 	v.externalWorkload(v.scenario.ExternalWorkload)
 	if v.scenario.ExternalWorkload == nil {
@@ -24,22 +25,23 @@ func (v *validator) workload(steps []Step) {
 		step, path := &steps[i], stepPath(i)
 		v.step(path, step)
 		if v.err != nil {
-			return // the function presence needs a valid step
+			return // presence cannot check an invalid step
 		}
 		v.presence(path, i, step, objects)
 	}
 }
 
-// stepPath returns the path of a step of the workload.
+// stepPath returns the path of a step of the workload, such as "workload[2]".
 func stepPath(i int) string { return fmt.Sprintf("workload[%d]", i) }
 
-// steps checks the number of steps.
+// steps checks the number of steps of a workload or of a fault.
 func (v *validator) steps(path string, steps []Step) {
 	v.check(len(steps) > 0, path, "found no step; expected at least one")
 	v.check(len(steps) <= stepsMax, path, "found %d steps; expected at most %d", len(steps), stepsMax)
 }
 
-// step checks one step, without regard to the other steps.
+// step checks one step. It ignores the other steps, so it does not check whether the object of
+// the step exists.
 func (v *validator) step(path string, step *Step) {
 	v.bounded(path, step)
 	v.check(step.Operation != nil || step.Await != nil, path, "found no operation; expected %s or await", strings.Join(operationNames(), ", "))
@@ -56,7 +58,7 @@ func (v *validator) step(path string, step *Step) {
 	}
 }
 
-// target checks the object of an operation.
+// target checks the kind and the name of the object on which an operation acts.
 func (v *validator) target(path string, row operation, target *Target) {
 	if row.generic && target.Kind != "" && target.Kind.IsGeneric() {
 		v.genericTarget(path, row, target)
@@ -70,9 +72,9 @@ func (v *validator) target(path string, row operation, target *Target) {
 	v.name(path+".name", target.Name)
 }
 
-// presence checks that the objects of a step exist, or do not exist, as its operation
-// requires. It then records whether the operation creates or deletes them, so that later
-// steps can be checked.
+// presence checks that the object of step i exists, or does not exist, as its operation
+// requires. It then records in objects whether the step creates or deletes the object, for the
+// checks of later steps.
 func (v *validator) presence(path string, i int, step *Step, objects map[Target]*object) {
 	if target, ok := step.Target(); ok {
 		row := operationOf(step.Operation)
@@ -95,6 +97,8 @@ func (v *validator) presence(path string, i int, step *Step, objects map[Target]
 	}
 }
 
+// awaited checks that the object of an await exists. If the await waits until the object is
+// gone, an earlier step must delete the object.
 func (v *validator) awaited(path string, await *Await, objects map[Target]*object) {
 	target := await.Target
 	known := objects[target]
@@ -106,13 +110,15 @@ func (v *validator) awaited(path string, await *Await, objects map[Target]*objec
 	v.check(known == nil || known.deleted >= 0, path+".until", "found gone, but no step before this one deletes %s", target)
 }
 
-// exists requires that an earlier step creates the target and none deletes it.
+// exists checks that an earlier step creates the target and that no earlier step deletes it. It
+// reports whether the target exists.
 func (v *validator) exists(path string, target Target, known *object) bool {
 	v.check(known != nil, path, "no step before this one creates %s", target)
 	v.check(known == nil || known.deleted < 0, path, "%s is deleted by workload[%d]", target, deletionOf(known))
 	return known != nil && known.deleted < 0
 }
 
+// stepOf returns the index of the step that creates the object. It returns -1 for nil.
 func stepOf(o *object) int {
 	if o == nil {
 		return -1
@@ -120,6 +126,8 @@ func stepOf(o *object) int {
 	return o.step
 }
 
+// deletionOf returns the index of the step that deletes the object. It returns -1 if no step
+// does, and for nil.
 func deletionOf(o *object) int {
 	if o == nil {
 		return -1

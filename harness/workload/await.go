@@ -20,7 +20,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// await waits until every object of the target reaches the requested state.
+// await waits until every object that the target names meets the condition. It returns an error
+// that wraps [ErrUnmet] if the timeout of the await ends first.
 func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	bounded, cancel := u.within(ctx, await.Within)
 	defer cancel()
@@ -29,7 +30,7 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 		return err
 	}
 	watched := awaited
-	if await.Until == scenario.Served { // the Endpoints of the same name show it
+	if await.Until == scenario.Served { // the addresses are in the Endpoints object with the name of the Service
 		if watched, err = u.kind(scenario.Endpoints); err != nil {
 			return err
 		}
@@ -52,7 +53,8 @@ func (u *user) await(ctx context.Context, await *scenario.Await) error {
 	return nil
 }
 
-// unmetError is an ErrUnmet with the object whose await timed out.
+// unmetError reports that an await timed out, and has the object that did not meet the
+// condition. It wraps [ErrUnmet].
 type unmetError struct {
 	object history.Ref
 	text   string
@@ -61,7 +63,7 @@ type unmetError struct {
 func (e *unmetError) Error() string { return e.text }
 func (e *unmetError) Unwrap() error { return ErrUnmet }
 
-// unmetObject returns the object whose await timed out, or nil for another error.
+// unmetObject returns the object of an unmetError. It returns nil for any other error.
 func unmetObject(err error) *history.Ref {
 	if unmet := (*unmetError)(nil); errors.As(err, &unmet) {
 		return &unmet.object
@@ -69,8 +71,8 @@ func unmetObject(err error) *history.Ref {
 	return nil
 }
 
-// awaitOne watches one object until it reaches the requested state. It returns a
-// description of the last state.
+// awaitOne watches one object until it meets the condition until. It returns a description of
+// the last state of the object.
 func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (state string, err error) {
 	check, err := checkOf(until)
 	if err != nil {
@@ -80,8 +82,9 @@ func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (s
 		done, state, err = check(o)
 		return done, err
 	}
-	// The watch reports an existing object as an event. It reports nothing for a missing
-	// object, so the precondition looks for the object in the synced store.
+	// The watch sends an event for an existing object, and nothing for a missing object.
+	// Therefore the condition gone needs a precondition, which looks for the object in the
+	// synced store.
 	var absent watchtools.PreconditionFunc
 	if until == scenario.Gone {
 		absent = func(store cache.Store) (bool, error) {
@@ -107,11 +110,11 @@ func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (s
 	return state, err
 }
 
-// noSuchObject describes an object that does not exist.
+// noSuchObject is the state of an object that does not exist, in error messages.
 const noSuchObject = "no such object"
 
 // checkOf returns a function that reports whether an object meets a condition, and describes
-// the object. A nil object means that the object does not exist.
+// the state of the object. It calls the function with nil for an object that does not exist.
 func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), error) {
 	if !until.IsFieldCondition() {
 		return func(o runtime.Object) (bool, string, error) {
@@ -123,7 +126,7 @@ func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), 
 	return func(o runtime.Object) (bool, string, error) { return meets(o, condition) }, err
 }
 
-// within returns a context that is canceled with cause ErrUnmet after the duration d.
+// within returns a context that is canceled with the cause [ErrUnmet] after the duration d.
 func (u *user) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := u.Clock.NewTimer(d)
@@ -138,11 +141,11 @@ func (u *user) within(ctx context.Context, d time.Duration) (context.Context, co
 	return ctx, func() { cancel(errDone) }
 }
 
-// errDone is the cause with which an await cancels its context when it has ended.
+// errDone is the cause of the cancellation when an await ends before its timeout.
 var errDone = errors.New("the await ended")
 
-// reached reports whether an object has reached a state, and describes the object. A nil
-// object means that the object does not exist.
+// reached reports whether an object meets a condition, and describes the state of the object. A
+// nil object means that the object does not exist.
 func reached(o runtime.Object, until scenario.Until) (bool, string) {
 	switch o := o.(type) {
 	case *appsv1.ReplicaSet:
@@ -172,20 +175,22 @@ func reached(o runtime.Object, until scenario.Until) (bool, string) {
 			fmt.Sprintf("%d ready and %d not ready addresses", ready, notReady)
 	case nil:
 		return until == scenario.Gone, noSuchObject
-	case metav1.Object: // scenarios await only the deletion of such an object
+	case metav1.Object: // an await of any other kind can only have the condition gone
 		return false, "the object" + terminating(o)
 	default:
 		return false, "the object"
 	}
 }
 
-// scale contains the fields of an object that show the progress of a scaling.
+// scale has the fields of an object with replicas that show how far a scaling or rollout is.
 type scale struct {
 	generation, observed               int64
 	desired, current, ready, available int32
-	updated                            int32 // Deployment only: pods of the latest template
+	updated                            int32 // pods of the latest template; only for a Deployment
 }
 
+// reached reports whether an object with replicas meets a condition, and describes the state of
+// the object.
 func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 	scaled := s.observed >= s.generation && s.current == s.desired
 	state := fmt.Sprintf("%d of %d replicas, %d ready, %d available, observedGeneration %d of %d%s",
@@ -203,6 +208,7 @@ func (s scale) reached(until scenario.Until, m metav1.Object) (bool, string) {
 	return false, state
 }
 
+// addresses returns the number of ready and of not ready addresses in an Endpoints object.
 func addresses(e *endpoints) (ready, notReady int) {
 	for i := range e.Subsets {
 		ready += len(e.Subsets[i].Addresses)
@@ -211,7 +217,8 @@ func addresses(e *endpoints) (ready, notReady int) {
 	return ready, notReady
 }
 
-// terminating returns a description of the deletion of m, "" if it is not terminating.
+// terminating returns text about the finalizers of a terminating object. It returns "" if the
+// object is not terminating.
 func terminating(m metav1.Object) string {
 	if m.GetDeletionTimestamp() == nil {
 		return ""

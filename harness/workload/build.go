@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object of the given name that the operation creates. If the object
-// is a pod or has a pod template, the pods have the given spec.
+// build returns the object with the given name that a create of a kind with a builder creates.
+// If the object is a pod or has a pod template, its pods have the given spec.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
@@ -23,7 +23,8 @@ func build(create *scenario.Create, name, namespace string, controller *metav1.O
 	return builders[create.Kind](create, meta, pod)
 }
 
-// builders contains an entry for each kind of object in scenarios.
+// builders has a function for each kind that is not generic. The function returns the object
+// that a create of the kind creates.
 var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta, corev1.PodSpec) runtime.Object{
 	scenario.ReplicaSet:            buildReplicaSet,
 	scenario.ReplicationController: buildReplicationController,
@@ -104,12 +105,12 @@ func servicePorts(ports []scenario.Port) []corev1.ServicePort {
 	return built
 }
 
-// leaderAnnotation contains the leader-election record of clients that use Endpoints
-// for the election.
+// leaderAnnotation is the annotation in which a leader election with Endpoints stores its
+// record.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// buildEndpoints returns Endpoints with one address from the range reserved for
-// documentation.
+// buildEndpoints returns an Endpoints object with one address from the range 192.0.2.0/24,
+// which is reserved for documentation.
 func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.PodSpec) runtime.Object {
 	meta.Labels = create.Labels
 	if create.Leader {
@@ -123,10 +124,12 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 	}}}
 }
 
-// versionAnnotation makes the pod templates of different versions differ. The templates
-// are otherwise equal, so that the pods of every version can run on every cluster.
+// versionAnnotation is the annotation of a pod template that has its version. It is the only
+// difference between versions, so that the pods of every version can run on every cluster.
 const versionAnnotation = "gauntlet/version"
 
+// podTemplate returns the pod template of a create: its labels and version with the given pod
+// spec.
 func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplateSpec {
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: create.Labels}, Spec: pod}
 	if create.Version != "" {
@@ -135,6 +138,8 @@ func podTemplate(create *scenario.Create, pod corev1.PodSpec) corev1.PodTemplate
 	return template
 }
 
+// toInt32 converts an optional number to the type of the Kubernetes API. It returns nil for
+// nil.
 func toInt32(n *int) *int32 {
 	if n == nil {
 		return nil
@@ -142,6 +147,8 @@ func toInt32(n *int) *int32 {
 	return ptr.To(int32(*n))
 }
 
+// intOrString converts an optional value to the type of the Kubernetes API. It returns nil for
+// nil.
 func intOrString(x *scenario.IntOrString) *intstr.IntOrString {
 	if x == nil {
 		return nil

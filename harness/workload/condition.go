@@ -12,9 +12,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// meets reports whether an object meets a condition on its fields. It also describes the
-// part of the object that the condition tests. The semantics are those of kubectl wait. A
-// nil object means that the object does not exist.
+// meets reports whether an object meets a condition on its fields, as kubectl wait does. It
+// also describes the found value. A nil object means that the object does not exist.
 func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, error) {
 	if o == nil {
 		return false, noSuchObject, nil
@@ -30,8 +29,9 @@ func meets(o runtime.Object, condition scenario.FieldCondition) (bool, string, e
 	return met, state, nil
 }
 
-// hasCondition looks for a condition in status.conditions. A condition of an earlier
-// generation of the object does not count.
+// hasCondition reports whether status.conditions has a condition with a type and a status. It
+// returns false for a condition of an earlier generation of the object. The text describes the
+// found condition.
 func hasCondition(object map[string]any, of, status string) (bool, string) {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, each := range conditions {
@@ -55,8 +55,8 @@ func hasCondition(object map[string]any, of, status string) (bool, string) {
 	return false, "no condition " + of
 }
 
-// meetsJSONPath compares the value at a JSONPath with the given one. Without a value, it
-// requires that the value at the path is not empty.
+// meetsJSONPath reports whether the value at a JSONPath equals value. If value is "", it
+// reports whether the value at the path exists and is not empty.
 func meetsJSONPath(object map[string]any, path, value string) (bool, string, error) {
 	expression := jsonpath.New("until").AllowMissingKeys(true)
 	if err := expression.Parse(path); err != nil {
@@ -94,6 +94,7 @@ func meetsJSONPath(object map[string]any, path, value string) (bool, string, err
 	return text == value, fmt.Sprintf("%q at %s", text, path), nil
 }
 
+// isEmpty reports whether a JSON value is null, "", an empty object or an empty list.
 func isEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:

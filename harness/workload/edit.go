@@ -15,19 +15,21 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// patch changes an existing object. Like a patch of kubectl, it changes only the fields
-// that it names.
+// patch is the body of a PATCH request with its type. As with kubectl patch, fields that the
+// body does not name stay unchanged.
 type patch struct {
 	kind types.PatchType
 	body any
 }
 
-// fields is a JSON object. In a merge patch, nil removes a field.
+// fields is a JSON object. In a JSON merge patch, a field with the value nil is removed.
 type fields map[string]any
 
+// merge returns a JSON merge patch. The error is always nil.
 func merge(body fields) (patch, error) { return patch{types.MergePatchType, body}, nil }
 
-// patchOf returns the patch for an operation.
+// patchOf returns the patch that an operation sends. It returns an error for an operation that
+// creates or deletes objects.
 func patchOf(operation scenario.Operation) (patch, error) {
 	switch o := operation.(type) {
 	case *scenario.Scale:
@@ -60,7 +62,8 @@ func patchOf(operation scenario.Operation) (patch, error) {
 	return patch{}, fmt.Errorf("expected an operation that patches an object, found %T", operation)
 }
 
-// mapPatch returns a merge patch that sets some keys of a map and removes others.
+// mapPatch returns the merge patch of a map of labels or annotations. It sets the keys of set
+// and removes the keys of remove.
 func mapPatch(set map[string]string, remove []string) fields {
 	changed := fields{}
 	for key, value := range set {
@@ -72,8 +75,8 @@ func mapPatch(set map[string]string, remove []string) fields {
 	return changed
 }
 
-// selectPatch replaces a selector. It is a JSON patch, because a merge patch would add
-// to the old selector.
+// selectPatch returns a JSON patch that replaces a selector. A merge patch would keep the
+// labels of the old selector.
 func selectPatch(o *scenario.Select) patch {
 	body := []fields{{"op": "add", "path": "/spec/selector", "value": o.Selector}}
 	if o.Kind == scenario.ReplicationController { // its template must match the selector
@@ -82,6 +85,7 @@ func selectPatch(o *scenario.Select) patch {
 	return patch{types.JSONPatchType, body}
 }
 
+// configurePatch returns a merge patch with the fields that a configure operation sets.
 func configurePatch(o *scenario.Configure) (patch, error) {
 	spec := fields{}
 	for name, value := range map[string]*int{
@@ -101,6 +105,8 @@ func configurePatch(o *scenario.Configure) (patch, error) {
 	return merge(fields{"spec": spec})
 }
 
+// publishPatch returns a merge patch with the fields that a publish operation sets. A new type
+// removes the old externalName.
 func publishPatch(o *scenario.Publish) (patch, error) {
 	spec := fields{}
 	if o.Type != "" {
@@ -118,9 +124,9 @@ func publishPatch(o *scenario.Publish) (patch, error) {
 	return merge(fields{"spec": spec})
 }
 
-// edit patches every object of the target, and retries on a conflict with another
-// writer. A missing pod is no error, because controllers and faults delete pods too.
-// edit returns a reference to the changed object, or nil if there are several.
+// edit patches every object that the target names, and retries on a conflict with another
+// writer. A missing pod is not an error, because controllers and faults delete pods too. edit
+// returns a reference to the changed object, or nil if the target names several.
 func (u *user) edit(ctx context.Context, target scenario.Target, operation scenario.Operation) (*history.Ref, error) {
 	change, err := patchOf(operation)
 	if err != nil {

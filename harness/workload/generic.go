@@ -11,13 +11,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// StandInImage is the image that manifests name for the container of the workload's pods.
-// It is also the image reference of the stand-in on nodes of a kind cluster.
+// StandInImage is the image name by which a manifest asks for the image of the workload's pods.
+// It is also the image reference of the program standin on the nodes of a kind cluster.
 const StandInImage = "localhost/gauntlet/standin:run"
 
-// buildGeneric returns the object of the given name that a create of a generic kind
-// creates. Its pod templates get the container of the given pod spec; see
-// [scenario.Create].
+// buildGeneric returns the object with the given name that a create of a generic kind creates.
+// It completes the pod templates of the manifest with the given pod spec, as [scenario.Create]
+// describes.
 func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodSpec) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: create.Manifest.Copy()}
 	object.SetGroupVersionKind(of.GVK())
@@ -36,16 +36,17 @@ func buildGeneric(create *scenario.Create, of kind, name string, pod corev1.PodS
 	return object, nil
 }
 
-// podTemplates are the paths of pod templates in the objects of Kubernetes. Custom resources
-// often use them too.
+// podTemplates are the paths at which built-in kinds have pod templates. Custom resources often
+// use the same paths.
 var podTemplates = [][]string{{"spec", "template"}, {"spec", "jobTemplate", "spec", "template"}}
 
-// completePodTemplate adds the container of the workload's pods to a template without
-// containers. It also completes containers that have no image of their own. If it changes a
-// container, it adds those fields of the pod spec that the template lacks.
+// completePodTemplate adds the container of the workload's pods to a pod template without
+// containers. It also completes each container for which [hasStandIn] returns true. If it
+// changes a container, it also adds those fields of the pod spec that the template lacks, such
+// as the tolerations.
 //
-// The template of a custom resource may be something else than a pod template. There, only
-// containers with the image StandInImage are completed.
+// In a custom resource, the value at the path may be no pod template. There,
+// completePodTemplate completes only containers with the image [StandInImage].
 func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSpec) error {
 	own, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&pod)
 	if err != nil {
@@ -78,13 +79,14 @@ func completePodTemplate(template map[string]any, builtin bool, pod corev1.PodSp
 }
 
 // hasStandIn reports whether a container of a manifest must run the image of the workload's
-// pods.
+// pods. This is a container with [StandInImage], or a container without an image in a built-in
+// kind.
 func hasStandIn(container map[string]any, builtin bool) bool {
 	image, _ := container["image"].(string)
 	return image == StandInImage || image == "" && builtin
 }
 
-// addMissing adds a copy of those fields that the object lacks.
+// addMissing adds a copy of each field that the object lacks.
 func addMissing(object, fields map[string]any) {
 	for name, value := range runtime.DeepCopyJSON(maps.Clone(fields)) {
 		if _, has := object[name]; !has {

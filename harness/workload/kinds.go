@@ -18,25 +18,26 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// kind contains the API operations on objects of one kind in the namespace of the run.
+// kind has the API operations on the objects of one kind. Namespaced objects are in the
+// namespace of the run.
 type kind struct {
 	kube.Kind
 	namespace string         // "" for a cluster-scoped kind
-	example   runtime.Object // object of the Go type of the kind
+	example   runtime.Object // an empty object of the Go type that the client returns
 	create    func(context.Context, runtime.Object) (metav1.Object, error)
 	patch     func(ctx context.Context, name string, of types.PatchType, patch []byte) (metav1.Object, error)
 	delete    func(ctx context.Context, name string, o metav1.DeleteOptions) error
-	// watch returns a ListerWatcher for the object of that name.
+	// watch returns a ListerWatcher that delivers only the object with that name.
 	watch func(name string) cache.ListerWatcher
 }
 
-// describe returns the kind and the name of an object, as error messages have them.
+// describe returns an object as text for error messages: kind namespace/name.
 func (k kind) describe(name string) string {
 	return k.Name + " " + cache.NewObjectName(k.namespace, name).String()
 }
 
-// kind returns the API operations on a kind. The kinds with builders have typed clients, and
-// generic kinds have the dynamic client.
+// kind returns the API operations on the objects of a kind. It uses typed clients for kinds
+// that are not generic, and the dynamic client for generic kinds.
 func (u *user) kind(name scenario.Kind) (kind, error) {
 	k, err := u.describe(name)
 	if err != nil {
@@ -58,7 +59,7 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 		return newKind(k, in, &corev1.Pod{}, c.CoreV1().Pods(in), c), nil
 	}
 	if u.Dynamic == nil {
-		return kind{}, fmt.Errorf("kind %s needs a dynamic client, and the environment has none", name)
+		return kind{}, fmt.Errorf("kind %s is generic: expected a dynamic client in workload.Env.Dynamic, found nil", name)
 	}
 	if k.ClusterScoped {
 		in = ""
@@ -67,8 +68,8 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 	return newKind(k, in, &unstructured.Unstructured{}, objects, u.Dynamic), nil
 }
 
-// describe returns the description of a kind. It comes from the environment, a create, or
-// the registry.
+// describe returns the API group, version and resource of a kind. For a generic kind, it
+// prefers the kinds of Env and of create steps to [kube.Kinds].
 func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if described, ok := u.described[name]; ok && name.IsGeneric() {
 		return described, nil
@@ -76,11 +77,11 @@ func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if row, ok := kube.Named(string(name)); ok {
 		return row, nil
 	}
-	return kube.Kind{}, fmt.Errorf("unknown kind %s; expected one that the environment or a create describes", name)
+	return kube.Kind{}, fmt.Errorf("found unknown kind %s; expected a kind of package kube, of workload.Env.Kinds, or of a create step with apiVersion", name)
 }
 
-// describedKinds returns the generic kinds of the environment and of the creates among the
-// steps, by name.
+// describedKinds returns the generic kinds that Env and the create steps describe, by name. If
+// both describe a kind, it returns the description of Env.
 func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind {
 	described := map[scenario.Kind]kube.Kind{}
 	for _, step := range steps {
@@ -94,13 +95,13 @@ func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind 
 	return described
 }
 
-// object is a pointer to an API object.
+// object is a pointer to an API object, such as *appsv1.Deployment.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// client is the common interface of the typed clients of all kinds, and of dynamicClient.
+// client is the part of a typed client that all kinds have. dynamicClient has it too.
 type client[T object, L runtime.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
@@ -109,7 +110,8 @@ type client[T object, L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// dynamicClient gives a dynamic client the methods of a typed one.
+// dynamicClient gives a dynamic client the methods of a typed client: without subresource
+// arguments.
 type dynamicClient struct{ dynamic.ResourceInterface }
 
 func (c dynamicClient) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions) (*unstructured.Unstructured, error) {
@@ -120,8 +122,8 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns the kind whose operations use a client for its objects. That client
-// belongs to the client set all.
+// newKind returns a kind whose operations call a client for its objects. The argument all is
+// the client set of that client, which says whether watch-list requests are supported.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// create creates the objects of the operation. It returns a reference to the object, or
-// nil if there are several pods.
+// create creates the objects of a create operation. It returns a reference to the object, or
+// nil if the operation creates several pods.
 func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Ref, error) {
 	var controller *metav1.OwnerReference
 	if create.Controller == scenario.ForeignController {
@@ -57,7 +57,8 @@ func (u *user) create(ctx context.Context, create *scenario.Create) (*history.Re
 	return last, nil
 }
 
-// build returns the object of the given name that the operation creates.
+// build returns the object with the given name that a create operation creates. The argument
+// controller is the owner reference, or nil.
 func (u *user) build(create *scenario.Create, of kind, name string, controller *metav1.OwnerReference) (runtime.Object, error) {
 	if create.Kind.IsGeneric() {
 		return buildGeneric(create, of, name, u.Pods.spec())
@@ -65,9 +66,9 @@ func (u *user) build(create *scenario.Create, of kind, name string, controller *
 	return build(create, name, u.Namespace, controller, u.Pods.spec()), nil
 }
 
-// createServed creates an object. It retries while the API server does not serve the
-// resource, because the server serves a custom resource only some time after the definition
-// has the condition Established.
+// createServed creates an object. It retries for up to unservedTimeout while the API server
+// does not serve the resource. The server serves a custom resource only some time after its
+// definition has the condition Established.
 func (u *user) createServed(ctx context.Context, of kind, object runtime.Object) (metav1.Object, error) {
 	started := u.Clock.Now()
 	for {
@@ -81,15 +82,17 @@ func (u *user) createServed(ctx context.Context, of kind, object runtime.Object)
 	}
 }
 
-// propagationPolicies maps the scenario's names to the API's names.
+// propagationPolicies maps the propagation policies of scenarios to those of the Kubernetes
+// API.
 var propagationPolicies = map[scenario.Propagation]metav1.DeletionPropagation{
 	scenario.Background: metav1.DeletePropagationBackground,
 	scenario.Foreground: metav1.DeletePropagationForeground,
 	scenario.Orphan:     metav1.DeletePropagationOrphan,
 }
 
-// delete deletes every object of a create. A missing pod is no error, because
-// controllers and faults delete pods too.
+// delete deletes all objects that the target names. A missing pod is not an error, because
+// controllers and faults delete pods too. delete returns a reference to the object, or nil if
+// there are several.
 func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, error) {
 	kind, err := u.kind(del.Kind)
 	if err != nil {
@@ -115,12 +118,12 @@ func (u *user) delete(ctx context.Context, del *scenario.Delete) (*history.Ref, 
 	return &history.Ref{Resource: kind.Resource(), Namespace: kind.namespace, Name: del.Name}, nil
 }
 
-// foreign is the name of the ConfigMap that stands for another controller in
-// controllerRefs. The ConfigMap must exist, because the garbage collector deletes
-// objects whose owner is missing.
+// foreign is the name of a ConfigMap that owner references name as the controller of pods. The
+// subject must not change such pods. The ConfigMap must exist, because the garbage collector
+// deletes objects whose owner is missing.
 const foreign = "foreign"
 
-// foreignController returns an owner reference with controller: true to the ConfigMap
+// foreignController returns an owner reference with controller: true to the ConfigMap named
 // foreign. It creates the ConfigMap if it does not exist.
 func (u *user) foreignController(ctx context.Context) (*metav1.OwnerReference, error) {
 	maps := u.Client.CoreV1().ConfigMaps(u.Namespace)

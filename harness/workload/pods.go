@@ -10,28 +10,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// Pods describes the pods of a workload.
+// Pods describes the pods that the workload and its objects create.
 type Pods struct {
-	// Image is the image of the program standin, which must be present on every node.
-	// If it is empty, the pods run the pause container, which is ready at once.
+	// Image is the image of the program standin, which must be present on every node. If Image
+	// is empty, the pods run the pause container, which is ready at once.
 	Image string
-	// StartDelay and StopDelay are the times that a pod takes to become ready and to
-	// terminate. Without an Image, the simulated kubelets apply them.
+	// StartDelay is the time until a pod becomes ready, and StopDelay the time until a deleted
+	// pod terminates. Without an Image, the simulated kubelets apply these delays.
 	StartDelay, StopDelay time.Duration
 }
 
-// pauseImage is the image of pods without an application.
+// pauseImage is the image of pods that do not run the program standin.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// The kubelet probes a stand-in every second, and a single result changes the readiness. The
-// timeout is long, because a slow response on a busy machine must not make a pod unready.
+// The readiness probe of a pod that runs the program standin. The kubelet probes the pod
+// every second, and a single result changes the readiness. The timeout is long, because a
+// slow response on a busy machine must not make a pod unready.
 const (
 	probePeriodSeconds  = 1
 	probeTimeoutSeconds = 30
 )
 
-// spec returns a pod spec without resource requests. Nothing connects to the pod's
-// ports except the probe; Services refer to them by name.
+// spec returns the spec of the pods, without resource requests. Only the readiness probe
+// connects to the ports of a pod. Services refer to the ports by name.
 func (p Pods) spec() corev1.PodSpec {
 	container := corev1.Container{
 		Name:  "pause",
@@ -57,10 +58,11 @@ func (p Pods) spec() corev1.PodSpec {
 	}
 }
 
-// tolerationSeconds is the time before pods on a lost node are evicted. The default of
-// 5 minutes is longer than most runs.
+// tolerationSeconds is the number of seconds before pods on a not ready or unreachable node are
+// evicted. The default of Kubernetes, 5 minutes, is longer than most runs.
 const tolerationSeconds = 1
 
+// tolerationFor returns a toleration of a NoExecute taint for tolerationSeconds.
 func tolerationFor(taint string) corev1.Toleration {
 	return corev1.Toleration{
 		Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,

@@ -11,24 +11,26 @@ import (
 )
 
 const (
-	// unavailableTimeout bounds the retries of a request while the control plane is
-	// unavailable. retryInterval is the time between two attempts.
+	// unavailableTimeout is how long a request is retried while the control plane is
+	// unavailable.
 	unavailableTimeout = 2 * time.Minute
-	retryInterval      = 100 * time.Millisecond
-	// unservedTimeout bounds the retries of a create of a custom resource that the API
-	// server does not serve yet.
+	// retryInterval is the time between two attempts.
+	retryInterval = 100 * time.Millisecond
+	// unservedTimeout is how long a create is retried while the API server does not serve
+	// the resource yet.
 	unservedTimeout = 10 * time.Second
 )
 
-// isUnserved reports whether the API server has no such resource. Its response then is plain
-// text, unlike the response for a missing object.
+// isUnserved reports whether a create failed because the API server does not serve the
+// resource. The body of that 404 response is plain text, and client-go reports an unexpected
+// server error. For a missing object, the body is a Status.
 func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// retryUnavailable repeats a request while the control plane is unavailable, for
-// example because of a fault. From the second call on, repeated is true, because an
-// earlier request may have succeeded although its response was lost.
+// retryUnavailable sends a request, and repeats it while the control plane is unavailable, for
+// example because of a fault. The argument repeated of do is true from the second call on. The
+// first request may then have succeeded although its response was lost.
 func (u *user) retryUnavailable(ctx context.Context, do func(repeated bool) error) error {
 	started := u.Clock.Now()
 	for repeated := false; ; repeated = true {

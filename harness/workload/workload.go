@@ -1,8 +1,9 @@
-// Package workload performs the user operations of a scenario. It performs the steps
-// one after another and records the beginning and the end of each. Its requests go
-// directly to the API server, never through the fault proxy.
+// Package workload executes the workload of a scenario: the operations of users and their
+// awaits. It executes the steps one after another, and records the beginning and the end of
+// each step. Its requests go directly to the API server, never through the fault proxy.
 //
-// The scenario decides what to do, and the checks decide whether the result is correct.
+// The package does not decide whether the subject behaved correctly. The checks decide this
+// from the history.
 package workload
 
 import (
@@ -21,37 +22,41 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject
-// may have caused the timeout. The run therefore continues, and the checks decide.
+// ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject may have
+// caused the timeout. The run therefore continues, and the checks decide.
 var ErrUnmet = errors.New("the await timed out")
 
-// Env is the environment in which the user operations run.
+// Env has the clients and settings with which [Run] executes a workload.
 type Env struct {
-	// Client connects directly to the API server and has all permissions in Namespace.
-	// The namespace exists and admits pods.
+	// Client connects directly to the API server and has all permissions in Namespace. The
+	// namespace must exist and accept pods.
 	Client kubernetes.Interface
-	// Dynamic connects in the same way as Client. It is nil if no step has an object of a
-	// generic kind.
+	// Dynamic is a client for objects of generic kinds, and connects directly to the API server
+	// too. It may be nil if no step has such an object.
 	Dynamic dynamic.Interface
-	// Kinds describes the generic kinds of the scenario; see
-	// [scenario.Scenario.GenericKinds]. A kind that only a create names may be missing.
-	Kinds     []kube.Kind
+	// Kinds describes the generic kinds of the scenario; see [scenario.Scenario.GenericKinds].
+	// It may lack the kinds that create steps with an apiVersion describe.
+	Kinds []kube.Kind
+	// Namespace is the namespace of all namespaced objects of the workload.
 	Namespace string
-	Pods      Pods
-	Recorder  Recorder
-	Clock     clock.Clock
+	// Pods says which image the pods of the workload run, and how fast they start and stop.
+	Pods Pods
+	// Recorder receives the records of the steps.
+	Recorder Recorder
+	// Clock measures delays and timeouts.
+	Clock clock.Clock
 }
 
-// Recorder receives a record at the beginning and at the end of each step.
+// Recorder receives a record at the beginning and a record at the end of each step.
 type Recorder interface{ Append(history.Record) }
 
-// Run performs the steps in order. It returns after the last step, at the first step
-// that fails, or when ctx ends. The error names the step and the reason.
+// Run executes the steps in order. It returns nil after the last step, and an error at the
+// first step that fails or if ctx ends. The error names the step and the reason.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	u := &user{Env: env, created: map[scenario.Target][]string{}, described: describedKinds(env, steps)}
 	for i, step := range steps {
 		if err := u.sleep(ctx, step.After); err != nil {
-			return fmt.Errorf("before step %d (%s): %w", i, step, err)
+			return fmt.Errorf("waiting before step %d (%s): %w", i, step, err)
 		}
 		u.record(history.Step{Index: i, Event: history.StepBegun, Detail: step.String()})
 		object, err := u.perform(ctx, step)
@@ -66,16 +71,16 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
-// user performs steps and keeps the names of the objects that it created.
+// user executes steps, and remembers the names of the objects that it created.
 type user struct {
 	Env
-	created   map[scenario.Target][]string // names of the objects of each create
+	created   map[scenario.Target][]string // the names of the objects that each create step created
 	described map[scenario.Kind]kube.Kind  // generic kinds by name
 }
 
-// perform performs one step. It returns a reference to the object that the operation
-// changed, with its new version. The reference is nil if the operation changed no
-// object or several.
+// perform executes one step. It returns a reference to the object that the operation changed,
+// with its new version. The reference is nil if the operation changed no object or several
+// objects.
 func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, error) {
 	var object *history.Ref
 	var err error
@@ -95,7 +100,7 @@ func (u *user) perform(ctx context.Context, step scenario.Step) (*history.Ref, e
 	return object, err
 }
 
-// sleep waits for d, or until ctx ends.
+// sleep waits for the duration d. It returns the error of ctx if ctx ends first.
 func (u *user) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -114,7 +119,8 @@ func (u *user) record(step history.Step) {
 	u.Recorder.Append(history.Record{Step: &step})
 }
 
-// names returns the names of the objects to which the target refers.
+// names returns the names of all objects that a target names. These are several names for the
+// pods of a create step with count, and one name otherwise.
 func (u *user) names(target scenario.Target) []string {
 	if names, ok := u.created[target]; ok {
 		return names
@@ -122,7 +128,7 @@ func (u *user) names(target scenario.Target) []string {
 	return []string{target.Name}
 }
 
-// ref returns a reference to an object in a response of the API server.
+// ref returns a reference to an object that the API server returned, with its version.
 func ref(resource string, m metav1.Object) (*history.Ref, error) {
 	object, err := history.ProjectMeta(resource, m)
 	if err != nil {

@@ -152,7 +152,7 @@ func TestRunEndsWithContext(t *testing.T) {
   - create: {kind: Pod, name: orphan}
     after: 5m
 `))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "before step 0 (create Pod orphan): ") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "waiting before step 0 (create Pod orphan): ") {
 			t.Errorf("error %v; want the deadline, before step 0", err)
 		}
 		if len(recorded) != 0 {

@@ -1,5 +1,6 @@
-// This script draws the timelines that the page holds as JSON (format: drawing.go).
-// It links marks, events, charts and violations to each other. It loads nothing.
+// This script draws the timelines that the page contains as JSON; drawing.go defines the
+// format. Selecting a mark, an event of the list, a time range of a chart or a violation shows
+// it in the other places too. The script loads no other files.
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('timelines').textContent);
@@ -18,7 +19,8 @@
   };
   const seconds = us => (us / 1e6).toFixed(3) + 's';
   const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
-  // firstAtLeast returns the first index of an ascending array whose value is not less.
+    // firstAtLeast returns the first index of an ascending array at which the element is at
+  // least value. It returns the length of the array if there is none.
   const firstAtLeast = (array, value) => {
     let low = 0, high = array.length;
     while (low < high) {
@@ -66,15 +68,16 @@
     }
   }
 
-  // warp maps the times of a run onto those of another run, so that the knots, such as
-  // the starts of the workload's steps, are at the same place.
+    // warp returns a function that maps times of one run to times of another run. It maps each
+  // knot of the first run, such as the start of a step, to the same knot of the other run.
   const warp = (from, to) => t => {
     const i = clamp(firstAtLeast(from, t), 1, from.length - 1);
     const width = from[i] - from[i - 1];
     return width === 0 ? to[i] : to[i - 1] + (t - from[i - 1]) / width * (to[i] - to[i - 1]);
   };
 
-  // notDisplayed returns the times of a run outside its displayed window, on the axis.
+    // notDisplayed returns the time ranges of a run outside its displayed window. The function
+  // map converts times of the run to times of the axis.
   const notDisplayed = (run, map) => [[0, run.displayed[0]], [run.displayed[1], run.end]].filter(([from, to]) => from < to).map(([from, to]) => [map(from), map(to)]);
 
   // ---- the tracks, events and filter of one run ----
@@ -158,7 +161,7 @@
       const from = this.since.value === '' ? -Infinity : this.since.value * 1e6;
       const to = this.until.value === '' ? Infinity : this.until.value * 1e6;
       const on = kinds.map(kind => this.kinds.get(kind).checked);
-      const fits = new Map(); // a word index or a track -> which of the search words its text contains
+            const fits = new Map(); // index of a word, or a track -> for each search word, whether the text contains it
       const has = (key, text) => {
         if (!fits.has(key)) fits.set(key, words.map(w => text.toLowerCase().includes(w)));
         return fits.get(key);
@@ -188,8 +191,8 @@
 
     // ---- the tracks ----
 
-    // gutter returns the width of the names of the tracks. On a narrow screen, names are above
-    // the marks.
+        // gutter returns the width of the column with the names of the tracks, in pixels. It returns
+    // 0 on a narrow screen, where the names are above the marks.
     gutter() {
       const width = this.tracks.clientWidth;
       return width < 640 ? 0 : clamp(this.nameWidth + 20, 220, Math.round(width * 0.33));
@@ -235,7 +238,7 @@
       for (const [from, to] of this.notDisplayed) c.fillRect(this.toPixel(from), axisHeight, this.toPixel(to) - this.toPixel(from), this.height);
       c.fillStyle = color('fault');
       c.globalAlpha = 0.06;
-      let shaded = -Infinity; // shaded up to here, so that overlapping faults are not darker
+            let shaded = -Infinity; // the right end of the shaded area; overlapping faults are shaded once
       for (const band of this.bands) { // in order of their starts
         const from = Math.max(this.toPixel(band.x0), shaded), to = this.toPixel(band.x1);
         if (band.kind !== 'fault' || to <= from) continue;
@@ -272,8 +275,8 @@
       c.restore();
     }
 
-    // paintMarks draws the visible marks of a track. Of marks of one kind in the same
-    // pixels it draws only the first.
+        // paintMarks draws the visible marks of a track. If several marks of one kind have the same
+    // pixels, it draws only the first.
     paintMarks(c, track, y, height) {
       const {axis, x0, x1} = this, gutter = this.gutter(), scale = (this.width - gutter) / (axis.to - axis.from);
       const styles = kinds.map(color), shares = kinds.map(kind => this.share(kind, y, height));
@@ -305,7 +308,8 @@
       c.lineWidth = 1;
     }
 
-    // share returns the part of a track's height that a kind of mark takes.
+        // share returns the top and the height of the marks of a kind, within a track that begins at
+    // y and has the given height.
     share(kind, y, height) {
       switch (kind) {
       case 'commit': return [y + 2, height * 0.3];
@@ -329,7 +333,7 @@
       }
       c.fillStyle = c.strokeStyle = color('text');
       c.setLineDash([4, 3]);
-      let free = -Infinity; // a name fits from here on
+            let free = -Infinity; // the right end of the last name, so that names do not overlap
       for (const phase of this.phases) {
         const x = this.toPixel(phase.x);
         if (x < this.gutter() || x > this.width) continue;
@@ -350,7 +354,8 @@
 
     // ---- selection ----
 
-    // at returns the mark under a point of the canvas, or -1. It prefers evidence.
+        // at returns the index of the mark at a point of the canvas. It prefers marks that evidence
+    // cites. It returns -1 if no mark is near.
     at(x, y) {
       const track = this.trackAt(y);
       if (track < 0) return -1;
@@ -367,20 +372,23 @@
       return best;
     }
 
-    // trackAt returns the track at a height of the canvas, or -1.
+        // trackAt returns the index of the track at a vertical position of the canvas. It returns -1
+    // if there is no track.
     trackAt(y) {
       const row = Math.floor((y + this.tracks.scrollTop - axisHeight) / this.rowHeight());
       return y < axisHeight ? -1 : this.tracksShown[row] ?? -1;
     }
 
-    // raw returns a cited record as JSON in a details element; nothing for other records.
+        // raw returns a list with a details element that has a cited record as JSON. The list is
+    // empty for a record that is not cited.
     raw(seq) {
       const record = this.run.cited[seq];
       return record ? [element('details', {}, element('summary', {}, `record ${seq}`), element('pre', {tabindex: 0}, JSON.stringify(record, null, 1)))] : [];
     }
 
-    // select shows a mark's details below the tracks and scrolls the list to its event.
-    // The elements in why come first.
+        // select shows the details of mark i below the tracks, and scrolls the list to the event of
+    // the mark. If scroll is true, it also scrolls the timeline. The elements in why come before
+    // the details.
     select(i, scroll = true, ...why) {
       if (i < 0) return;
       this.selected = i;
@@ -426,7 +434,8 @@
       this.filter();
     }
 
-    // follow selects the mark of a record, or the last mark before it.
+        // follow selects the mark of a record. For a record without a mark, it selects the last mark
+    // before the record.
     follow(seq) {
       const m = this.run.marks;
       let i = m.answer.indexOf(seq);
@@ -437,7 +446,7 @@
       else this.select(i, true, ...why);
     }
 
-    // ---- the list of events; only visible rows exist ----
+        // ---- the list of events; the page has elements only for the visible rows ----
 
     list() {
       const first = Math.max(0, Math.floor(this.events.scrollTop / eventHeight) - 5);
@@ -508,7 +517,7 @@
 
     hover(e) {
       const track = e.offsetX < this.gutter() ? this.trackAt(e.offsetY) : -1;
-      if (track >= 0) { // the name may be clipped
+            if (track >= 0) { // shows the whole name of the track, which may be clipped
         this.canvas.title = this.run.tracks[track].name;
         return;
       }
@@ -592,7 +601,8 @@
     seen.observe(box);
   }
 
-  // A link to a record selects its mark. A link to a check or its evidence opens the details.
+    // A link to a record selects the mark of the record. A link to a check or to a piece of evidence
+  // opens the details of the check.
   const follow = () => {
     const hash = decodeURIComponent(location.hash.slice(1));
     for (const timeline of timelines) {

@@ -2,9 +2,9 @@ package timeline
 
 import "time"
 
-// Align returns times of two runs of one scenario that correspond to each other. These are
-// the times of the starts, the common steps and phases, and the ends. Both results are
-// ascending and have the same length.
+// Align returns pairs of times at which two runs of one scenario are at the same point. The
+// points are the start, the start of each step and phase that both runs have, and the end. Both
+// lists are ascending and have the same length.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}
@@ -20,17 +20,18 @@ func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	return ofA, ofB
 }
 
-// landmark is a point that every run of a scenario reaches.
+// landmark is a point in a run that other runs of the scenario also reach. It is the start of a
+// step or phase, or the end of the run.
 type landmark struct {
-	what any // the name of a step or phase, or the end
+	what any // the name of the step or of the phase, or a value of type end
 	at   time.Duration
 }
 
-// end is the last landmark.
+// end identifies the landmark at the end of a run.
 type end struct{}
 
-// landmarks returns the landmarks of a run in order. If a landmark occurs several times,
-// only the first occurrence counts.
+// landmarks returns the landmarks of a run in order. Of a landmark that occurs several times,
+// it returns only the first occurrence.
 func landmarks(t *Timeline) []landmark {
 	var all []landmark
 	seen := map[any]bool{}

@@ -18,14 +18,15 @@ import (
 )
 
 // Build builds the timeline of a run from its history and the results of its checks. If the
-// history is truncated, the timeline ends there; other read errors are returned. Build
-// renders only a part of a long history in full: the start, or the records around the first
-// violation.
+// history is truncated, the timeline ends at that record. Build returns any other read error.
+// Of a long history it draws only a part in full: the beginning, or the records around the
+// first violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
 	return build(records, results, maxRecords)
 }
 
-// build is [Build] with a maximum number of fully rendered records.
+// build is [Build] with the argument most: the maximum number of records that are drawn in
+// full. After a late violation, up to a quarter more are drawn.
 func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
 	b := newBuilder(windowAround(results, most), results)
 	if err := b.read(records); err != nil {
@@ -34,27 +35,30 @@ func build(records iter.Seq2[*history.Record, error], results []check.Result, mo
 	return b.finish(results), nil
 }
 
-// Draft is a timeline without violations. It is built while the checks run, to save time.
+// Draft is a timeline without violations. A run builds it while the checks run. Then the
+// history need not be read again for the timeline, except for cited records.
 type Draft struct {
 	builder *builder
-	most    int64 // the maximum number of fully rendered records
-	err     error // from reading the history
+	most    int64 // the maximum number of records that are drawn in full
+	err     error // the error of reading the history, which Finish returns
 }
 
-// NewDraft builds a draft of the timeline from the history of a run.
+// NewDraft builds a draft of the timeline from the history of a run. An error is returned
+// later, by [Draft.Finish].
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
 
-// newDraft is [NewDraft] with a maximum number of fully rendered records.
+// newDraft is [NewDraft] with the argument most: the maximum number of records that are drawn
+// in full.
 func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
 	d := &Draft{builder: newBuilder(windowAround(nil, most), nil), most: most}
 	d.err = d.read(records)
 	return d
 }
 
-// read reads the history into the draft. It turns a panic into an error, because a run
-// needs its verdicts even if the timeline fails.
+// read reads the history into the draft. It converts a panic to an error, because a run needs
+// its verdicts even if the timeline cannot be built.
 func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -64,9 +68,9 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 	return d.builder.read(records)
 }
 
-// Covers reports whether Finish can build the timeline of these results from the draft. It
-// returns false if the results need records of a long history that the draft does not have
-// in full.
+// Covers reports whether [Draft.Finish] can build the timeline for the results. It returns
+// false if the results need records of a long history that the draft does not show in full. The
+// timeline must then be built with [Build].
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
@@ -76,9 +80,9 @@ func (d *Draft) Covers(results []check.Result) bool {
 	return windowAround(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish adds the results to the draft and returns the timeline that Build would return.
-// The draft must cover the results. The caller passes the records that the results cite, by
-// Seq; see [Cited]. Finish must be called only once.
+// Finish adds the results to the draft, and returns the timeline that [Build] would return.
+// [Draft.Covers] must have returned true for the results. The argument cited has the records
+// that the results cite, by Seq; see [Cited]. Finish must be called only once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -91,7 +95,8 @@ func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) 
 	return d.builder.finish(results), nil
 }
 
-// Cited returns the Seqs of the records that the evidence of the results cites, ascending.
+// Cited returns the Seqs of the records that the evidence of the results cites, ascending and
+// each once.
 func Cited(results []check.Result) []int64 {
 	var all []int64
 	for _, result := range results {
@@ -103,33 +108,33 @@ func Cited(results []check.Result) []int64 {
 	return slices.Compact(all)
 }
 
-// builder builds a timeline.
+// builder builds a timeline from the records of a history, one after another.
 type builder struct {
-	t         *Timeline
-	window    window
+	t         *Timeline             // the result
+	window    window                // the records that are drawn in full
 	last      int64                 // the Seq of the last record
-	tracks    map[string]int        // by name
-	orders    map[string]trackOrder // by track name, including tracks that are not displayed
-	lists     map[int64]int         // the marks of list requests, by Seq of the List record
-	cited     map[int64]bool
-	lastCited int64
-	steps     map[int]int    // the marks of unfinished steps
-	faults    map[int]int    // the bands of faults that are not healed
-	running   map[string]int // the bands of running processes
-	// requests has the subject's requests that later records complete, such as a response
-	// or a delivered watch event, by ID.
+	tracks    map[string]int        // indexes in Timeline.Tracks, by the name of the track
+	orders    map[string]trackOrder // display order of tracks by name, also of tracks that are not displayed
+	lists     map[int64]int         // indexes of the marks of list requests, by Seq of the List record
+	cited     map[int64]bool        // the Seqs of cited records
+	lastCited int64                 // the highest Seq of a cited record
+	steps     map[int]int           // indexes of the marks of unfinished steps, by the index of the step
+	faults    map[int]int           // indexes of the bands of faults that are not healed, by the index of the fault
+	running   map[string]int        // indexes of the bands of running processes, by the name of the process
+	// requests has the subject's requests for which more records may follow, such as a
+	// response or a delivered watch event. The key is the ID of the request.
 	requests      map[uint64]*request
-	sharedTracks  map[string]sharedTrack // by title of the object
+	sharedTracks  map[string]sharedTrack // the tracks of pods and other children, by the title of the object
 	owners        kube.Owners
-	committedAt   map[history.Version]time.Duration
-	withoutCommit []int // the marks of deliveries whose commit is not yet recorded
+	committedAt   map[history.Version]time.Duration // the times of commits, by version
+	withoutCommit []int                             // indexes of the marks of deliveries whose commit is not recorded yet
 	counts        *counts
 	decoder       *objects.Decoder
 	rates         *eventRates
 }
 
-// newBuilder returns a builder of a timeline with the given displayed window. It takes the
-// Seqs of the cited records from the results.
+// newBuilder returns a builder that draws the records of a window in full. It also draws the
+// records that the evidence of the results cites.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
 		t:            &Timeline{Cited: map[int64]json.RawMessage{}},
@@ -154,7 +159,7 @@ func newBuilder(drawn window, results []check.Result) *builder {
 	return b
 }
 
-// read reads a history.
+// read adds the records of a history. It stops without an error where the history is truncated.
 func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
@@ -171,7 +176,7 @@ func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	return nil
 }
 
-// cite stores the JSON of a record in Timeline.Cited, so that the page can show the record.
+// cite stores a record as JSON in Timeline.Cited, so that the page can show the record.
 func (b *builder) cite(r *history.Record) error {
 	encoded, err := json.Marshal(r)
 	if err != nil {
@@ -181,7 +186,7 @@ func (b *builder) cite(r *history.Record) error {
 	return nil
 }
 
-// observe adds a record to the timeline. Records must be added in order.
+// observe adds a record to the timeline. Records must be added in the order of the history.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
 	b.updateDisplayed(r)
@@ -197,7 +202,8 @@ func (b *builder) observe(r *history.Record) error {
 	return b.observeOutside(r)
 }
 
-// drawRecord renders a record in full, whether or not it is in the displayed window.
+// drawRecord adds all marks, bands and counts of a record. It does so also for a record outside
+// the displayed window.
 func (b *builder) drawRecord(r *history.Record) error {
 	switch {
 	case r.Start != nil:
@@ -232,7 +238,7 @@ func (b *builder) drawRecord(r *history.Record) error {
 	return nil
 }
 
-// mark adds a mark and returns its index.
+// mark adds a mark and returns its index in Timeline.Marks.
 func (b *builder) mark(m Mark) int {
 	b.t.Marks = append(b.t.Marks, m)
 	return len(b.t.Marks) - 1
@@ -242,6 +248,7 @@ func (b *builder) phase(r *history.Record) {
 	b.t.Phases = append(b.t.Phases, Phase{Name: r.Phase.Name, At: r.At})
 }
 
+// step adds a mark at the start of a step, and ends the mark at the end of the step.
 func (b *builder) step(r *history.Record) {
 	s := r.Step
 	if s.Event == history.StepBegun {
@@ -262,13 +269,16 @@ func (b *builder) step(r *history.Record) {
 	}
 }
 
-// endMark ends the mark with the given index at the time of a record, and returns the mark.
+// endMark ends a mark at the time of a record, and returns the mark. The argument place is the
+// index in Timeline.Marks.
 func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
 }
 
+// fault adds a mark for an event of a fault. It begins a band when the fault is injected, and
+// ends the band when the fault is healed.
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
 	track := b.orderedTrack(Run, fmt.Sprintf("fault %d: %s", f.Index, f.Name), "", trackOrder{family: "faults", depth: f.Index})
@@ -285,6 +295,8 @@ func (b *builder) fault(r *history.Record) {
 	b.mark(m)
 }
 
+// process adds a mark for an event of a process. It begins a band when the process starts, and
+// ends the band at the next event of the process.
 func (b *builder) process(r *history.Record) {
 	p := r.Process
 	track := b.track(Run, "process "+p.Name)
@@ -298,14 +310,15 @@ func (b *builder) process(r *history.Record) {
 	b.mark(Mark{Seq: r.Seq, From: r.At, To: r.At, Track: track, Kind: Process, Action: string(p.Event), Object: p.Name, Note: p.Detail})
 }
 
-// band adds a band without an end and returns its index.
+// band adds a band that has no end yet, and returns its index in Timeline.Bands.
 func (b *builder) band(band Band) int {
 	band.To = -1
 	b.t.Bands = append(b.t.Bands, band)
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends a band. It does nothing if the band has ended already.
+// endBand ends the band that the map open has for a key, and removes the key. It does nothing
+// if the map has no such key.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at
@@ -313,7 +326,8 @@ func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	}
 }
 
-// finish ends open marks and bands, sorts the tracks and links the violations to marks.
+// finish completes the timeline. It ends open marks and bands, sorts the tracks, adds the
+// charts and links the violations to their marks.
 func (b *builder) finish(results []check.Result) *Timeline {
 	t := b.t
 	for i := range t.Bands {
@@ -342,7 +356,8 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// marksOfRecords returns the indexes of the marks that show the given records, by Seq.
+// marksOfRecords returns the indexes of the marks that show the given records, by Seq. A record
+// without a mark is not in the map. The argument records must be sorted.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
@@ -367,6 +382,8 @@ func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	return places
 }
 
+// violation returns a piece of evidence with its marks. The argument places has the indexes of
+// marks by the Seq of their records.
 func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {
@@ -379,7 +396,8 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 	return v
 }
 
-// sortTracks sorts the tracks in display order.
+// sortTracks sorts the tracks in display order, and updates the track indexes of marks and
+// bands.
 func (b *builder) sortTracks() {
 	tracks := b.t.Tracks
 	places := make([]int, len(tracks))

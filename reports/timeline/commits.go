@@ -8,7 +8,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// commit adds the mark of a committed version and updates the counts.
+// commit adds the mark of a committed version of an object, and updates the counts.
 func (b *builder) commit(r *history.Record) error {
 	s, err := b.remember(r)
 	if err != nil {
@@ -19,13 +19,13 @@ func (b *builder) commit(r *history.Record) error {
 		Seq: r.Seq, From: r.At, To: r.At, Track: b.objectTrack(o), Kind: Commit, Action: string(r.Commit.Type),
 		Object: b.title(o.Ref), Note: s.String(), Version: o.Version,
 	})
-	if r.Seq <= b.window.to { // a cited record may be after the window
+	if r.Seq <= b.window.to { // the charts end with the window, and a cited record may be later
 		b.counts.observe(r, s)
 	}
 	return nil
 }
 
-// state is the part of an object that the timeline shows.
+// state has the fields of an object that marks or charts show.
 type state struct {
 	resource    string
 	terminating bool
@@ -38,12 +38,13 @@ type state struct {
 	revision                                    string
 	conditions                                  []string // such as "Ready=True"
 	// The fields of Endpoints:
-	addresses, notReady int
+	addresses, notReady int // the numbers of ready and of not ready addresses
 	// The pod selector of a Service:
 	selector map[string]string
 }
 
-// stateOf decodes a version of an object.
+// stateOf returns the state of a version of an object. It returns an error if the object cannot
+// be decoded.
 func (b *builder) stateOf(o *history.Object) (state, error) {
 	s := state{resource: o.Resource, terminating: o.Terminating()}
 	decoded, err := b.decoder.Decode(o)
@@ -71,7 +72,7 @@ func (b *builder) stateOf(o *history.Object) (state, error) {
 	return s, err
 }
 
-// String returns the state as text.
+// String returns the state as text for the note of a mark.
 func (s state) String() string {
 	var parts []string
 	add := func(part string) {
@@ -94,7 +95,8 @@ func (s state) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// replicasText returns the present replica fields as text.
+// replicasText returns the replica fields that the object has as text, such as "spec.replicas:
+// 3; status: 3 replicas, 2 ready".
 func (s state) replicasText() string {
 	var parts, status []string
 	if s.desired != nil {

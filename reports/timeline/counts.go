@@ -12,49 +12,52 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// counts tracks the number of pods of each owner and the number of addresses of each
-// Service. The charts show these numbers over time.
+// counts counts the pods of each owner and the addresses of each Service over time, for the
+// charts.
 type counts struct {
-	pods     map[types.UID]podCount
-	owners   map[types.UID]*ownerCount // objects that control pods or may do so
-	services map[string]*serviceCount  // by name
-	// ownerCharts and serviceCharts have the order in which the objects first occurred.
+	pods     map[types.UID]podCount    // the existing pods
+	owners   map[types.UID]*ownerCount // the objects that control pods or could control pods
+	services map[string]*serviceCount  // the Services and Endpoints, by name
+	// ownerCharts and serviceCharts are in the order in which the objects first occurred.
 	ownerCharts, serviceCharts []*chartLines
 }
 
-// podCount is the last version of a pod. It has only the fields that the counts depend on.
+// podCount has the fields of a pod's last version on which the counts depend.
 type podCount struct {
-	owner         types.UID
+	owner         types.UID // the controller of the pod; empty if it has none
 	labels        map[string]string
-	active, ready bool
+	active, ready bool // a ready pod is also active
 }
 
-// ownerCount is the last version of an owner. It has only the fields that the charts depend
-// on.
+// ownerCount has the fields of an owner's last version on which the counts depend, and the
+// numbers of its pods.
 type ownerCount struct {
-	owner types.UID // the controller of the owner; empty if there is none
-	// existing and ready count the pods of the owner and of its dependents.
+	owner types.UID // the controller of this owner; empty if it has none
+	// existing and ready are the numbers of active and of ready pods. They include the pods of
+	// dependents, such as the pods of a Deployment's ReplicaSets.
 	existing, ready int
 	deleted         bool
-	lines           *chartLines // nil if the chart of the controller includes this owner
+	lines           *chartLines // nil if the chart of the owner's controller includes the pods
 }
 
-// serviceCount counts the addresses of a Service and of the Endpoints with its name.
+// serviceCount has the chart of a Service and of the Endpoints object with its name.
 type serviceCount struct {
-	selector map[string]string
-	exists   map[string]bool // by resource
+	selector map[string]string // the pod selector of the Service
+	exists   map[string]bool   // whether the Service and the Endpoints exist, by resource
 	lines    *chartLines
 }
 
-// chartLines are the lines of a chart that is being built.
+// chartLines has the lines of a chart that is not complete yet.
 type chartLines struct {
 	title string
 	lines []Line
-	// hidden is true until an owner of a generic kind has a pod. Few generic kinds have
-	// pods.
+	// hidden is true for an owner of a generic kind until it has a pod. Few generic kinds have
+	// pods, and a chart without pods shows nothing.
 	hidden bool
 }
 
+// set adds a value to the line with a name, and adds the line if it is missing. It ignores a
+// value that equals the last value of the line.
 func (l *chartLines) set(name string, at time.Duration, value int) {
 	i := slices.IndexFunc(l.lines, func(line Line) bool { return line.Name == name })
 	if i < 0 {
@@ -68,8 +71,8 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget drops all values of each line except the last one, which is valid until the next
-// value.
+// forget drops all values of each line except the last, which holds until the next value is
+// added.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
@@ -83,8 +86,8 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld drops values that no displayed chart needs: all but the last value of each line,
-// and deleted objects.
+// dropOld drops data that no displayed chart needs: deleted objects, and all but the last value
+// of each line.
 func (c *counts) dropOld() {
 	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
 	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
@@ -104,8 +107,8 @@ func (c *counts) dropOld() {
 	}
 }
 
-// The names of lines. The numbers of existing and ready pods are counted from pods; the
-// number of available pods is from the owner's status.
+// The names of lines in charts. The lines existing and ready count pods. The lines with
+// "(status)" show what the status of the owner says.
 const (
 	desiredLine   = "desired"
 	existingLine  = "existing"
@@ -118,7 +121,7 @@ const (
 	selectedLine    = "ready pods selected"
 )
 
-// observe updates the counts with a version of an object.
+// observe updates the counts with a committed version of an object.
 func (c *counts) observe(r *history.Record, s state) {
 	o, deleted := &r.Commit.Object, r.Commit.Type == history.Deleted
 	kind, known := kube.ByResource(o.Resource)
@@ -132,6 +135,7 @@ func (c *counts) observe(r *history.Record, s state) {
 	}
 }
 
+// pod updates the counts with a version of a pod.
 func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool) {
 	before := c.pods[o.UID]
 	now := podCount{labels: o.Labels, active: s.active && !deleted, ready: s.active && s.ready && !deleted}
@@ -165,7 +169,8 @@ func (c *counts) add(p podCount, n int) {
 	c.addPods(p.owner, existing, ready)
 }
 
-// addPods adds numbers of pods to the counts of an owner, its controller, and so on.
+// addPods adds numbers of pods to the counts of an owner, its controller, the controller's
+// controller, and so on.
 func (c *counts) addPods(uid types.UID, existing, ready int) {
 	for uid != "" {
 		owner := c.ownerByUID(uid)
@@ -175,7 +180,8 @@ func (c *counts) addPods(uid types.UID, existing, ready int) {
 	}
 }
 
-// ownerByUID returns the counts of an owner, and adds them if they are missing.
+// ownerByUID returns the counts of the owner with a UID. It adds empty counts if the owner is
+// not known yet.
 func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	if c.owners[uid] == nil {
 		c.owners[uid] = &ownerCount{}
@@ -183,8 +189,9 @@ func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	return c.owners[uid]
 }
 
-// setController sets the controller of an owner and moves the owner's pods to the counts of
-// that controller. It ignores a controller that the owner itself controls.
+// setController sets the controller of an owner, and adds the owner's pods to the counts of
+// that controller. It ignores a controller that the owner controls itself, because owner
+// references may form a cycle.
 func (c *counts) setController(uid, controller types.UID) {
 	owner := c.ownerByUID(uid)
 	for above := controller; above != ""; above = c.ownerByUID(above).owner {
@@ -201,7 +208,8 @@ func (c *counts) setController(uid, controller types.UID) {
 	c.addPods(controller, owner.existing, owner.ready)
 }
 
-// updateLines updates the lines of an owner, of its controller, and so on.
+// updateLines adds the current numbers of pods to the charts of an owner, of its controller,
+// and so on.
 func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	for uid != "" {
 		owner := c.ownerByUID(uid)
@@ -214,6 +222,9 @@ func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	}
 }
 
+// owner updates the counts with a version of an object that controls pods or could control
+// pods. It adds a chart for the object, unless the object has a controller whose chart includes
+// its pods.
 func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
 	owner := c.ownerByUID(o.UID)
 	owner.deleted = deleted
@@ -236,8 +247,8 @@ func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted boo
 	}
 }
 
-// setReplicas adds the values of the fields of an owner that count pods. Lines without any
-// value are omitted.
+// setReplicas adds the desired and the available replicas of an owner to its chart. If the
+// status of the owner has no availableReplicas, it adds readyReplicas instead.
 func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	available := availableLine
 	if s.available == nil && !l.has(availableLine) {
@@ -253,8 +264,8 @@ func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	l.setOrZero(available, at, s.available)
 }
 
-// setOrZero adds a value to a line. No value means 0 if the line has an earlier value, and
-// is ignored otherwise.
+// setOrZero adds a value to a line. If value is nil, it adds 0 to a line that already has
+// values, and does nothing otherwise.
 func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	switch {
 	case value != nil:
@@ -264,10 +275,12 @@ func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	}
 }
 
+// has reports whether the chart has a line with this name.
 func (l *chartLines) has(name string) bool {
 	return slices.ContainsFunc(l.lines, func(line Line) bool { return line.Name == name })
 }
 
+// service updates the counts with a version of a Service or of an Endpoints object.
 func (c *counts) service(o *history.Object, at time.Duration, s state, deleted bool) {
 	service := c.services[o.Name]
 	if service == nil {
@@ -291,8 +304,8 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, deleted b
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// updateSelected updates the charts of Services after the labels of a pod have changed. It
-// counts the ready pods of each Service that selects the old or the new labels.
+// updateSelected updates the charts of Services after a pod has changed. It counts the ready
+// pods again for each Service whose selector matches the old or the new labels of the pod.
 func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {
@@ -301,6 +314,7 @@ func (c *counts) updateSelected(at time.Duration, before, now map[string]string)
 	}
 }
 
+// selected returns the number of ready pods that a selector matches.
 func (c *counts) selected(selector map[string]string) int {
 	n := 0
 	for _, pod := range c.pods {
@@ -311,8 +325,8 @@ func (c *counts) selected(selector map[string]string) int {
 	return n
 }
 
-// selects reports whether a Service selector matches labels. An empty selector matches
-// nothing.
+// selects reports whether a Service selector matches the labels of a pod. An empty selector
+// matches no pod.
 func selects(selector, labels map[string]string) bool {
 	for key, value := range selector {
 		if got, ok := labels[key]; !ok || got != value {
@@ -322,7 +336,7 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// charts returns the charts of owners, then those of Services.
+// charts returns the charts of owners, followed by the charts of Services.
 func (c *counts) charts() []Chart {
 	var all []Chart
 	for _, l := range slices.Concat(c.ownerCharts, c.serviceCharts) {
@@ -337,4 +351,5 @@ func (c *counts) charts() []Chart {
 	return all
 }
 
+// lineOrder is the order of the lines in a chart.
 var lineOrder = []string{desiredLine, existingLine, readyLine, availableLine, statusReadyLine, selectedLine, addressLine, notReadyLine}

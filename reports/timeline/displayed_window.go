@@ -9,23 +9,22 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxRecords is the maximum number of records that the timeline renders in full. It bounds
-// the memory and the size of the page. If the first violation is late in these records, up
-// to a quarter more follow it. A run of a few minutes has a tenth of that number of
-// records.
+// maxRecords is the maximum number of records that the timeline draws in full. It limits the
+// memory and the size of the page. If the first violation is among the last of these records,
+// up to a quarter more are drawn after it. A run of a few minutes has about 20,000 records.
 const maxRecords = 200_000
 
-// dropEvery is the number of records after which the builder drops old state. This is safe
-// because only the rendering of nearby records needs that state.
+// dropEvery is the number of records after which the builder drops state that only nearby
+// records need.
 const dropEvery = 10_000
 
-// window is the displayed window of a history: the first and the last Seq.
+// window is the displayed window of a history, as the Seqs of its first and its last record.
 type window struct{ from, to int64 }
 
-// windowAround returns a window with the first violation, and mostly with records before
-// the violation. The position of a violation is the last record of its evidence. The window
-// starts at the first record if there is no violation, or if the violation is within the
-// first records.
+// windowAround returns a window that contains the first violation. The position of a violation
+// is the last record of its evidence. Three quarters of the window are before the violation.
+// The window begins at the first record if there is no violation, or if the violation is among
+// the first most records.
 func windowAround(results []check.Result, most int64) window {
 	first := int64(0)
 	for _, result := range results {
@@ -45,11 +44,12 @@ func windowAround(results []check.Result, most int64) window {
 	return window{first - (most - after) + 1, first + after}
 }
 
-// contains reports whether a record is in the window.
+// contains reports whether the record with a Seq is in the window.
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// observeOutside adds a record outside the displayed window. It renders only phases, steps,
-// processes, gaps and the main events of faults, so that readers see the course of the run.
+// observeOutside adds a record outside the displayed window. It draws only phases, steps,
+// processes, gaps, and the start, failure and end of faults. These records show the course of
+// the run.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
@@ -58,9 +58,9 @@ func (b *builder) observeOutside(r *history.Record) error {
 		if e := r.Fault.Event; e == history.FaultInjected || e == history.FaultHealed || e == history.FaultFailed {
 			return b.drawRecord(r)
 		}
-	case r.Response != nil: // the response of a rendered request, or a watch
+	case r.Response != nil: // ends the mark of a request in the window, or opens a watch
 		b.response(r)
-	case r.Seq > max(b.window.to, b.lastCited): // no later record needs the state
+	case r.Seq > max(b.window.to, b.lastCited): // no record is drawn after this one, so no state is needed
 	case r.Commit != nil:
 		s, err := b.remember(r)
 		if err == nil && r.Commit.Type == history.Deleted {
@@ -78,8 +78,8 @@ func (b *builder) observeOutside(r *history.Record) error {
 	return nil
 }
 
-// remember stores the state of a committed version that the rendering of later records
-// needs.
+// remember decodes a committed version and returns its state. It stores what the drawing of
+// later records needs: the time of the commit, the owner and the display order of the track.
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)
@@ -99,8 +99,8 @@ func (b *builder) remember(r *history.Record) (state, error) {
 	return s, nil
 }
 
-// dropObject drops the stored state of a deleted object. It retains the order of the
-// object's track if the timeline has that track.
+// dropObject drops the stored data of a deleted object, to save memory. It keeps the display
+// order of the object's track if the timeline has that track.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.sharedTracks, title)
@@ -110,8 +110,8 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops state that only the rendering of nearby records needs. It drops state at
-// the start of the window, and at intervals outside the window.
+// dropOld drops data that only the drawing of nearby records needs. It does so at the start of
+// the window, and every dropEvery records outside the window.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -123,7 +123,7 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed extends the displayed time range so that it includes a record.
+// updateDisplayed sets the start or extends the end of the displayed time range.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:
@@ -133,11 +133,11 @@ func (b *builder) updateDisplayed(r *history.Record) {
 	}
 }
 
-// complete reports whether all records are in the window.
+// complete reports whether the window contains all records of the history.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted returns a sentence that says which records are not rendered. It returns "" if all
-// are rendered.
+// omitted returns a sentence that says which records are not drawn. It returns "" if all
+// records are drawn.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

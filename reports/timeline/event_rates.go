@@ -6,37 +6,38 @@ import (
 	"time"
 )
 
-// eventRates collects the lag of watch events and the number of requests of the subject.
-// Its charts have one value for each time slice.
+// eventRates collects the lag of watch events and the times of requests of the subject, for the
+// charts.
 type eventRates struct {
-	lags     map[string][]lagSample // by resource
-	requests map[string][]time.Duration
+	lags     map[string][]lagSample     // the lags of deliveries, by resource
+	requests map[string][]time.Duration // the times of requests, by the kind of the mark
 }
 
+// lagSample is the time of a delivery and its lag.
 type lagSample struct{ at, lag time.Duration }
 
 func newEventRates() *eventRates {
 	return &eventRates{lags: map[string][]lagSample{}, requests: map[string][]time.Duration{}}
 }
 
-// delivered records the lag of a delivery.
+// delivered records the lag of a delivery. The lag is the time since the commit of the version.
 func (p *eventRates) delivered(at time.Duration, resource string, lag time.Duration) {
 	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
 
-// answered records a request with a response.
+// answered records the time of a request that got a response.
 func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
-// A run has at most maxSlices time slices, the resolution of a narrow screen. No slice is
-// shorter than minSlice.
+// The charts of [eventRates] divide the run into time slices of equal length.
 const (
-	maxSlices = 300
-	minSlice  = 50 * time.Millisecond
+	maxSlices = 300                   // maximum number of slices, about the width of a narrow screen in pixels
+	minSlice  = 50 * time.Millisecond // minimum length of a slice
 )
 
-// charts returns the longest lag and the requests per second of each slice.
+// charts returns a chart of the lag and a chart of the requests per second. The lag chart has
+// the longest lag of each time slice. The argument end is the end of the run.
 func (p *eventRates) charts(end time.Duration) []Chart {
 	slice := max(end/maxSlices, minSlice)
 	n := int(end/slice) + 1
@@ -64,7 +65,8 @@ func (p *eventRates) charts(end time.Duration) []Chart {
 	return slices.DeleteFunc([]Chart{lag, rate}, func(c Chart) bool { return len(c.Lines) == 0 })
 }
 
-// sliced returns a line with one value for each time slice. It omits repeated values.
+// sliced returns a line with one value for each time slice. It omits a value that equals the
+// value before it.
 func sliced(name string, slice time.Duration, values []float64) Line {
 	line := Line{Name: name}
 	for i, value := range values {

@@ -5,8 +5,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// readGeneric reads the fields that objects of many kinds have. It ignores a body that is
-// not a JSON object.
+// readGeneric reads fields that objects of many kinds have, such as spec.replicas and
+// status.conditions. It ignores an object whose body is not a JSON object.
 func (s *state) readGeneric(d *objects.Decoder, o *history.Object) {
 	g, err := d.Generic(o)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// request is a request of the subject.
+// request is a request of the subject for which more records may follow.
 type request struct {
-	drawn    bool
-	mark     int // index in Timeline.Marks, if the request is drawn
-	answered bool
-	// opened is the time of the response. For a watch, it is the time at which the watch
-	// was established.
+	drawn    bool // true if the request has a mark
+	mark     int  // the index of the mark in Timeline.Marks, if the request has one
+	answered bool // true after the response
+	// opened is the time of the response, or of the request before the response. For a
+	// watch, it is the time at which the watch was established.
 	opened time.Duration
 }
 
-// request adds the mark of a request. The mark ends when [builder.response] reads the
-// response.
+// request adds the mark of a request. [builder.response] ends the mark when the response is
+// read.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
 	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no response recorded"}
@@ -57,11 +57,12 @@ func (b *builder) request(r *history.Record) {
 	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
-// isChange reports whether a verb changes objects. Changes of leases and events count too.
+// isChange reports whether a verb changes objects. It does not look at the resource, so it
+// returns true also for changes of leases and events.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends the mark of a request. For a watch, it records the time at which the watch
-// was established.
+// response ends the mark of a request and describes the response. For a watch, it also records
+// the time at which the watch was established.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -79,18 +80,19 @@ func (b *builder) response(r *history.Record) {
 	if o := r.Response.Object; o != nil && r.Response.OK() {
 		m.Version = o.Version
 		if o.Name != "" && isChange(m.Action) && !isEvent(o.Resource) {
-			m.Object = b.title(o.Ref) // the server generates the name of a create
+			m.Object = b.title(o.Ref) // the API server may have generated the name of the created object
 		}
 	}
 	if b.window.contains(m.Seq) {
 		b.rates.answered(m)
 	}
-	if m.Action != "watch" && m.Action != "list" { // no further record belongs to the request
+	if m.Action != "watch" && m.Action != "list" { // no record about the request follows its response
 		delete(b.requests, r.Response.ID)
 	}
 }
 
-// answer returns a description of a response.
+// answer returns a response as text: the HTTP status, the reason, and whether the API server
+// received the request.
 func answer(a *history.Response) string {
 	var words []string
 	if a.Code == 0 {
@@ -112,7 +114,8 @@ func answer(a *history.Response) string {
 	return strings.Join(words, ", ")
 }
 
-// delivery adds the mark of a delivered watch event. Bookmarks have no mark.
+// delivery adds the mark of a watch event that was delivered to the subject. It ignores
+// bookmarks.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
@@ -127,10 +130,10 @@ func (b *builder) delivery(r *history.Record) {
 	m.Object = b.title(d.Object.Ref)
 	m.Track = b.objectTrack(&d.Object)
 	if q, ok := b.requests[d.ID]; ok {
-		m.From = q.opened // the version may have been committed after the watch began
+		m.From = q.opened // setLag sets a later time if the commit was later
 	}
 	if d.Held > 0 {
-		m.Note += fmt.Sprintf(", delayed by %s by a fault", d.Held.Round(100*time.Microsecond))
+		m.Note += fmt.Sprintf(", a fault delayed it by %s", d.Held.Round(100*time.Microsecond))
 	}
 	place := b.mark(m)
 	if _, ok := b.committedAt[d.Object.Version]; ok {
@@ -140,8 +143,8 @@ func (b *builder) delivery(r *history.Record) {
 	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag sets the start of a delivery's mark to the time of the commit. The length of the
-// mark is then the delivery lag.
+// setLag sets the start of a delivery's mark to the time of the commit. It keeps the start of
+// the watch if that is later. The length of the mark is then the lag of the delivery.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]

@@ -7,26 +7,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Timeline is the timeline of one run. All times count from the start of the history.
+// Timeline is the timeline of one run. All times are durations since the start of the history.
 type Timeline struct {
-	Start  history.Start
-	End    time.Duration // of the last record
-	Phases []Phase
+	Start  history.Start // the first record: subject, namespace and start time
+	End    time.Duration // the time of the last record
+	Phases []Phase       // in order
 	// Tracks are in display order. Mark.Track and Band.Track are indexes in Tracks.
 	Tracks     []Track
 	Bands      []Band // in order of their starts
-	Marks      []Mark // in order of Seq
+	Marks      []Mark // in order of Mark.Seq
 	Charts     []Chart
 	Violations []Violation
-	// Cited are the records that the evidence of the violations cites, by Seq.
+	// Cited has the records that the evidence of the violations cites, as JSON. The key is the
+	// Seq of the record.
 	Cited map[int64]json.RawMessage
-	// Displayed is the displayed window: the time range in which all records have marks.
-	// Omitted says which records are missing; it is empty if none are.
+	// Displayed is the displayed window: the time range in which every record has its mark.
 	Displayed Span
-	Omitted   string
+	// Omitted says in one sentence which records have no mark. It is empty if the timeline
+	// shows all records.
+	Omitted string
 }
 
-// Span is a time range, both ends included.
+// Span is a time range. Both ends are included.
 type Span struct{ From, To time.Duration }
 
 // Phase is the start of a phase of the run.
@@ -35,97 +37,100 @@ type Phase struct {
 	At   time.Duration
 }
 
-// Group is the group of a track. The order of the constants is the display order.
+// Group is a group of tracks. The constants have the order in which the page shows the groups.
 type Group int
 
 // The groups of tracks.
 const (
-	Run     Group = iota // the workload, each fault, each process
-	Subject              // the leases, events and reads of the subject
-	Objects              // the objects that the subject manages
-	groups
+	Run     Group = iota // the tracks of the workload, of each fault and of each process
+	Subject              // the tracks of leases, events, reads and watches of each process of the subject
+	Objects              // the tracks of objects
+	groups               // the number of groups
 )
 
 func (g Group) String() string { return [groups]string{"run", "subject", "objects"}[g] }
 
-// Track is a row of the timeline: one object, or several related ones.
+// Track is a row of the timeline. It has the marks of one object, of the pods of one owner, of
+// a fault or of a process.
 type Track struct {
 	Group Group
 	// Name is unique in the timeline, such as "replicasets.apps web" or
 	// "pods of replicasets.apps web".
 	Name string
-	// Resource is the resource of the track's objects; empty outside the group Objects.
+	// Resource is the resource of the track's objects. It is empty outside the group Objects.
 	Resource string
 }
 
-// Kind is the kind of event that a mark shows.
+// Kind is the kind of event that a mark or a band shows.
 type Kind int
 
 // The kinds of marks.
 const (
 	Step     Kind = iota // a step of the workload, from its start to its end
 	Fault                // an action of a fault
-	Process              // a start or end of a process
+	Process              // a start or an end of a process
 	Commit               // a version of an object that etcd committed
-	Delivery             // a watch event, from its commit to its delivery to the subject
-	Write                // a mutating request of the subject, until its response
-	Refused              // a failed request of the subject, until its response
-	Read                 // a get, list or watch of the subject, until its response
-	Gap                  // a gap in the records
-	kinds
+	Delivery             // a watch event, from the commit of the version to the delivery to the subject
+	Write                // a write of the subject that did not fail, from the request to the response
+	Refused              // a failed request of the subject, from the request to the response
+	Read                 // a get, list or watch of the subject, from the request to the response
+	Gap                  // a gap in the history, or a stall of gauntlet
+	kinds                // the number of kinds
 )
 
 func (k Kind) String() string {
 	return [kinds]string{"step", "fault", "process", "commit", "delivery", "write", "refused", "read", "gap"}[k]
 }
 
-// Mark is one event.
+// Mark is one event on a track.
 type Mark struct {
-	Seq int64 // Seq of the record that the mark shows
-	// Answer is the Seq of the record that ends the mark, such as a Response; 0 if there is
-	// none.
+	Seq int64 // the Seq of the record that the mark shows
+	// Answer is the Seq of the record that ends the mark, such as the response of a request.
+	// It is 0 if the history has no such record.
 	Answer int64
-	// From and To are the start and the end. For a delivery, From is the time of the commit,
-	// or of the start of the watch if that is later. So To - From is the delivery lag.
+	// From and To are the start and the end of the mark. For a delivery, From is the time of
+	// the commit, or the time at which the watch was established if that is later. Therefore
+	// To - From is the lag of the delivery.
 	From, To time.Duration
-	Track    int
+	Track    int // the index in Timeline.Tracks
 	Kind     Kind
-	Action   string // the verb or the event type, such as "create" or "MODIFIED"
-	Object   string // the object, such as "pods web-x7k2p"; empty for none
-	Note     string // the response, the object's state or the fault's detail
-	Version  history.Version
-	Fault    string // the fault that changed the request or response, or delayed the delivery
+	Action   string          // such as "create" (verb), "MODIFIED" (type of an event) or "step 2"
+	Object   string          // the object, such as "pods web-x7k2p"; empty if the mark has none
+	Note     string          // details, such as the response, the object's state or the fault's detail
+	Version  history.Version // the version of the object; 0 if the mark has none
+	Fault    string          // the fault that changed the request or the response; empty if none did
 }
 
-// Band is a time range: an injected fault or a running process.
+// Band is a colored time range of a track: the time of an injected fault, or of a running
+// process.
 type Band struct {
-	Track    int
+	Track    int  // the index in Timeline.Tracks
 	Kind     Kind // Fault or Process
 	From, To time.Duration
-	Note     string
+	Note     string // the name of the fault or process
 }
 
-// Chart is a set of lines with a common unit.
+// Chart is a diagram of values over time. All lines have the same unit.
 type Chart struct {
 	Title string
-	Unit  string // of the values; empty for a count
+	Unit  string // the unit of the values; empty if the values are counts
 	Lines []Line
 }
 
-// Line is a series of numbers. Each value is valid until the next one.
+// Line is one series of values in a chart. Each value holds until the time of the next value.
 type Line struct {
 	Name   string
-	At     []time.Duration // ascending
+	At     []time.Duration // the times of the values, ascending
 	Values []float64
 }
 
-// Violation is one piece of evidence of a check.
+// Violation is one piece of evidence of a check, with its place on the timeline.
 type Violation struct {
-	Check    string
-	Number   int // position in the evidence of the check, from 1
-	Summary  string
-	Expected string
+	Check    string // the ID of the check
+	Number   int    // the position in the evidence of the check, counted from 1
+	Summary  string // what was found
+	Expected string // what was expected
 	At       time.Duration
-	Marks    []int   // indexes in Timeline.Marks, ascending
-	Records  []int64 // by Seq, ascending, including those without a mark
+	Marks    []int   // the marks that show the violation, as indexes in Timeline.Marks, ascending
+	Records  []int64 // the Seqs of all cited records, ascending, also of records without a mark
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The resources that the timeline renders in a way of their own.
+// The resources for which the timeline has special rules.
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)
@@ -17,36 +17,42 @@ var (
 	leases    = resourceOf("Lease")
 )
 
-// resourceOf returns the resource of a kind with a row in the registry.
+// resourceOf returns the resource of a kind that package kube knows.
 func resourceOf(kind string) string {
 	k, _ := kube.Named(kind)
 	return k.Resource()
 }
 
-// isEvent reports whether a resource is that of events, in either of their API groups.
+// isEvent reports whether a resource is events, in the core API group or in events.k8s.io.
 func isEvent(resource string) bool {
 	k, _ := kube.ByResource(resource)
 	return k.Name == "Event"
 }
 
-// trackOrder is the position of a track in its group.
+// trackOrder determines the position of a track in its group. Tracks are sorted by family, then
+// by depth, then by name.
 type trackOrder struct {
-	family string // groups related objects, such as a Deployment and all objects that it owns
-	depth  int    // 0 for the owner, more for its dependents
-	name   string
-	// parent is the title of the object whose track precedes this one. It is empty if there
-	// is none, or if family and depth already derive from that track.
+	// family is a name that related objects have in common, such as a Deployment and all
+	// objects that it owns.
+	family string
+	depth  int    // 0 for the owner at the top, higher for its dependents
+	name   string // orders the tracks with the same family and depth
+	// parent is the title of the owner whose track comes before this track. It is empty if
+	// the object has no owner, or if family and depth already come from the owner's track.
 	parent string
-	// below is the depth of the track below the track of parent. If it is 0, depth does not
-	// derive from parent.
+	// below is the difference between the depths of this track and of the owner's track. If
+	// it is 0, the depth does not depend on the owner's track.
 	below int
 }
 
+// compare returns a negative number if o comes before p, and a positive number if o comes after
+// p.
 func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// after returns the order with the family and the depth that derive from the parent's order.
+// after returns the order with the family and the depth that follow from the order of the
+// parent's track.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {
@@ -62,20 +68,20 @@ func (o trackOrder) after(parent trackOrder) trackOrder {
 	return o
 }
 
-// parentName in trackOrder.name stands for the name of the parent's order.
+// parentName is a placeholder in trackOrder.name for the name of the parent's order.
 const parentName = "\x00parent"
 
-// The depths of tracks in a family. The tracks of a workload's pods and of its other
-// dependents come between those of two workloads.
+// The depths of tracks in a family. Below the track of a workload object come first its
+// pods, and then its other dependents.
 const (
-	podsBelow       = 1
-	dependentsBelow = 2
-	routingDepth    = 100 // more than that of any workload
+	podsBelow       = 1   // the depth of the pods' track below the owner's track
+	dependentsBelow = 2   // the depth of the tracks of other dependents below the owner's track
+	routingDepth    = 100 // the depth of Services, which is higher than that of any workload object
 )
 
-// depthOf returns the depth of an object without a controllerRef. A kind that an object of
-// another workload kind may control comes after that kind. Kinds that send traffic to pods
-// come last.
+// depthOf returns the depth of an object that has no controllerRef. For example, a ReplicaSet
+// is deeper than a Deployment, because a Deployment may control it. Kinds that send traffic to
+// pods, such as Service, are the deepest.
 func depthOf(kind kube.Kind) int {
 	depth := 0
 	if kind.Role == kube.Routing {
@@ -93,12 +99,14 @@ func depthOf(kind kube.Kind) int {
 	return depth
 }
 
-// track returns the index of the track with a name, and adds the track if it is missing.
-// Tracks that this method adds are displayed in the order in which they were added.
+// track returns the index of the track with a name, and adds the track if it is missing. Such
+// tracks are displayed in the order in which they were added.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
 
+// orderedTrack returns the index of the track with a name. If the track is missing,
+// orderedTrack adds it with the given display order.
 func (b *builder) orderedTrack(group Group, name, resource string, order trackOrder) int {
 	if place, ok := b.tracks[name]; ok {
 		return place
@@ -112,8 +120,9 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack returns the track of an object. The objects of a kind with the role Child,
-// such as pods, share one track for each owner. Other objects have a track each.
+// objectTrack returns the track of an object. All objects of a kind with the role Child, such
+// as pods, share one track for each owner. Any other object in the namespace of the run has its
+// own track.
 func (b *builder) objectTrack(o *history.Object) int {
 	kind, known := kube.ByResource(o.Resource)
 	switch {
@@ -130,21 +139,22 @@ func (b *builder) objectTrack(o *history.Object) int {
 	return b.orderedTrack(Objects, h.track, o.Resource, h.order)
 }
 
-// sharedTrack is the track of an object that shares it with others of the same owner.
+// sharedTrack is the name and the display order of a track that several objects share. The
+// objects have the same kind and the same owner, such as its pods.
 type sharedTrack struct {
 	track string
 	order trackOrder
 }
 
-// sharedTrackOf returns the track of an object of a kind with the role Child. The owner in
-// the first version of the object determines the track, so that the track stays the same if
-// the owner changes.
+// sharedTrackOf returns the track of an object of a kind with the role Child. The track depends
+// on the owner in the first version of the object. The object stays on this track if the owner
+// changes.
 func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.sharedTracks[title]; ok && o.Name != "" {
 		return h
 	}
-	h := sharedTrack{o.Resource + " of no owner", trackOrder{family: "~", name: o.Resource}} // ~ sorts after all other names
+	h := sharedTrack{o.Resource + " of no owner", trackOrder{family: "~", name: o.Resource}} // ~ sorts last
 	if ref := o.ControllerRef(); ref != nil {
 		order := trackOrder{family: ref.Name, below: dependentsBelow, name: parentName + "\x00" + o.Resource}
 		if o.Resource == pods {
@@ -159,12 +169,14 @@ func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	return h
 }
 
-// titleOfOwner returns the title of the object that an owner reference names.
+// titleOfOwner returns the title of the object that an owner reference names, such as
+// "replicasets.apps web".
 func (b *builder) titleOfOwner(ref *history.Owner) string {
 	return b.owners.Resource(ref.UID, ref.Kind) + " " + ref.Name
 }
 
-// orderAfter returns the order of a track of dependents of an owner.
+// orderAfter returns the order of a dependent's track, which comes after the track of the
+// owner.
 func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	order.parent = b.titleOfOwner(ref)
 	if parent, known := b.orders[order.parent]; known {
@@ -177,13 +189,15 @@ func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	return order
 }
 
-// refTrack returns the track of an object that is known only by its name.
+// refTrack returns the track of an object of which only the resource, namespace and name are
+// known.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf returns the order of an object's track. It comes after the track of the object's
-// controller. The Endpoints of a Service have no controllerRef, but the name of the Service.
+// orderOf returns the display order of an object's track, which comes after the track of the
+// object's controller. An Endpoints object has no controllerRef, so it comes after the Service
+// with its name.
 func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	order := trackOrder{family: o.Name, depth: depthOf(kind), name: o.Resource + " " + o.Name}
 	ref := o.ControllerRef()
@@ -200,8 +214,9 @@ func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	return b.orderAfter(ref, order)
 }
 
-// resolvedOrders returns the orders of all tracks, by name. It derives the order of a track
-// from its parent's order if the parent was observed after the track was added.
+// resolvedOrders returns the display orders of all tracks, by name. If the owner of an object
+// was observed only after the object, resolvedOrders now derives the order from the owner's
+// track.
 func (b *builder) resolvedOrders() map[string]trackOrder {
 	resolved := map[string]trackOrder{}
 	for name, order := range b.orders {
@@ -217,7 +232,8 @@ func (b *builder) resolvedOrders() map[string]trackOrder {
 	return resolved
 }
 
-// title returns the name of an object without the namespace of the run.
+// title returns the resource and the name of an object. It includes the namespace only if that
+// is not the namespace of the run.
 func (b *builder) title(ref history.Ref) string {
 	if ref.Namespace == b.t.Start.Namespace {
 		ref.Namespace = ""

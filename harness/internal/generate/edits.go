@@ -10,14 +10,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// editor draws the operations of other users on objects of the workload.
+// editor draws the steps of the fault user-edit: operations of another user on objects of the
+// workload.
 type editor struct {
 	*rand.Rand
-	steps    []scenario.Step
+	steps    []scenario.Step   // the workload
 	existing []scenario.Target // objects that exist when the workload ends
-	edited   []scenario.Target // objects that other users already change
+	edited   []scenario.Target // objects that an earlier user-edit fault of the scenario changes
 }
 
+// newEditor returns an editor for the workload of a scenario. It takes the objects that earlier
+// user-edit faults change from the faults of the scenario.
 func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	e := &editor{Rand: r, steps: s.Workload, existing: s.ExistingObjects()}
 	for _, fault := range s.Faults {
@@ -29,9 +32,9 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws an edit and its trigger. It returns nil if no valid edit is found. An edit is
-// valid if its object exists at the trigger, no other edit changes the object, and the
-// workload does not delete it later.
+// draw draws the steps of an edit and its trigger. An edit is valid if its object exists at the
+// trigger, no other edit changes the object, and the workload does not delete the object later.
+// If no valid edit is found in editTriesMax draws, draw returns nil.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
@@ -41,9 +44,11 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	return nil, nil
 }
 
-// editTriesMax is the maximum number of draws until an edit is valid.
+// editTriesMax is the maximum number of edits that [editor.draw] draws until it finds a valid
+// one.
 const editTriesMax = 20
 
+// try draws one edit with a step trigger. It returns nil if the edit is not valid.
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
@@ -58,8 +63,8 @@ func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
 
-// deleted reports whether the workload deletes the object at a given step or later. It
-// returns true even if the workload then creates the object again.
+// deleted reports whether the step at the given index, or a later step of the workload, deletes
+// the object. It returns true even if a later step creates the object again.
 func (e *editor) deleted(target scenario.Target, at int) bool {
 	return slices.ContainsFunc(e.steps[at:], func(step scenario.Step) bool {
 		del, ok := step.Operation.(*scenario.Delete)
@@ -67,7 +72,8 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 	})
 }
 
-// unused reports whether no later step of the workload acts on the object.
+// unused reports whether no step of the workload after the trigger acts on the object or waits
+// for it. The trigger matches at the start or at the end of the step with the given index.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++
@@ -78,8 +84,8 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the state of the object after a step, and reports whether that step
-// created it.
+// objectAt returns the state of the object after the step at the given index. It also reports
+// whether that step created the object.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -103,8 +109,8 @@ func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool)
 	return o, made
 }
 
-// changes draws a change of an object. It neither deletes nor pauses an object that a
-// later step acts on or waits for.
+// changes draws a change of an object. If a later step of the workload uses the object (left is
+// false), it draws no change that could make that step fail, and may return nil.
 func (e *editor) changes(o *object, left bool) []scenario.Step {
 	changes := ownerChanges
 	switch o.Kind {
@@ -122,12 +128,17 @@ func (e *editor) changes(o *object, left bool) []scenario.Step {
 	return drawn.do(e, o)
 }
 
-// change is a change of an object by another user.
+// change is a kind of change that another user may make to an object.
 type change struct {
-	needsUnused bool // later steps of the workload might fail, so none may use the object
-	do          func(*editor, *object) []scenario.Step
+	// needsUnused is true if later steps of the workload that use the object could fail. The
+	// editor then makes the change only if no later step uses the object.
+	needsUnused bool
+	// do returns the steps of the change. It returns nil if the change is not possible.
+	do func(*editor, *object) []scenario.Step
 }
 
+// The changes from which [editor.changes] draws, by kind. A change that occurs twice has
+// twice the probability.
 var (
 	ownerChanges = []change{
 		{do: (*editor).rescale},
@@ -152,10 +163,13 @@ var (
 	}
 )
 
+// one returns a list with one step that has the operation.
 func one(operation scenario.Operation) []scenario.Step {
 	return []scenario.Step{{Operation: operation}}
 }
 
+// rescale sets another number of replicas. For a Deployment without surge, it does not reduce
+// the number; [scalesUpOnly] says why.
 func (e *editor) rescale(o *object) []scenario.Step {
 	replicas := e.IntN(o.replicas + 5)
 	if scalesUpOnly(o.create) {
@@ -178,21 +192,22 @@ func (e *editor) rollBack(o *object) []scenario.Step {
 	return one(&scenario.Rollback{Target: o.Target})
 }
 
-// pause pauses a Deployment for some time.
+// pause pauses a Deployment, and resumes it after at most a second.
 func (e *editor) pause(o *object) []scenario.Step {
 	resume := scenario.Step{After: faults.PickTime(e.Rand, timeStep, time.Second, timeStep), Operation: &scenario.Resume{Target: o.Target}}
 	return append(one(&scenario.Pause{Target: o.Target}), resume)
 }
 
-// newSelector changes the selector, so that a Service selects no pod and a
-// ReplicationController releases all its pods.
+// newSelector changes the selector to labels that no pod has. A Service then selects no pod,
+// and a ReplicationController releases all its pods.
 func (e *editor) newSelector(o *object) []scenario.Step {
 	return one(&scenario.Select{Target: o.Target, Selector: map[string]string{"app": o.Name + "-another"}})
 }
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove deletes an object, unless it is the last owner.
+// remove deletes an object. It returns nil for an owner if all other owners are deleted or
+// changed by edits, because the run needs an owner.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {
@@ -206,7 +221,8 @@ func (e *editor) remove(o *object) []scenario.Step {
 	return one(e.users().deletion(o))
 }
 
-// recreate deletes an object and creates another one with its name.
+// recreate deletes an object, waits until it is gone, and creates it again with the original
+// fields.
 func (e *editor) recreate(o *object) []scenario.Step {
 	gone := &scenario.Delete{Target: o.Target, Propagation: faults.Pick(e.Rand, scenario.Background, scenario.Orphan)}
 	return []scenario.Step{
@@ -215,11 +231,11 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns an empty set of users, whose random choices come from the editor. Edits use
-// it to draw operations on one object.
+// users returns users without objects and steps, which draw from the random source of the
+// editor. Edits use it to draw operations on one object.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
-// withEdits returns the steps of the workload and of all edits among the faults.
+// withEdits returns the steps of the workload and the steps of all user-edit faults.
 func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	steps = slices.Clip(steps)
 	for _, fault := range all {
@@ -228,7 +244,7 @@ func withEdits(steps []scenario.Step, all []scenario.Fault) []scenario.Step {
 	return steps
 }
 
-// editsOf returns the steps of a user-edit. It returns nil for any other fault.
+// editsOf returns the steps of a user-edit fault. It returns nil for any other fault.
 func editsOf(fault scenario.Fault) []scenario.Step {
 	var p editing.EditParams
 	if fault.Name != editing.Edit.Name || fault.Params.Decode(&p) != nil {

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,26 +12,28 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of the duration of a fault. They are short because the back-off grows during a
-// fault: the next retry may come as long after the fault as the fault lasted.
+// Bounds of the duration of a fault. Faults are short because the back-off of the work queue
+// grows during a fault. The next retry may come as long after the fault as the fault lasted.
 const (
-	spanMin  = 500 * time.Millisecond
-	spanMax  = 3 * time.Second
+	spanMin = 500 * time.Millisecond
+	spanMax = 3 * time.Second
+	// timeStep is the unit of all random durations of faults.
 	timeStep = 100 * time.Millisecond
 	// rejectionMax is the maximum duration of a fault that rejects all requests. It is
-	// short because every event also retries a work queue key, and each failure doubles the
-	// back-off of the key.
+	// short because each failed sync doubles the back-off of a work queue key, and every
+	// watch event causes another sync.
 	rejectionMax = time.Second
 )
 
-// faultsMax is the maximum number of faults of a scenario.
+// faultsMax is the maximum number of faults in a generated scenario.
 const faultsMax = 100
 
-// triesMax is the maximum number of draws until a fault is valid.
+// triesMax is the maximum number of faults that [Options.drawFitting] draws until it finds a
+// valid one.
 const triesMax = 200
 
-// addFaults draws the faults of a scenario. The first fault begins with the workload
-// and acts on creates of pods, which every workload causes.
+// addFaults draws the faults of a scenario. The first fault begins together with the workload
+// and affects creates of pods, because every workload causes such requests.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	occasion := sampleInputOf(u.steps)
@@ -50,7 +51,7 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 		if err != nil {
 			return err
 		}
-		if fault.From, fault.For = from, on.Span; fault.When != nil { // it begins on the trigger of the edit
+		if fault.From, fault.For = from, on.Span; fault.When != nil { // a user-edit begins on its trigger
 			fault.From, fault.For = 0, spanMax
 		}
 		if rejectsAll(fault) {
@@ -62,12 +63,12 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is the number of faults that drawFault draws if it has a coverage. It then
-// chooses the fault with the lowest count.
+// preferTries is the number of faults from which drawFault chooses if the options have a
+// coverage.
 const preferTries = 6
 
-// drawFault draws a valid fault. With a coverage, it draws several faults and returns the
-// first one whose count is the lowest.
+// drawFault draws a valid fault. If the options have a coverage, it draws preferTries faults
+// and returns the one that occurred least often in the coverage.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
 	if o.PreferUncovered == nil || err != nil {
@@ -85,7 +86,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns how often the coverage has a fault with this type, verb and resource.
+// seen returns how often the coverage counts faults with the type, the verb and the resource of
+// the given fault.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
@@ -94,8 +96,9 @@ func (o *Options) seen(fault scenario.Fault) int {
 	return o.PreferUncovered.Seen(fault.Name, fault.Params.Text("verb"), resource)
 }
 
-// drawFitting draws a fault that the provider supports. The fault must not trigger a known
-// upstream issue in the scenario.
+// drawFitting draws a fault that the provider supports and that fits the scenario. The fault
+// must not make the scenario invalid, or trigger a known upstream issue. drawFitting returns an
+// error if it finds none in triesMax draws.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	editor := newEditor(r, s)
 	for range triesMax {
@@ -126,16 +129,17 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 			return fault, nil
 		}
 	}
-	return scenario.Fault{}, errors.New("no type of fault fits the workload")
+	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
 }
 
-// podCreates are the requests that every workload causes.
+// podCreates describes the creates of pods, which every workload causes.
 var podCreates = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Pod)}},
 	Resources: []string{resource(kube.Pod)},
 }
 
-// sampleInputs are the requests and watches that the objects of each kind cause.
+// sampleInputs has the requests and watches of the subject for the objects of each kind. A
+// fault draws its parameters from them.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{
@@ -168,14 +172,14 @@ var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	},
 }
 
-// resource returns the resource of a kind of the registry.
+// resource returns the resource of a kind that package kube knows.
 func resource(kind string) string {
 	row, _ := kube.Named(kind)
 	return row.Resource()
 }
 
-// sampleInputOf returns the requests and watches that the workload causes, without
-// repetitions.
+// sampleInputOf returns the requests and watches that the subject makes for the objects of the
+// workload, each once.
 func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	var all faults.SampleInput
 	for _, step := range steps {
@@ -190,6 +194,7 @@ func sampleInputOf(steps []scenario.Step) faults.SampleInput {
 	return all
 }
 
+// appendNew appends the items that the list does not contain yet.
 func appendNew[T comparable](all []T, more ...T) []T {
 	for _, one := range more {
 		if !slices.Contains(all, one) {

@@ -1,11 +1,11 @@
-// Package generate generates scenarios from seeds: a workload and its faults. The same
-// seed, profile, duration, provider and preferred coverage give the same scenario, byte for
-// byte, on any machine. This holds as long as the version of the generator and the catalog
-// of faults do not change. The description of a scenario names all of them.
+// Package generate generates scenarios from seeds: each has a workload and faults. The same
+// [Options] give the same scenario, byte for byte, on any machine. This holds as long as the
+// version of the generator and the catalog of faults do not change. The description of a
+// generated scenario names the options and the version.
 //
-// In a generated scenario, users act on objects that exist, faults act on requests and
-// objects of the workload, and all faults end soon after the workload. The generator avoids
-// known upstream issues (see upstream_issues.go).
+// In a generated scenario, users change objects that exist, faults affect requests and objects
+// of the workload, and all faults end soon after the workload. The generator avoids known
+// upstream issues (see upstream_issues.go).
 package generate
 
 import (
@@ -23,60 +23,65 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Version is the version of the generator. It increases whenever a seed gives a
-// different scenario, unless only the catalog of faults has grown.
+// Version is the version of the generator. It increases whenever a change of the generator
+// makes a seed give a different scenario. It does not increase for a new type of fault in the
+// catalog.
 const Version = 4
 
 // Options are the inputs of the generator.
 type Options struct {
-	Seed    uint64
+	// Seed is the number from which all random draws start.
+	Seed uint64
+	// Profile says how much happens in the scenario.
 	Profile Profile
-	// Duration is the duration of the workload, DurationMin to DurationMax. 0 means the
-	// duration of the profile.
+	// Duration is the approximate duration of the workload, from DurationMin to DurationMax. 0
+	// means the duration of the profile.
 	Duration time.Duration
-	// Provider is the provider of the cluster. Its capabilities decide which faults the
-	// generator draws.
+	// Provider is the provider of the cluster. The generator draws only faults that the
+	// capabilities of the provider allow.
 	Provider providers.Provider
-	// Kinds are the types of faults to draw from; nil is the whole catalog.
+	// Kinds are the types of faults to draw from. nil means all types of the catalog.
 	Kinds []faults.Type
-	// PreferUncovered is the coverage of earlier runs; it may be nil. The generator prefers
-	// faults with low counts in the coverage. Therefore the same seed with another coverage
-	// may give another scenario.
+	// PreferUncovered has the coverage of earlier runs, or is nil. The generator prefers faults
+	// that occurred rarely in these runs. Therefore a seed may give another scenario with
+	// another coverage.
 	PreferUncovered *coverage.Table
 }
 
-// Bounds of a workload's duration.
+// The minimum and the maximum of Options.Duration.
 const (
 	DurationMin = time.Second
 	DurationMax = 2 * time.Minute
 )
 
-// Profile is the intensity of the workload and of the faults.
+// Profile says how many objects, operations and faults a generated scenario has.
 type Profile struct {
 	Name     string
-	duration time.Duration
+	duration time.Duration // duration of the workload, unless the options have another
 	owners   interval      // number of owners that exist at the beginning
 	pods     int           // maximum sum of the replicas of all owners
 	gap      time.Duration // maximum time from one step to the next
 	faults   interval      // number of faults in the duration of the profile
 }
 
-// interval is a minimum and a maximum.
+// interval is a range of integers, with both bounds included.
 type interval struct{ least, most int }
 
+// draw returns a random integer of the interval.
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
-// Profiles is the table of profiles.
+// Profiles has all profiles, from the fewest to the most faults.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
 	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
 }
 
-// DefaultProfile is the name of the default profile.
+// DefaultProfile is the name of the profile that commands use if the user names none.
 const DefaultProfile = "steady"
 
-// ProfileNamed returns the profile with a name. Its error lists all profiles.
+// ProfileNamed returns the profile with a name. For an unknown name, it returns an error with
+// the names of all profiles.
 func ProfileNamed(name string) (Profile, error) {
 	var names []string
 	for _, p := range Profiles {
@@ -88,7 +93,8 @@ func ProfileNamed(name string) (Profile, error) {
 	return Profile{}, fmt.Errorf("found profile %q; expected %s", name, strings.Join(names, ", "))
 }
 
-// Scenario generates a scenario.
+// Scenario generates the scenario for the options. It returns an error if the options are
+// invalid or if no fault fits the workload.
 func Scenario(o Options) (*scenario.Scenario, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -101,7 +107,7 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		Subject:     scenario.DefaultSubject(),
 		Settle:      scenario.Settle{Within: time.Minute, Quiet: time.Second},
 	}
-	r := o.random("the stage") // the text is part of the seed: another text gives other scenarios
+	r := o.random("the stage") // random hashes this text, so another text would change all scenarios
 	if r.IntN(3) == 0 {
 		s.Cluster.PodStartDelay = faults.PickTime(r, 100*time.Millisecond, time.Second, 100*time.Millisecond)
 	}
@@ -118,10 +124,11 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
-	return scenario.Parse(s.Name+".yaml", text) // the result equals a scenario that is read from the file
+	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
 }
 
-// complete sets the defaults and checks the options.
+// complete sets the defaults of the options, and returns an error for invalid options. It
+// removes the types of faults that the provider does not support.
 func (o *Options) complete() error {
 	if o.Duration == 0 {
 		o.Duration = o.Profile.duration
@@ -136,11 +143,12 @@ func (o *Options) complete() error {
 		return kind.Sample == nil || !o.Provider.Capabilities.Has(kind.Needs...)
 	})
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("no fault supports provider %q; expected one of %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
+		return fmt.Errorf("found no type of fault that supports provider %q; expected a provider such as %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
 	}
 	return nil
 }
 
+// description returns the description of the generated scenario, with all options.
 func (o *Options) description() string {
 	preferred := ""
 	if o.PreferUncovered != nil {
@@ -150,8 +158,8 @@ func (o *Options) description() string {
 		o.Seed, Version, o.Profile.Name, o.Duration, o.Provider.Name, len(o.Kinds), preferred)
 }
 
-// random returns a source of random numbers for one purpose, derived from the seed. Each
-// purpose has a source of its own, so that more draws for one do not change those for
+// random returns a source of random numbers for one purpose, such as the faults. Each purpose
+// has its own source, so that additional draws for one purpose do not change the draws for
 // another.
 func (o *Options) random(purpose string) *rand.Rand {
 	hash := fnv.New64a()

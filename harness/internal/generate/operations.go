@@ -11,13 +11,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// userOperation is an operation that a user may do. The function do adds one or two steps
-// to the workload, or none if there is no suitable object.
+// userOperation is an operation that the generator may draw for the workload. The function do
+// appends one or two steps, or none if no existing object is suitable.
 type userOperation struct {
-	weight int
+	weight int // the relative probability of the operation
 	do     func(*users)
 }
 
+// userOperations has all operations with their weights.
 var userOperations = []userOperation{
 	{8, (*users).scale},
 	{7, (*users).rollOut},
@@ -35,8 +36,8 @@ var userOperations = []userOperation{
 	{1, (*users).replace},
 }
 
-// addOwner creates a ReplicaSet, ReplicationController or Deployment with unique labels. No
-// two owners have the same selector.
+// addOwner creates a ReplicaSet, ReplicationController or Deployment with an unused name. The
+// name is also the label that its selector matches, so no two owners have the same selector.
 func (u *users) addOwner() {
 	room := u.room()
 	if len(u.free) == 0 || room < 2 {
@@ -49,7 +50,7 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws an owner of pods. It never has more replicas than [users.room] returns.
+// owner draws the create of an owner with at most room/2 replicas, but at least one.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -74,8 +75,8 @@ func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	return create
 }
 
-// bounds draws maxSurge and maxUnavailable. At least one is above 0, because the API server
-// rejects a Deployment with both 0.
+// bounds draws maxSurge and maxUnavailable of a Deployment. It never sets both to 0, because
+// the API server rejects such a Deployment.
 func (u *users) bounds(create *scenario.Create) {
 	create.MaxSurge, create.MaxUnavailable = u.share(), u.share()
 	switch u.IntN(4) {
@@ -86,7 +87,8 @@ func (u *users) bounds(create *scenario.Create) {
 	}
 }
 
-// share draws a number or a percentage of an owner's pods.
+// share draws maxSurge or maxUnavailable: a number of pods or a percentage of the replicas,
+// above 0.
 func (u *users) share() *scenario.IntOrString {
 	if u.IntN(2) == 0 {
 		return scenario.Number(1 + u.IntN(4))
@@ -94,6 +96,7 @@ func (u *users) share() *scenario.IntOrString {
 	return scenario.Percent(faults.Pick(u.Rand, 1, 10, 25, 34, 50, 100))
 }
 
+// scale sets the replicas of an owner.
 func (u *users) scale() {
 	o := u.pick(owner)
 	replicas := u.newReplicas(o)
@@ -101,7 +104,8 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws a different number of replicas, sometimes 0.
+// newReplicas draws a new number of replicas for an owner, within [users.room]. The number is
+// sometimes 0, and may equal the current number.
 func (u *users) newReplicas(o *object) int {
 	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
@@ -112,8 +116,8 @@ func (u *users) newReplicas(o *object) int {
 	return u.IntN(max(1, (o.replicas+u.room())*2/3) + 1)
 }
 
-// rollOut changes a Deployment to a new or an earlier version. Sometimes the same update
-// also changes the replicas of the Deployment.
+// rollOut changes the pod template of a Deployment to a new or an earlier version. With a
+// probability of 1/6, the same patch also scales the Deployment.
 func (u *users) rollOut() {
 	o := u.pick(deployment)
 	if o == nil {
@@ -132,6 +136,7 @@ func (u *users) rollOut() {
 	u.await(u.step(rollout), o)
 }
 
+// pauseOrResume pauses a Deployment, or resumes it if it is paused.
 func (u *users) pauseOrResume() {
 	o := u.pick(deployment)
 	if o == nil {
@@ -144,13 +149,15 @@ func (u *users) pauseOrResume() {
 	}
 }
 
+// rollBack returns a Deployment to its previous revision. The Deployment must have had several
+// versions and must not be paused.
 func (u *users) rollBack() {
 	if o := u.pick(func(o *object) bool { return deployment(o) && o.versions > 1 && !o.paused }); o != nil {
 		u.step(&scenario.Rollback{Target: o.Target})
 	}
 }
 
-// addService creates a Service for an owner without one.
+// addService creates a Service for an owner that has no Service with its name.
 func (u *users) addService() {
 	o := u.pick(func(o *object) bool {
 		return owner(o) && !slices.ContainsFunc(u.objects, func(s *object) bool { return service(s) && s.Name == o.Name })
@@ -167,21 +174,21 @@ func (u *users) addService() {
 	})
 }
 
-// reselect changes the selector of a Service to the pods of another owner.
+// reselect changes the selector of a Service so that it selects the pods of a random owner.
 func (u *users) reselect() {
 	if s, o := u.pick(service), u.pick(owner); s != nil {
 		u.step(&scenario.Select{Target: s.Target, Selector: map[string]string{"app": o.Name}})
 	}
 }
 
-// configure changes fields of the spec of an owner.
+// configure changes one field of the spec of an owner, or its update strategy.
 func (u *users) configure() {
 	o := u.pick(owner)
 	u.await(u.step(u.configuration(o)), o)
 }
 
-// configuration draws a configure of an owner. maxSurge is always above 0; see
-// [scalesUpOnly].
+// configuration draws the configure operation of an owner. It never sets maxSurge to 0;
+// [scalesUpOnly] says why.
 func (u *users) configuration(o *object) *scenario.Configure {
 	configure := &scenario.Configure{Target: o.Target}
 	what := 0
@@ -204,14 +211,15 @@ func (u *users) configuration(o *object) *scenario.Configure {
 	return configure
 }
 
-// republish changes the ports or the type of a Service.
+// republish changes the ports, the type or publishNotReadyAddresses of a Service.
 func (u *users) republish() {
 	if s := u.pick(service); s != nil {
 		u.step(u.publication(s))
 	}
 }
 
-// publication draws a publish of a Service. A headless Service remains headless.
+// publication draws the publish operation of a Service. It does not change the type of a
+// headless Service, so that the Service stays headless.
 func (u *users) publication(s *object) *scenario.Publish {
 	publish := &scenario.Publish{Target: s.Target}
 	switch what := u.IntN(4); {
@@ -228,7 +236,7 @@ func (u *users) publication(s *object) *scenario.Publish {
 	return publish
 }
 
-// morePorts are the ports that replace [firstPorts].
+// morePorts are the lists of ports that a publish draws from.
 var morePorts = [][]scenario.Port{
 	{{Name: "http", Port: 8000, TargetPort: scenario.PortName("metrics"), Protocol: scenario.TCP}},
 	{{Name: "metrics", Port: 9090, TargetPort: scenario.Number(9090), Protocol: scenario.TCP}},
@@ -237,9 +245,11 @@ var morePorts = [][]scenario.Port{
 	firstPorts,
 }
 
+// firstPorts are the ports of a new Service.
 var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
-// addPods creates pods that an owner may adopt, or must not change.
+// addPods creates pods with the labels of an owner. The owner may adopt pods without a
+// controller. It must not change pods with a foreign controller.
 func (u *users) addPods() {
 	o := u.pick(plain)
 	if o == nil {
@@ -253,21 +263,24 @@ func (u *users) addPods() {
 	})
 }
 
-// relabelPods changes the labels of pods, so that an owner releases or adopts them.
+// relabelPods changes the labels of pods that the workload created, so that an owner releases
+// or adopts them.
 func (u *users) relabelPods() {
 	if p, o := u.pick(pods), u.pick(plain); p != nil && o != nil {
 		u.step(&scenario.Label{Target: p.Target, Labels: map[string]string{"app": faults.Pick(u.Rand, o.Name, "nobody")}})
 	}
 }
 
-// touch changes a label that no selector uses.
+// touch changes a label of an owner that no selector uses, which enqueues the owner.
 func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
+// enqueue sets a label of an owner that no selector uses. The controller receives an event and
+// enqueues the owner.
 func (u *users) enqueue(o *object) {
 	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }
 
-// remove deletes an object, unless it is the last owner.
+// remove deletes an object, but never a pod or the last owner.
 func (u *users) remove() {
 	last := len(u.existing(owner)) == 1
 	if o := u.pick(func(o *object) bool { return !pods(o) && !(owner(o) && last) }); o != nil {
@@ -275,8 +288,8 @@ func (u *users) remove() {
 	}
 }
 
-// replace deletes an owner and creates another one with the same name. A new Deployment may
-// adopt the ReplicaSets of the deleted one.
+// replace deletes an owner, waits until it is gone, and creates an owner with the same kind and
+// name. A new Deployment may adopt the ReplicaSets of the deleted Deployment.
 func (u *users) replace() {
 	o := u.pick(owner)
 	u.deleteObject(o).Await = &scenario.Await{Target: o.Target, Until: scenario.Gone, Within: 30 * time.Second}

@@ -9,53 +9,58 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// The generator avoids scenarios that trigger known upstream issues. A scenario that fails
-// with every controller does not distinguish controllers. Package check has the issues by
-// slug.
+// The generator avoids scenarios that trigger known upstream issues. Such a scenario fails
+// also with a controller that has no other bug, so it shows nothing new. The slugs below
+// are those of check.KnownIssues.
 
-// scalesUpOnly reports whether users may only scale a Deployment up. This holds for a
-// Deployment without surge: its rollouts stop if it is scaled down to the size of its only
-// active ReplicaSet (stuck-scaling, kubernetes/kubernetes#102551).
+// scalesUpOnly reports whether users may only scale a Deployment up. It returns true for a
+// Deployment with maxSurge 0. A rollout of such a Deployment stops if a user scales it down to
+// the size of its only active ReplicaSet (stuck-scaling, kubernetes/kubernetes#102551).
 func scalesUpOnly(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
 
-// upstreamIssue is a known upstream issue that steps and faults may trigger together.
+// upstreamIssue describes which steps and faults together may trigger a known upstream issue.
 type upstreamIssue struct {
-	slug        string
+	slug        string // the Slug of the issue in check.KnownIssues
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
 }
 
+// upstreamIssues are the issues that drawFitting avoids.
 var upstreamIssues = []upstreamIssue{
-	// The strategy Recreate can wait for the deadline if old pods have failed (#128798).
+	// With the strategy Recreate, a rollout may wait until its progress deadline if old pods
+	// have failed (kubernetes/kubernetes#128798).
 	{"recreate-failed-pods", func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, recreates) && slices.ContainsFunc(faults, failsPods)
 	}},
-	// The controller drops the error of a scale-down of old ReplicaSets if the status
-	// update fails too.
+	// The Deployment controller drops the error of a failed scale-down of old ReplicaSets if
+	// the status update of the Deployment fails too.
 	{"swallowed-error", func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), "")) &&
 			slices.ContainsFunc(faults, failsRequests("update", resource(kube.Deployment), "status"))
 	}},
-	// After a partial failure, proportional scaling begins again with the sizes that it wrote.
-	// The result is exact unless users scale again before the retry (#44734).
+	// If proportional scaling fails after some ReplicaSets, the retry starts from the sizes
+	// that were already written. The result is wrong only if a user scales the Deployment
+	// again before the retry (kubernetes/kubernetes#44734).
 	{"repeated-proportional-scaling", func(steps []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(steps, scalesDeployment) && slices.ContainsFunc(faults, failsRequests("update", resource(kube.ReplicaSet), ""))
 	}},
-	// The controller waits for a new pod that is deleted while its pod watch is down.
+	// The controller waits for the watch events of a pod that was created and deleted while
+	// the pod watch of the controller was down.
 	{"unobserved-create-and-delete", func(_ []scenario.Step, faults []scenario.Fault) bool {
 		return slices.ContainsFunc(faults, deletesPods) && slices.ContainsFunc(faults, endsPodWatch)
 	}},
 }
 
-// rejectsUserPods reports whether the API server may reject a pod that a user creates. Such
-// a scenario is not valid, because the rejected step would end the workload.
+// rejectsUserPods reports whether a fault may reject a pod that a step of the workload creates.
+// Such a scenario is not valid, because the failed step would end the workload.
 func rejectsUserPods(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(steps, createsPods) && slices.ContainsFunc(faults, rejectsPods)
 }
 
-// marksNodesTwice reports whether two faults cordon or taint nodes in the same way. Such a
-// scenario is not valid, because the second fault might find no node without the mark.
+// marksNodesTwice reports whether a scenario has two cordon faults or two taint faults. Such a
+// scenario is not valid, because the second fault might find no node without the cordon or
+// taint.
 func marksNodesTwice(faults []scenario.Fault) bool {
 	for _, name := range []string{nodes.Cordon.Name, nodes.Taint.Name} {
 		marks := 0
@@ -76,16 +81,19 @@ func createsPods(step scenario.Step) bool {
 	return ok && create.Kind == scenario.Pod
 }
 
+// rejectsPods reports whether a fault rejects creates of pods.
 func rejectsPods(fault scenario.Fault) bool {
 	return rejectsAll(fault) && fault.Params.Text("resource") != resource(kube.ReplicaSet)
 }
 
-// rejectsAll reports whether a fault rejects all matching requests of the subject while
-// it lasts.
+// rejectsAll reports whether a fault rejects all matching requests of the subject for as long
+// as the fault lasts.
 func rejectsAll(fault scenario.Fault) bool {
 	return fault.Name == admission.Quota.Name || fault.Name == admission.Policy.Name
 }
 
+// triggersUpstreamIssue reports whether the steps and faults together may trigger one of the
+// upstreamIssues.
 func triggersUpstreamIssue(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool { return w.triggeredBy(steps, faults) })
 }
@@ -122,8 +130,8 @@ func endsPodWatch(fault scenario.Fault) bool {
 	return fault.Name == "watch-end" && fault.Params.Text("resource") == resource(kube.Pod)
 }
 
-// failsRequests returns a function that reports whether a fault acts on requests of a verb
-// for a resource.
+// failsRequests returns a function that reports whether a fault affects requests with the given
+// verb, resource and subresource.
 func failsRequests(verb, resource, subresource string) func(scenario.Fault) bool {
 	return func(fault scenario.Fault) bool {
 		p := fault.Params

@@ -9,44 +9,49 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// users draws the steps of the workload. It tracks the objects that exist after these
-// steps.
+// users draws the steps of the workload. It tracks which objects exist after the steps drawn so
+// far, so that each new step is valid.
 type users struct {
 	*rand.Rand
-	podsMax int // maximum sum of the replicas of all owners
-	free    []string
+	podsMax int       // maximum sum of the replicas of all owners
+	free    []string  // names for owners that no owner has used
 	objects []*object // existing objects, in the order of their creation
 	steps   []scenario.Step
 }
 
-// object is an object that users have created and not deleted.
+// object is an object that the workload has created and not deleted. Its fields are the state
+// after the steps drawn so far.
 type object struct {
 	scenario.Target
-	create   *scenario.Create
-	replicas int
-	versions int // number of versions of its pod template so far
+	create   *scenario.Create // the operation that created the object
+	replicas int              // the last value that the workload set; 0 for objects without replicas
+	versions int              // number of versions of the pod template so far
 	paused   bool
 }
 
-// These functions are conditions on the object of an operation.
+// These functions report whether an object has a certain kind. An owner is an object with
+// replicas.
 
 func owner(o *object) bool      { return o.create.Replicas != nil }
 func deployment(o *object) bool { return o.Kind == scenario.Deployment }
 func service(o *object) bool    { return o.Kind == scenario.Service }
 func pods(o *object) bool       { return o.Kind == scenario.Pod }
 
-// plain reports whether an object is an owner that creates pods itself.
+// plain reports whether an object is an owner that creates pods itself: a ReplicaSet or a
+// ReplicationController.
 func plain(o *object) bool { return owner(o) && !deployment(o) }
 
+// newUsers returns users without objects and steps. The argument podsMax is the maximum sum of
+// the replicas of all owners.
 func newUsers(r *rand.Rand, podsMax int) *users {
 	u := &users{Rand: r, podsMax: podsMax, free: []string{"web", "api", "shop", "cart", "auth", "mail", "feed", "jobs", "logs", "maps", "docs", "ads"}}
 	r.Shuffle(len(u.free), func(i, j int) { u.free[i], u.free[j] = u.free[j], u.free[i] })
 	return u
 }
 
-// workload draws a workload of about the given duration. It begins with creates of owners.
-// Half of the workloads end with an event for each owner, which enqueues the owner in spite
-// of its back-off.
+// workload draws a workload of about the given duration, which does not include awaits. The
+// first steps create owners. Half of the workloads end with a label change of each owner. Its
+// event enqueues the owner again, even during the back-off of its work queue key.
 func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	for range p.owners.draw(u.Rand) {
 		u.addOwner()
@@ -70,7 +75,7 @@ func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	return u.steps
 }
 
-// draw draws an operation according to the weights.
+// draw draws one of the userOperations. The probability of each is proportional to its weight.
 func (u *users) draw() userOperation {
 	sum := 0
 	for _, d := range userOperations {
@@ -84,8 +89,7 @@ func (u *users) draw() userOperation {
 	return userOperations[i]
 }
 
-// existing returns the existing objects for which fit returns true, in the order of their
-// creation.
+// existing returns the objects for which fit returns true, in the order of their creation.
 func (u *users) existing(fit func(*object) bool) []*object {
 	var found []*object
 	for _, o := range u.objects {
@@ -96,8 +100,7 @@ func (u *users) existing(fit func(*object) bool) []*object {
 	return found
 }
 
-// pick draws an existing object for which fit returns true. It returns nil if there is
-// none.
+// pick draws an object for which fit returns true. It returns nil if no object fits.
 func (u *users) pick(fit func(*object) bool) *object {
 	found := u.existing(fit)
 	if len(found) == 0 {
@@ -106,8 +109,8 @@ func (u *users) pick(fit func(*object) bool) *object {
 	return faults.Pick(u.Rand, found...)
 }
 
-// room returns the number of replicas that the workload can still add before it reaches
-// podsMax.
+// room returns podsMax minus the replicas of all owners: how many replicas the workload can
+// still add.
 func (u *users) room() int {
 	room := u.podsMax
 	for _, o := range u.objects {
@@ -116,12 +119,13 @@ func (u *users) room() int {
 	return room
 }
 
+// step appends a step with an operation to the workload and returns the step.
 func (u *users) step(operation scenario.Operation) *scenario.Step {
 	u.steps = append(u.steps, scenario.Step{Operation: operation})
 	return &u.steps[len(u.steps)-1]
 }
 
-// createObject adds a step that creates an object.
+// createObject appends a step that creates an object, and tracks the object.
 func (u *users) createObject(create *scenario.Create) {
 	create.Count = max(create.Count, 1)
 	if create.Controller == "" {
@@ -135,19 +139,22 @@ func (u *users) createObject(create *scenario.Create) {
 	u.step(create)
 }
 
-// deleteObject deletes an object and returns the step.
+// deleteObject appends a step that deletes an object, and stops tracking the object. It returns
+// the step.
 func (u *users) deleteObject(o *object) *scenario.Step {
 	u.objects = slices.DeleteFunc(u.objects, func(other *object) bool { return other == o })
 	return u.step(u.deletion(o))
 }
 
+// deletion returns a delete of an object with a random propagation policy. Background has the
+// probability 1/2.
 func (u *users) deletion(o *object) *scenario.Delete {
 	propagation := faults.Pick(u.Rand, scenario.Background, scenario.Background, scenario.Foreground, scenario.Orphan)
 	return &scenario.Delete{Target: o.Target, Propagation: propagation}
 }
 
-// await adds an await to some steps of an owner. It adds none for a paused Deployment,
-// because its rollout may never complete.
+// await adds an await for an owner to the step with a probability of 1/8. It adds none for a
+// paused Deployment, because the rollout of a paused Deployment may never complete.
 func (u *users) await(step *scenario.Step, o *object) {
 	if u.IntN(8) > 0 || o.paused {
 		return

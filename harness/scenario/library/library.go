@@ -1,8 +1,8 @@
-// Package library has the chaos scenarios that are built into gauntlet, one YAML file each.
-// In each scenario, a correct controller can converge soon after the faults have healed.
-// Therefore faults that reject all requests are short, and longer faults reject only a few
-// requests. The reason is the back-off: a work queue key that has failed for some time may
-// wait about as long again for its next retry.
+// Package library has the chaos scenarios that are built into gauntlet, one YAML file for each.
+// In each scenario, a correct controller can converge soon after the faults have ended. For
+// that reason, faults that reject all requests are short, and longer faults reject only a few
+// requests. Otherwise, the back-off of the work queue could delay the next retry for about as
+// long as a key has failed.
 package library
 
 import (
@@ -15,8 +15,9 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// All returns the scenarios, sorted by name. The caller may change them. All panics if a
-// file is not a valid scenario; a test prevents this.
+// All returns all scenarios of the library, sorted by name. The caller may change them, because
+// each call parses the files again. All panics if a file is not a valid scenario; a test
+// prevents this.
 func All() []*scenario.Scenario {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -29,8 +30,8 @@ func All() []*scenario.Scenario {
 	return all
 }
 
-// Find returns the scenario with a name, and reports whether it exists. A name of an
-// earlier release finds the renamed scenario, which then has a warning. A test checks that
+// Find returns the scenario with a name, and reports whether it exists. An old name finds the
+// renamed scenario, which then has a warning. Find opens the file NAME.yaml; a test checks that
 // each file has the name of its scenario.
 func Find(name string) (*scenario.Scenario, bool) {
 	if renamed, ok := scenario.RenamedScenario(name); ok {
@@ -45,6 +46,7 @@ func Find(name string) (*scenario.Scenario, bool) {
 	return load(file), true
 }
 
+// load parses one of the embedded files. It panics if the file is not a valid scenario.
 func load(file string) *scenario.Scenario {
 	data, err := files.ReadFile(file)
 	if err != nil {

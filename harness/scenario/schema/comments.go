@@ -11,11 +11,11 @@ import (
 	"unicode"
 )
 
-// comments maps the names of types, fields and constants of a package to their doc
-// comments. The keys are type names, Type.Field for fields, and Type=value for constants.
+// comments has the doc comments of the types, fields and constants of a package. The keys are
+// Type for types, Type.Field for fields, and Type=value for constants.
 type comments map[string]string
 
-// parseComments reads the comments of the package in a directory.
+// parseComments reads the comments of the Go package in a directory, without its tests.
 func parseComments(directory string) (comments, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
 	if err != nil {
@@ -39,6 +39,7 @@ func parseComments(directory string) (comments, error) {
 	return all, nil
 }
 
+// add adds the comments of a declaration of types or constants.
 func (c comments) add(decl *ast.GenDecl) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
@@ -60,6 +61,7 @@ func (c comments) add(decl *ast.GenDecl) {
 	}
 }
 
+// addFields adds the comments of the fields of the struct type named of.
 func (c comments) addFields(of string, fields *ast.StructType) {
 	for _, field := range fields.Fields.List {
 		for _, name := range field.Names {
@@ -68,8 +70,8 @@ func (c comments) addFields(of string, fields *ast.StructType) {
 	}
 }
 
-// sentence returns a comment on one line, without the identifier at its beginning. For
-// example, "Nodes is the number of nodes." becomes "The number of nodes."
+// sentence returns a comment on one line, without the identifier and the verb "is" at its
+// beginning. For example, "Nodes is the number of nodes." becomes "The number of nodes."
 func sentence(identifier, comment string) string {
 	text := strings.Join(strings.Fields(comment), " ")
 	if rest, ok := strings.CutPrefix(text, identifier+" "); ok && identifier != "" {

@@ -1,6 +1,6 @@
 package schema
 
-// The examples in the reference. Tests read all of them.
+// This file has the examples of the reference documentation. TestExamples reads all of them.
 
 const scenarioExample = `# yaml-language-server: $schema=https://raw.githubusercontent.com/kube-gauntlet/gauntlet/main/docs/schema/scenario.json
 name: burst-with-errors
@@ -17,7 +17,8 @@ faults:
     for: 3s
 exercises: [expectations, converged]`
 
-// OperationExamples has a workload for each operation.
+// OperationExamples has an example of each operation by the name of the operation. Each example
+// is a section workload in YAML.
 var OperationExamples = map[string]string{
 	"create": `
 workload:
@@ -93,7 +94,8 @@ workload:
   - publish: {name: web, type: ExternalName, externalName: example.com}`,
 }
 
-// TriggerExamples has a list of faults for each trigger.
+// TriggerExamples has an example of each trigger by the name of its YAML field. Each example is
+// a section faults in YAML.
 var TriggerExamples = map[string]string{
 	"request": `
 faults:

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// fault returns the schema of a fault. A fault has one type with its parameters, and the
-// fields that determine when it acts.
+// fault returns the schema of a fault. A fault has the name of one fault type with the
+// parameters, and fields that say when it begins and ends.
 func (g *generator) fault() object {
 	schema := g.structure(faultType)
 	properties := schema["properties"].(object)
@@ -32,8 +32,8 @@ func (g *generator) fault() object {
 	return schema
 }
 
-// parameters returns the schema of the parameters of a fault type. The mapping may be
-// omitted if no parameter is required.
+// parameters returns the schema of the parameters of a fault type. The value may be empty if no
+// parameter is required.
 func (g *generator) parameters(of faults.Type) object {
 	properties, required, types := object{}, []string{}, parameterTypes(of)
 	for _, param := range of.Params {
@@ -54,10 +54,11 @@ func (g *generator) parameters(of faults.Type) object {
 	return schema
 }
 
-// decodedInto implements Params. It decodes nothing, and records the types of the fields
-// into which a fault decodes its parameters.
+// decodedInto is an implementation of faults.Params that decodes nothing. It records the Go
+// types of the fields into which a fault type wants to decode its parameters.
 type decodedInto struct{ types map[string]reflect.Type }
 
+// errRecorded makes a fault type stop after decodedInto has recorded the types.
 var errRecorded = errors.New("recorded")
 
 func (d decodedInto) Decode(into any) error {
@@ -75,15 +76,18 @@ func (decodedInto) Resources() []string { return nil }
 
 func (decodedInto) CheckSteps(string, []scenario.Step) error { return errRecorded }
 
+// parameterTypes returns the Go types of the parameters of a fault type, by parameter name.
 func parameterTypes(of faults.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	_, _ = of.New(decodedInto{types}) // New returns errRecorded
 	return types
 }
 
+// numbers matches documented bounds such as "1 to 100" or "0s to 10m".
 var numbers = regexp.MustCompile(`^(-?[0-9]\S*) to (-?[0-9][^\s,]*)`)
 
-// parameter returns the schema of a parameter, with the bounds that the catalog documents.
+// parameter returns the schema of a parameter, whose Go type is the second argument. The bounds
+// are those that the catalog of faults documents as text.
 func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -119,8 +123,9 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 	return schema
 }
 
-// enum returns the schema of the values that a documented list such as "a, b, c, with d
-// only" allows.
+// enum returns the schema of a parameter with a fixed set of values. The argument list has the
+// values as the catalog documents them, such as "a, b, c; c with d only". Text after a
+// semicolon, or after a word with a space, is ignored.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any
@@ -139,6 +144,7 @@ func (g *generator) enum(list string, of reflect.Type) object {
 	return schema
 }
 
+// isInteger reports whether a Go type is a signed integer that parameters use.
 func isInteger(of reflect.Type) bool {
 	return slices.Contains([]reflect.Kind{reflect.Int, reflect.Int32, reflect.Int64}, of.Kind())
 }

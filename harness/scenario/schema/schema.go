@@ -1,6 +1,7 @@
-// Package schema generates the JSON Schema and the reference of the scenario format. It
-// reads the types of package scenario, the catalog of faults and the table of checks. The
-// tests of this package write the generated files to docs.
+// Package schema generates the JSON Schema and the reference documentation of the scenario
+// format. It reads the Go types of package scenario and their comments, the catalog of faults
+// and the table of checks. Run the tests of this package with -update to write the generated
+// files to docs.
 package schema
 
 import (
@@ -19,17 +20,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// object is a JSON object: a schema or a part of one.
+// object is a JSON object, such as a JSON Schema.
 type object = map[string]any
 
-// generator collects the definitions of the schema.
+// generator generates the JSON Schema of the Go types of package scenario.
 type generator struct {
-	comments    comments
-	definitions object
+	comments    comments // the comments of package scenario, which become descriptions
+	definitions object   // the generated schemas of Go structs, for $defs
 }
 
-// JSONSchema returns the JSON Schema of scenario files. Source is the directory of package
-// scenario; the comments there become the descriptions in the schema.
+// JSONSchema returns the JSON Schema of scenario files. The argument source is the directory of
+// package scenario. The comments there become the descriptions in the schema.
 func JSONSchema(source string) ([]byte, error) {
 	comments, err := parseComments(source)
 	if err != nil {
@@ -49,9 +50,11 @@ func JSONSchema(source string) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
+// durationText is the description of a duration in the schema.
 const durationText = "A duration such as 500ms, 8s or 1m30s."
 
-// durationPattern returns a pattern for the durations that time.ParseDuration reads.
+// durationPattern returns a regular expression for the durations that time.ParseDuration reads.
+// If positive is true, it does not match a minus sign.
 func durationPattern(positive bool) string {
 	sign := "[+-]?"
 	if positive {
@@ -60,7 +63,7 @@ func durationPattern(positive bool) string {
 	return "^" + sign + `(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 }
 
-// These types have a schema of their own.
+// The Go types for which the generator has a special case.
 var (
 	stepType     = reflect.TypeFor[scenario.Step]()
 	faultType    = reflect.TypeFor[scenario.Fault]()
@@ -72,8 +75,8 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
-// reference returns a reference to the definition of a struct. It adds the definition if it
-// is missing.
+// reference returns a $ref to the schema of a struct. It generates that schema if it does not
+// exist yet.
 func (g *generator) reference(of reflect.Type) object {
 	name := of.Name()
 	if _, ok := g.definitions[name]; !ok {
@@ -92,7 +95,8 @@ func (g *generator) reference(of reflect.Type) object {
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// structure returns the schema of a struct.
+// structure returns the schema of a struct, with a property for each field. A field is required
+// if its tag says so and it has no default.
 func (g *generator) structure(of reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, field := range scenario.FieldsOf(of) {
@@ -109,7 +113,8 @@ func (g *generator) structure(of reflect.Type) object {
 	return schema
 }
 
-// field returns the schema of a field of the scenario format.
+// field returns the schema of a field: its type, bounds, allowed values, default and
+// description.
 func (g *generator) field(field scenario.FieldFormat) object {
 	schema := g.value(field.Type, field.Bounds)
 	maps.Copy(schema, formats[field.Format])
@@ -130,7 +135,8 @@ func (g *generator) field(field scenario.FieldFormat) object {
 	return schema
 }
 
-// values returns the list of the values of an enum, with their comments if they have some.
+// values returns the values of an enum as a Markdown list with their comments. It omits values
+// without a comment. The first argument is the name of the enum's Go type.
 func (g *generator) values(of string, values []string) string {
 	var lines []string
 	for _, value := range values {
@@ -141,12 +147,13 @@ func (g *generator) values(of string, values []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// defaultOf returns the default of a field in JSON, or nil.
+// defaultOf returns the default of a field as a JSON value. It returns nil if the schema must
+// not have a default.
 func defaultOf(field scenario.FieldFormat) any {
 	switch value := reflect.ValueOf(field.Default); {
 	case field.Required || value.Kind() == reflect.Struct:
 		return nil
-	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // an omitted field differs from the zero value, which is out of bounds
+	case value.IsZero() && field.Bounds != nil && field.Bounds.Min > 0: // the zero value is out of bounds
 		return nil
 	case field.Type == durationType:
 		return shortDuration(time.Duration(value.Int()))
@@ -156,7 +163,7 @@ func defaultOf(field scenario.FieldFormat) any {
 	return field.Default
 }
 
-// shortDuration formats a duration without zero units: 1m0s becomes 1m.
+// shortDuration formats a duration without trailing units that are zero: 1m instead of 1m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -168,7 +175,7 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// value returns the schema of a Go type.
+// value returns the schema of the values of a Go type. The bounds may be nil.
 func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
 	switch {
 	case of == durationType:
@@ -211,12 +218,14 @@ func (g *generator) value(of reflect.Type, bounds *scenario.Bounds) object {
 }
 
 const (
+	// These regular expressions match label values, DNS labels and label keys of Kubernetes.
 	labelValuePattern = `^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
 	domainLabel       = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	labelKeyPattern   = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$`
 )
 
-// formats maps the values of the tag format to constraints.
+// formats maps each value of the tag format to the constraints that the schema adds to the
+// field.
 var formats = map[string]object{
 	"name":         {"pattern": "^" + domainLabel + "$", "maxLength": 63},
 	"controllers":  {"items": object{"type": "string", "pattern": "^[a-z][-a-z0-9]*$"}, "uniqueItems": true},
@@ -243,11 +252,14 @@ var formats = map[string]object{
 	}},
 }
 
+// groupVersionPattern matches the group and the version of an API kind, such as apps/v1 or v1.
 const groupVersionPattern = `^(` + domainLabel + `(\.` + domainLabel + `)*/)?[a-z]([-a-z0-9]*[a-z0-9])?$`
 
+// kindPattern matches the names of API kinds, such as StatefulSet.
 const kindPattern = "^[A-Z][A-Za-z0-9]{0,62}$"
 
-// fieldsRules returns the constraints of a manifest or of a patch.
+// fieldsRules returns the constraints of a manifest or of a patch. The argument minimum is the
+// least number of fields.
 func fieldsRules(minimum int) object {
 	return object{"minProperties": minimum, "properties": object{
 		"apiVersion": false, "kind": false, "status": false,
@@ -256,21 +268,22 @@ func fieldsRules(minimum int) object {
 	}}
 }
 
-// anyResource makes the schema of a resource accept all resources.
+// anyResource changes the schema of a field so that it accepts every resource, instead of a
+// fixed list.
 func anyResource(schema object) object {
 	delete(schema, "enum")
 	schema["$ref"] = "#/$defs/resource"
 	return schema
 }
 
-// resource returns the schema of a resource. It accepts also the resources of other kinds,
-// because the schema cannot compare them with the kinds that the scenario creates.
+// resource returns the schema of a resource. It accepts every name that could be a resource,
+// because the schema cannot know which kinds the workload of the scenario creates.
 func resource() object {
 	grouped := object{"pattern": `^[a-z][-a-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$`}
 	return object{"type": "string", "anyOf": []object{{"enum": scenario.Resources}, {"enum": coreResources()}, grouped}}
 }
 
-// coreResources returns the resources of the kinds in the core API group.
+// coreResources returns the resources of all kinds in the core API group that have a list type.
 func coreResources() []string {
 	var all []string
 	version := schema.GroupVersion{Version: "v1"}
@@ -283,10 +296,10 @@ func coreResources() []string {
 	return all
 }
 
-// globPattern matches approximately the patterns that path.Match accepts.
+// globPattern matches the patterns that path.Match accepts, except for rare differences.
 const globPattern = `^([^\[\\]|\\.|\[\^?[^\]]+\])*$`
 
-// checks returns the schema of a check ID. It accepts the renamed IDs too.
+// checks returns the schema of a check ID. It also accepts the old names of checks.
 func checks() object {
 	var ids []string
 	for _, c := range check.All {
@@ -298,13 +311,15 @@ func checks() object {
 	}}
 }
 
+// describe sets the description of a schema, unless the text is empty.
 func describe(schema object, text string) {
 	if text != "" {
 		schema["description"] = text
 	}
 }
 
-// step returns the schema of a step: one operation, or an await, or both.
+// step returns the schema of a step: one operation, or an await, or both. An await without an
+// operation must have kind and name.
 func (g *generator) step() object {
 	schema := g.structure(stepType)
 	properties := schema["properties"].(object)
@@ -329,6 +344,8 @@ func (g *generator) step() object {
 	return schema
 }
 
+// conditionsOfKinds returns a rule for each kind with the conditions that an await of the kind
+// may have.
 func conditionsOfKinds() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
@@ -337,14 +354,17 @@ func conditionsOfKinds() []object {
 	return append(rules, ifGeneric(untilOneOf(scenario.Gone)), shortNames)
 }
 
+// untilOneOf returns a schema that requires one of the conditions in the field until, or a
+// condition on fields.
 func untilOneOf(conditions ...scenario.Until) object {
 	return object{"properties": object{"until": object{"anyOf": []object{{"enum": conditions}, {"pattern": fieldConditionPattern}}}}}
 }
 
-// fieldConditionPattern matches approximately the conditions on fields.
+// fieldConditionPattern matches the conditions on fields that [scenario.Until.FieldCondition]
+// accepts, except for rare differences.
 const fieldConditionPattern = `^(condition=[^=]+(=.+)?|jsonpath=(\{[^{}]+\}|([^{}=]|==)+)(=([^=]|==)+)?)$`
 
-// contractKinds returns the kinds that are not generic.
+// contractKinds returns the kinds that are not generic; see [scenario.Kind.IsGeneric].
 func contractKinds() []scenario.Kind {
 	var all []scenario.Kind
 	for _, kind := range scenario.Kinds() {
@@ -353,17 +373,20 @@ func contractKinds() []scenario.Kind {
 	return all
 }
 
-// isGeneric matches an object with a generic kind.
+// isGeneric returns a schema that matches an object with a generic kind in its field kind.
 func isGeneric() object {
 	return object{"properties": object{"kind": object{"not": object{"enum": contractKinds()}}}, "required": []string{"kind"}}
 }
 
+// ifGeneric returns a rule for objects with a generic kind.
 func ifGeneric(then object) object { return object{"if": isGeneric(), "then": then} }
 
-// shortNames requires a DNS label as the name of an object, unless its kind is generic.
+// shortNames is a rule that requires a DNS label as the name of an object. It does not apply to
+// objects of a generic kind.
 var shortNames = object{"if": isGeneric(), "else": object{"properties": object{"name": formats["name"]}}}
 
-// anyKind makes the schema of an operation accept the kinds that the operation supports.
+// anyKind sets the kinds that the schema of an operation accepts. If the operation supports
+// generic kinds, it also accepts names that are DNS subdomains.
 func anyKind(schema object, op scenario.OperationFormat) {
 	properties := schema["properties"].(object)
 	kind := properties["kind"].(object)
@@ -377,17 +400,20 @@ func anyKind(schema object, op scenario.OperationFormat) {
 	maps.Copy(properties["name"].(object), formats["objectName"])
 }
 
+// ifKind returns a rule for objects of one kind.
 func ifKind(kind scenario.Kind, then object) object {
 	return object{"if": object{"properties": object{"kind": object{"const": kind}}, "required": []string{"kind"}}, "then": then}
 }
 
+// requires returns a schema that requires fields.
 func requires(fields ...string) object { return object{"required": fields} }
 
+// without returns a copy of a list without one of its words.
 func without(words []string, word string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(other string) bool { return other == word })
 }
 
-// operation returns the schema of an operation with the rules between its fields.
+// operation returns the schema of an operation, with the rules of operationRules.
 func (g *generator) operation(op scenario.OperationFormat) object {
 	schema := g.structure(op.Type)
 	anyKind(schema, op)
@@ -405,7 +431,8 @@ func (g *generator) operation(op scenario.OperationFormat) object {
 	return schema
 }
 
-// operationRules are rules for fields of operations that depend on other fields.
+// operationRules has the rules of operations in which one field depends on another field. The
+// key is the name of the operation.
 var operationRules = map[string]func() object{
 	"create":    func() object { return object{"allOf": createRules()} },
 	"configure": func() object { return object{"allOf": configureRules()} },
@@ -429,27 +456,30 @@ var operationRules = map[string]func() object{
 	},
 }
 
+// notEmpty returns a schema that requires a field with at least one item. The argument keyword
+// is minProperties for a mapping and minItems for a list.
 func notEmpty(field, keyword string) object {
 	return object{"properties": object{field: object{keyword: 1}}, "required": []string{field}}
 }
 
-// namedPorts requires that each port has a name if there are several.
+// namedPorts is a rule that requires a name for each port if there are several ports.
 var namedPorts = object{
 	"if":   object{"properties": object{"ports": object{"minItems": 2}}, "required": []string{"ports"}},
 	"then": object{"properties": object{"ports": object{"items": requires("name")}}},
 }
 
-// positiveShare requires that maxSurge or maxUnavailable is above 0.
+// positiveShare is a rule that maxSurge and maxUnavailable must not both be 0.
 var positiveShare = object{"not": object{
 	"properties": object{"maxSurge": noShare, "maxUnavailable": noShare},
 	"required":   []string{"maxSurge", "maxUnavailable"},
 }}
 
+// noShare is a schema that matches 0 and 0%.
 var noShare = object{"anyOf": []object{{"const": 0}, {"type": "string", "pattern": "^0+%$"}}}
 
-// createRules returns a rule for each kind with the fields that a create of the kind may
-// have. A field that the kind lacks is allowed with its default value, because Marshal
-// writes default values.
+// createRules returns the rules for the fields of a create. For each kind, there is one rule
+// with the fields that the kind has. A field that the kind lacks may have its default value,
+// because [scenario.Scenario.Marshal] writes default values.
 func createRules() []object {
 	var rules []object
 	for _, kind := range scenario.Kinds() {
@@ -473,8 +503,8 @@ func createRules() []object {
 	)
 }
 
-// withoutOtherFields returns the properties of a create that has only the given fields,
-// besides kind and name.
+// withoutOtherFields returns properties that forbid all fields of a create, except kind, name
+// and the given fields. A forbidden number, text or boolean may still have its default value.
 func withoutOtherFields(fields []string) object {
 	properties := object{}
 	for _, field := range scenario.FieldsOf(createType) {
@@ -491,7 +521,8 @@ func withoutOtherFields(fields []string) object {
 	return properties
 }
 
-// namedKinds returns the names of the kinds whose create needs no apiVersion.
+// namedKinds returns the names of the kinds that need no apiVersion in a create, because
+// package kube has them.
 func namedKinds() []string {
 	names := make([]string, 0, len(kube.Kinds))
 	for _, kind := range kube.Kinds {
@@ -500,6 +531,8 @@ func namedKinds() []string {
 	return slices.Compact(names) // sorted by name
 }
 
+// configureRules returns the rules for the fields of a configure. For each kind, there is one
+// rule with the fields that the kind has.
 func configureRules() []object {
 	rules := []object{positiveShare}
 	for _, kind := range scenario.Kinds() {
@@ -521,7 +554,7 @@ func configureRules() []object {
 	return append(rules, object{"if": object{"anyOf": []object{requires("maxSurge"), requires("maxUnavailable")}}, "then": rolling})
 }
 
-// trigger returns the schema of a trigger, with the old names of its fields.
+// trigger returns the schema of a trigger. It also accepts the old names of the fields.
 func (g *generator) trigger() object {
 	schema := g.structure(triggerType)
 	properties := schema["properties"].(object)
