@@ -1,9 +1,20 @@
 package scenario
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
-// Clone returns a deep copy of the scenario.
-func (s *Scenario) Clone() *Scenario { return clone(reflect.ValueOf(s)).Interface().(*Scenario) }
+// Clone returns a deep copy of the scenario, with its warnings.
+func (s *Scenario) Clone() *Scenario {
+	copied := clone(reflect.ValueOf(s)).Interface().(*Scenario)
+	if s.source != nil {
+		source := *s.source
+		source.warnings = slices.Clone(s.source.warnings)
+		copied.source = &source
+	}
+	return copied
+}
 
 // clone returns a deep copy of the exported fields. The copy shares the values of unexported
 // fields, such as the source file, with the original.

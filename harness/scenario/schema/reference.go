@@ -280,7 +280,7 @@ func (p *page) allowed(of reflect.Type, field scenario.FieldFormat) string {
 	switch {
 	case field.Name == "name" && (operationOf(of).Generic || of == awaitType):
 		return syntaxes["name"] + "; of an object with a manifest, a DNS subdomain"
-	case field.Name == "until":
+	case of == awaitType && field.Name == "until":
 		return code(field.Enum) + ", or a condition on fields"
 	case field.Enum != nil:
 		return code(field.Enum)
