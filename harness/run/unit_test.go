@@ -219,7 +219,7 @@ func TestPreflightOnKind(t *testing.T) {
 		{Options{Target: subject.Upstream}, ""},
 		{Options{Target: image}, ""},
 		{Options{Target: subject.Ours, Ours: filepath.Join(t.TempDir(), "none")}, "make build"},
-		{Options{Target: subject.Upstream, Direct: true}, "reaches the API server only through the fault proxy"},
+		{Options{Target: subject.Upstream, Direct: true}, "reach the API server only through the fault proxy"},
 	} {
 		o := test.options
 		o.Scenario, o.Provider = spec, "kind"

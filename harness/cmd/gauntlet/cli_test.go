@@ -135,7 +135,7 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"compare", "--subjects=ours,theirs"}, `subject "theirs": expected`},
 		{[]string{"compare", "nothing"}, `scenario "nothing": expected`},
 		{[]string{"report"}, "requires at least 1 arg"},
-		{[]string{"report", bad}, "expected a directory of runs"},
+		{[]string{"report", bad}, "expected a directory that gauntlet run, check or nightly wrote"},
 		{[]string{"check", bad}, "expected a run directory: it is a file"},
 		{[]string{"list", "wishes"}, `invalid argument "wishes"`},
 		{[]string{"version", "now"}, `unknown command "now"`},

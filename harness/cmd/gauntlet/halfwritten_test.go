@@ -25,13 +25,13 @@ func TestHalfWritten(t *testing.T) {
 	}{
 		{"nothing", nil, map[string]string{
 			"check": "expected a run directory: reading the scenario: ", "shrink": "expected a run directory: reading the scenario: ",
-			"report": "expected a directory of runs that run, check or nightly wrote: ", "coverage": "expected a directory of runs",
+			"report": "expected a directory that gauntlet run, check or nightly wrote: ", "coverage": "expected a directory that gauntlet run, check or nightly wrote",
 		}},
 		{"scenario cut", map[string]string{"scenario.yaml": wroteScenario[:27]}, map[string]string{
 			"check": "scenario.yaml:3:1: ", "shrink": "scenario.yaml:3:1: ",
 		}},
 		{"scenario alone", map[string]string{"scenario.yaml": wroteScenario}, map[string]string{
-			"check": "expected a run directory: open ", "shrink": "expected a run directory: open ", "report": "expected a directory of runs",
+			"check": "expected a run directory: open ", "shrink": "expected a run directory: open ", "report": "expected a directory that gauntlet run, check or nightly wrote",
 		}},
 		{"environment cut", map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment[:40]}, map[string]string{
 			"check": "environment.json: expected the environment of a run: ", "shrink": "environment.json: expected the environment of a run: ",
