@@ -39,6 +39,25 @@ func newFakeClient(objects ...runtime.Object) *fake.Clientset {
 	}
 	server.PrependReactor("create", "*", stamp)
 	server.PrependReactor("update", "*", stamp)
+	// The API server sends the resourceVersion of the deletion, the fake client that of the last
+	// write. The cache would go back to it.
+	server.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
+		events, err := server.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		if err != nil {
+			return false, nil, err
+		}
+		return true, watch.Filter(events, func(e watch.Event) (watch.Event, bool) {
+			if e.Type != watch.Deleted {
+				return e, true
+			}
+			e.Object = e.Object.DeepCopyObject()
+			accessor, err := meta.Accessor(e.Object)
+			if err == nil {
+				accessor.SetResourceVersion(strconv.FormatInt(version.Add(1), 10))
+			}
+			return e, true
+		}), nil
+	})
 	return server
 }
 
