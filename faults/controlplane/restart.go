@@ -62,7 +62,7 @@ const (
 
 // newRestart returns a fault that restarts one part of the control plane, or an error if a
 // parameter is invalid.
-func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
+func newRestart(params faults.Params, part cluster.Component) (faults.Fault, error) {
 	p := RestartParams{Downtime: downtimeDefault}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func newRestart(params faults.Params, part cluster.Part) (faults.Fault, error) {
 // control plane and starts it again.
 type restart struct {
 	params  RestartParams
-	part    cluster.Part // API server or etcd
+	part    cluster.Component // API server or etcd
 	env     *faults.Env
 	cluster cluster.Restartable
 	faults.Background

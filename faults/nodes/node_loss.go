@@ -87,8 +87,8 @@ func notReady(n *corev1.Node) bool { return !cluster.Ready(n) }
 var (
 	kubeletStopped = lossMode{
 		state:   state{"marked not ready", notReady},
-		lose:    withNodeMarkedLost(cluster.Kubelets.Silence),
-		recover: withCluster(cluster.Kubelets.Wake),
+		lose:    withNodeMarkedLost(cluster.Kubelets.PauseKubelet),
+		recover: withCluster(cluster.Kubelets.ResumeKubelet),
 	}
 	nodeDeleted = lossMode{
 		state:   state{"deleted", notReady},

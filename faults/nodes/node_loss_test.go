@@ -31,9 +31,13 @@ func (c *fakeCluster) note(what, node string) error {
 	return nil
 }
 
-func (c *fakeCluster) Name() string                                   { return "losing" }
-func (c *fakeCluster) Silence(_ context.Context, node string) error   { return c.note("silence", node) }
-func (c *fakeCluster) Wake(_ context.Context, node string) error      { return c.note("wake", node) }
+func (c *fakeCluster) Name() string { return "losing" }
+func (c *fakeCluster) PauseKubelet(_ context.Context, node string) error {
+	return c.note("silence", node)
+}
+func (c *fakeCluster) ResumeKubelet(_ context.Context, node string) error {
+	return c.note("wake", node)
+}
 func (c *fakeCluster) Register(_ context.Context, node string) error  { return c.note("register", node) }
 func (c *fakeCluster) KillNode(_ context.Context, node string) error  { return c.note("kill", node) }
 func (c *fakeCluster) StartNode(_ context.Context, node string) error { return c.note("start", node) }

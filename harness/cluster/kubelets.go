@@ -12,13 +12,13 @@ import (
 // Kubelets is a cluster whose real or simulated kubelets can be paused and restarted. The argument
 // node of each method is the name of a Node object.
 type Kubelets interface {
-	// Silence pauses the kubelet of a node until Wake. The containers on the node keep running. The
+	// PauseKubelet pauses the kubelet of a node until ResumeKubelet. The containers on the node keep running. The
 	// node lifecycle controller sets the Ready condition of the node to Unknown when the
 	// node-monitor grace period is over.
-	Silence(ctx context.Context, node string) error
-	// Wake resumes a paused kubelet and returns when the node is healthy. It does not change a
+	PauseKubelet(ctx context.Context, node string) error
+	// ResumeKubelet resumes a paused kubelet and returns when the node is healthy. It does not change a
 	// kubelet that is not paused.
-	Wake(ctx context.Context, node string) error
+	ResumeKubelet(ctx context.Context, node string) error
 	// Register makes a kubelet register its node again after the Node object was deleted. It
 	// returns when the node is healthy. It does not change a Node object that exists.
 	Register(ctx context.Context, node string) error

@@ -10,13 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Part is the name of a control plane component that a fault can kill.
-type Part string
+// Component is the name of a control plane component that a fault can kill.
+type Component string
 
 // The components that a [Restartable] cluster can stop and start again.
 const (
-	APIServer Part = "kube-apiserver"
-	Etcd      Part = "etcd"
+	APIServer Component = "kube-apiserver"
+	Etcd      Component = "etcd"
 )
 
 // Restartable is a cluster whose control plane components can be killed and started again.
@@ -26,11 +26,11 @@ type Restartable interface {
 	// Halt kills a component with SIGKILL, as in a crash, and returns when the component has
 	// exited. The component stays down until Resume. Halt returns nil if the component is already
 	// halted.
-	Halt(ctx context.Context, part Part) error
+	Halt(ctx context.Context, component Component) error
 	// Resume starts a halted component with its previous address and data, and returns when the
 	// control plane is healthy. While another component is still halted, Resume may return earlier.
 	// It returns nil if the component is not halted.
-	Resume(ctx context.Context, part Part) error
+	Resume(ctx context.Context, component Component) error
 }
 
 // Unavailable reports whether err means that a request failed because the control plane was

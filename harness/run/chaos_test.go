@@ -19,7 +19,7 @@ type blockedCluster struct {
 	cluster.Cluster
 	healthAsked chan struct{}
 	healthy     chan struct{}
-	halted      chan cluster.Part
+	halted      chan cluster.Component
 }
 
 func (s *blockedCluster) Health(ctx context.Context) error {
@@ -32,12 +32,12 @@ func (s *blockedCluster) Health(ctx context.Context) error {
 	}
 }
 
-func (s *blockedCluster) Halt(_ context.Context, part cluster.Part) error {
+func (s *blockedCluster) Halt(_ context.Context, part cluster.Component) error {
 	s.halted <- part
 	return nil
 }
 
-func (s *blockedCluster) Resume(context.Context, cluster.Part) error { return nil }
+func (s *blockedCluster) Resume(context.Context, cluster.Component) error { return nil }
 
 func newRecorder(t *testing.T) *history.Recorder {
 	t.Helper()
@@ -65,7 +65,7 @@ faults:
   - api-server-restart: {}
   - etcd-restart: {}
 `)
-	c := &blockedCluster{healthAsked: make(chan struct{}, 10), healthy: make(chan struct{}), halted: make(chan cluster.Part)}
+	c := &blockedCluster{healthAsked: make(chan struct{}, 10), healthy: make(chan struct{}), halted: make(chan cluster.Component)}
 	dispatcher := environment.NewDispatcher(newRecorder(t), clock.RealClock{})
 	s := &Session{Options: &Options{Scenario: spec, Clock: clock.RealClock{}}, Environment: &environment.Environment{Cluster: c, Dispatcher: dispatcher}}
 	workloadDone := make(chan struct{})
@@ -78,7 +78,7 @@ faults:
 			})
 		}()
 	}
-	wantHalted := func(want cluster.Part) {
+	wantHalted := func(want cluster.Component) {
 		t.Helper()
 		select {
 		case got := <-c.halted:

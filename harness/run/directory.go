@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,9 @@ type Environment struct {
 	// cluster, or "".
 	Kubeconfig       string `json:"kubeconfig,omitempty"`
 	Context          string `json:"context,omitempty"`
-	ControllerSwitch string `json:"displace,omitempty"`
+	ControllerSwitch string `json:"controllerSwitch,omitempty"`
+	// Displace is the old name of ControllerSwitch in files of gauntlet v0.2 and earlier.
+	Displace string `json:"displace,omitempty"`
 	// Command is the command line that started the run, with the program first.
 	Command  []string `json:"command"`
 	Revision string   `json:"revision"` // version of gauntlet
@@ -161,6 +164,7 @@ func openRunDirectory(path string) (directory, *scenario.Scenario, *Environment,
 	if err := json.Unmarshal(encoded, environment); err != nil {
 		return "", nil, nil, fmt.Errorf("%s: expected the environment of a run: %w", dir.environment(), err)
 	}
+	environment.ControllerSwitch = cmp.Or(environment.ControllerSwitch, environment.Displace)
 	if len(environment.Command) == 0 {
 		return "", nil, nil, fmt.Errorf("%s: found no command; expected the command line of the run", dir.environment())
 	}

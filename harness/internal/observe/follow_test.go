@@ -143,7 +143,7 @@ func TestOutages(t *testing.T) {
 	f.change("before", "1")
 	f.must(follower.CatchUp(t.Context())) // a compaction of revisions that the Follower has not received would be a gap
 	f.compact()
-	for _, part := range []cluster.Part{cluster.APIServer, cluster.Etcd, cluster.APIServer} {
+	for _, part := range []cluster.Component{cluster.APIServer, cluster.Etcd, cluster.APIServer} {
 		name := "with-" + string(part)
 		f.create(name)
 		f.change(name, "1") // a watch on the API server might miss this change

@@ -19,7 +19,7 @@ const recoveryTimeout = time.Minute
 // Halt kills kube-apiserver or etcd with SIGKILL; the component stays down until Resume. Halt does
 // not kill the clients of the API server. If a client exits because the API server does not
 // respond, Resume restarts that client. Halt returns nil if the component is already halted.
-func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
+func (c *Cluster) Halt(_ context.Context, name cluster.Component) error {
 	p, err := c.part(name)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Part) error {
 //
 // If both components are halted, Resume of etcd returns without this wait. Resume of kube-apiserver
 // first waits until etcd runs, because kube-apiserver exits without etcd.
-func (c *Cluster) Resume(ctx context.Context, name cluster.Part) error {
+func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	p, err := c.part(name)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (c *Cluster) halted(name string) bool {
 
 // part returns the current part of kube-apiserver or etcd. It returns an error for all other
 // components, which Halt must not kill.
-func (c *Cluster) part(name cluster.Part) (*part, error) {
+func (c *Cluster) part(name cluster.Component) (*part, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.parts, func(p *part) bool { return p.name == string(name) })

@@ -20,11 +20,11 @@ func TestHalt(t *testing.T) {
 	admin := clientFor(t, c, cluster.Admin)
 	tests := []struct {
 		name string
-		halt []cluster.Part
+		halt []cluster.Component
 	}{
-		{"api-server", []cluster.Part{cluster.APIServer}},
-		{"etcd", []cluster.Part{cluster.Etcd}},
-		{"both", []cluster.Part{cluster.APIServer, cluster.Etcd}},
+		{"api-server", []cluster.Component{cluster.APIServer}},
+		{"etcd", []cluster.Component{cluster.Etcd}},
+		{"both", []cluster.Component{cluster.APIServer, cluster.Etcd}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

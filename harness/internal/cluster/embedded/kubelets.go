@@ -19,13 +19,13 @@ var _ cluster.Kubelets = (*Cluster)(nil)
 // silentLabel is the node label that makes KWOK stop simulating the kubelet of a node.
 const silentLabel = "gauntlet/silent"
 
-// Silence makes KWOK stop updating a node, its Lease and its pods, as if the kubelet were paused.
-func (c *Cluster) Silence(ctx context.Context, node string) error {
+// PauseKubelet makes KWOK stop updating a node, its Lease and its pods, as if the kubelet were paused.
+func (c *Cluster) PauseKubelet(ctx context.Context, node string) error {
 	return c.label(ctx, node, `"yes"`)
 }
 
-// Wake makes KWOK update a silenced node again, and waits until the node is healthy.
-func (c *Cluster) Wake(ctx context.Context, node string) error {
+// ResumeKubelet makes KWOK update a silenced node again, and waits until the node is healthy.
+func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	if err := c.label(ctx, node, "null"); err != nil {
 		return err
 	}

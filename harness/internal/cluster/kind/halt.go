@@ -57,7 +57,7 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 // Halt kills kube-apiserver or etcd with SIGKILL, and pauses the kubelet of the control plane node.
 // The paused kubelet does not restart the component until Resume. Halt neither stops the kubelet
 // nor removes the static pod, because the later restart would then take minutes.
-func (c *Cluster) Halt(ctx context.Context, part cluster.Part) error {
+func (c *Cluster) Halt(ctx context.Context, part cluster.Component) error {
 	if part != cluster.APIServer && part != cluster.Etcd {
 		return fmt.Errorf("component %q cannot be halted: expected %s or %s", part, cluster.APIServer, cluster.Etcd)
 	}
@@ -95,7 +95,7 @@ done`
 // Resume resumes the kubelet, which restarts the component, and waits until the cluster is healthy.
 // If another component is still halted, Resume returns immediately. The kubelet then stays paused
 // until Resume of the last halted component.
-func (c *Cluster) Resume(ctx context.Context, part cluster.Part) error {
+func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	c.halting.Lock()
 	defer c.halting.Unlock()
 	if !c.isHalted(part) {
@@ -152,14 +152,14 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 }
 
 // isHalted reports whether Halt has killed a component and Resume has not started it again.
-func (c *Cluster) isHalted(part cluster.Part) bool {
+func (c *Cluster) isHalted(part cluster.Component) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.halted[part]
 }
 
 // setHalted records whether a component is halted.
-func (c *Cluster) setHalted(part cluster.Part, halted bool) {
+func (c *Cluster) setHalted(part cluster.Component, halted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if halted {

@@ -16,7 +16,7 @@ import (
 // API server alone, and together with etcd.
 func testHalt(t *testing.T, c *Cluster) {
 	admin := clientFor(t, c, cluster.Admin)
-	for name, parts := range map[string][]cluster.Part{
+	for name, parts := range map[string][]cluster.Component{
 		"api-server": {cluster.APIServer}, "both": {cluster.Etcd, cluster.APIServer},
 	} {
 		etcd, err := c.Etcd(t.Context())

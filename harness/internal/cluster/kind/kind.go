@@ -58,12 +58,12 @@ type Cluster struct {
 
 	halting sync.Mutex // held during Halt and Resume
 
-	mu          sync.Mutex            // guards the fields below
-	halted      map[cluster.Part]bool // components that Halt has killed and Resume has not started
-	unreachable map[string]bool       // nodes whose container runs, but which a fault has paused or cut off
-	watches     map[string]*nodeWatch // by node name
-	stopping    bool                  // true after the first call of Stop
-	err         error                 // why a node exited; nil while failed is open
+	mu          sync.Mutex                 // guards the fields below
+	halted      map[cluster.Component]bool // components that Halt has killed and Resume has not started
+	unreachable map[string]bool            // nodes whose container runs, but which a fault has paused or cut off
+	watches     map[string]*nodeWatch      // by node name
+	stopping    bool                       // true after the first call of Stop
+	err         error                      // why a node exited; nil while failed is open
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

@@ -13,8 +13,8 @@ import (
 
 var _ cluster.Kubelets = (*Cluster)(nil)
 
-// Silence pauses the kubelet of a node with SIGSTOP. [Cluster.Health] ignores the node until Wake.
-func (c *Cluster) Silence(ctx context.Context, node string) error {
+// PauseKubelet pauses the kubelet of a node with SIGSTOP. [Cluster.Health] ignores the node until ResumeKubelet.
+func (c *Cluster) PauseKubelet(ctx context.Context, node string) error {
 	c.setUnreachable(node, true)
 	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGSTOP"); err != nil {
 		c.setUnreachable(node, false)
@@ -23,8 +23,8 @@ func (c *Cluster) Silence(ctx context.Context, node string) error {
 	return nil
 }
 
-// Wake resumes the paused kubelet of a node and waits until the node is healthy.
-func (c *Cluster) Wake(ctx context.Context, node string) error {
+// ResumeKubelet resumes the paused kubelet of a node and waits until the node is healthy.
+func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	if err := c.systemctlKubelet(ctx, node, "kill", "--kill-who=main", "--signal=SIGCONT"); err != nil {
 		return err
 	}

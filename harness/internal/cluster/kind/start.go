@@ -85,7 +85,7 @@ func prepare(ctx context.Context, opts Options) (*Cluster, error) {
 	c := &Cluster{
 		name: namePrefix + strings.ToLower(rand.Text()[:8]), image: opts.Image,
 		dir: filepath.Join(opts.Dir, "cluster"), logDir: opts.LogDir,
-		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*nodeWatch{}, halted: map[cluster.Part]bool{}, unreachable: map[string]bool{},
+		tokens: cluster.NewTokens(), failed: make(chan struct{}), watches: map[string]*nodeWatch{}, halted: map[cluster.Component]bool{}, unreachable: map[string]bool{},
 	}
 	c.nodes = nodeNames(c.name, opts.Workers)
 	// Mkdir fails if the directory exists, so Stop never removes a directory that somebody else has
