@@ -148,9 +148,10 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns the given controllers, or the default controllers if the list is empty.
+// OrDefault returns the given controllers, or the default controllers if the list is nil. An
+// empty list that is not nil stands for no controller.
 func OrDefault(controllers []Controller) []Controller {
-	if len(controllers) > 0 {
+	if controllers != nil {
 		return controllers
 	}
 	controllers, _ = ControllersNamed() // the default controllers have rows

@@ -21,7 +21,7 @@ const (
 
 // Settings are the settings of the replicas, which a scenario can change.
 type Settings struct {
-	// Controllers lists the controllers that the replicas run. Empty means
+	// Controllers lists the controllers that the replicas run. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// QPS and Burst are the client-side rate limit (requests per second, and burst) of each
