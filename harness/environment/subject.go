@@ -47,6 +47,9 @@ type SubjectOptions struct {
 // StartProxy, they connect through the fault proxy. Without a fault proxy, the kubelet restarts
 // replicas in pods, and e.Subject stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
+	if o.Target == subject.Program {
+		return nil
+	}
 	return e.setUp(ctx, "subject", func(ctx context.Context) error {
 		if err := o.complete(); err != nil {
 			return err

@@ -63,7 +63,7 @@ func runSteps(ctx context.Context, s *Session) error {
 		Client:    s.Environment.Admin,
 		Dynamic:   s.Environment.Dynamic,
 		Kinds:     s.Scenario.GenericKinds(),
-		Namespace: environment.Namespace,
+		Namespace: s.Environment.RecordedNamespace(),
 		Pods:      s.Environment.Pods,
 		Recorder:  s.Environment.Dispatcher,
 		Clock:     s.Clock,

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -91,7 +90,7 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 		if resource.Group == "" {
 			root = "/api"
 		}
-		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", environment.Namespace, resource.Resource).
+		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", s.Environment.RecordedNamespace(), resource.Resource).
 			SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("listing %s: %w", resource.Resource, err))
@@ -106,6 +105,9 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 // pending, a replica that does not return its goroutines is ended, with a stack dump in its
 // log. snapshotReplicas ends replicas only after it has asked all of them.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
+	if s.Environment.Subject == nil { // the program runs the controllers
+		return
+	}
 	replicas := s.Environment.Subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
 	missing := make([]error, len(replicas)) // why a replica's goroutines are missing

@@ -41,6 +41,11 @@ type Options struct {
 	Workload Workload
 	// Provider is one of providers.Names(); "" means [providers.Default].
 	Provider string
+	// On is a running control plane on which the run takes place, instead of one of its own. Its
+	// provider takes the place of Provider. End stops only what the run has started.
+	On *environment.Environment
+	// Namespace is the namespace that the run records. Empty means environment.Namespace.
+	Namespace string
 	// Out is the parent directory of the run directory.
 	Out string
 	// Ours is the path of the executable workload-controller-manager, built from controllers/.

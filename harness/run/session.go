@@ -60,6 +60,9 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 
 // newSession creates the run directory.
 func newSession(o *Options) (*Session, error) {
+	if o.On != nil {
+		o.Provider = o.On.Provider
+	}
 	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -95,21 +98,13 @@ func (s *Session) Directory() string { return string(s.dir) }
 // setUp sets up the environment of the run, with the namespace, the history, the fault
 // proxy and the subject.
 func (s *Session) setUp(ctx context.Context) (err error) {
-	s.Environment, err = environment.Start(ctx, environment.Options{
-		Provider:     s.Provider,
-		ControlPlane: s.controlPlane(),
-		StateDir:     s.dir.state(),
-		LogDir:       s.dir.logs(),
-		Seed:         s.Scenario.Seed,
-		Clock:        s.Clock,
-		Progress:     s.Progress,
-	})
-	if err != nil {
+	if s.Environment, err = s.startControlPlane(ctx); err != nil {
 		return err
 	}
 	s.catchUp, s.monitor.ready = s.Environment.CatchUp, s.Environment.SubjectWatches
 	err = s.Environment.Record(ctx, environment.RecordOptions{
-		File: s.dir.history(),
+		File:      s.dir.history(),
+		Namespace: s.Namespace,
 		Start: history.Start{
 			Scenario:    s.Scenario.Name,
 			Seed:        s.Scenario.Seed,
@@ -137,6 +132,22 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
+// startControlPlane starts the control plane of the run, unless the options have one.
+func (s *Session) startControlPlane(ctx context.Context) (*environment.Environment, error) {
+	if s.On != nil {
+		return s.On, nil
+	}
+	return environment.Start(ctx, environment.Options{
+		Provider:     s.Provider,
+		ControlPlane: s.controlPlane(),
+		StateDir:     s.dir.state(),
+		LogDir:       s.dir.logs(),
+		Seed:         s.Scenario.Seed,
+		Clock:        s.Clock,
+		Progress:     s.Progress,
+	})
+}
+
 // Begin begins the chaos phase; Chaos calls it. Checks that need a beginning of the run, such as
 // process-alive, apply from here on. The error says that the control plane is not healthy.
 func (s *Session) Begin(ctx context.Context) error {
@@ -160,8 +171,9 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	if s.ready {
 		diagnostics = s.takeSnapshot(ctx, runErr)
 	}
+	recorded := s.Environment != nil && s.Environment.Recorder != nil
 	runErr = errors.Join(runErr, s.tearDown(ctx, runErr))
-	if s.Environment == nil || s.Environment.Recorder == nil {
+	if !recorded {
 		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, s.dir.logs())
 	}
 	s.progress("checking the history")
@@ -188,6 +200,9 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 	}
 	if runErr != nil && s.Environment.Recorder != nil {
 		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
+	}
+	if s.On != nil {
+		return s.Environment.Reset(ctx)
 	}
 	return s.Environment.Stop(ctx)
 }

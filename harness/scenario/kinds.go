@@ -165,6 +165,13 @@ func (c *Create) describe() kube.Kind {
 // Controllers returns the controllers under test. It returns nil if subject.controllers has an
 // unknown name, which [Parse] does not accept.
 func (s *Scenario) Controllers() []kube.Controller {
+	if s.ExternalWorkload != nil && len(s.ExternalWorkload.Controllers) > 0 {
+		var external []kube.Controller
+		for _, c := range s.ExternalWorkload.Controllers {
+			external = append(external, c.describe())
+		}
+		return external
+	}
 	controllers, err := kube.ControllersNamed(s.Subject.Controllers...)
 	if err != nil {
 		return nil

@@ -24,6 +24,10 @@ var (
 	Ours = Target{kind: "ours"}
 	// Upstream is kube-controller-manager with only the controllers under test.
 	Upstream = Target{kind: "upstream"}
+	// Program is the subject of a Go program that runs its controllers itself. No replica is
+	// started. The clients of the controllers connect to the fault proxy; see
+	// environment.Environment.ProxyConfig. The command line does not accept this subject.
+	Program = Target{kind: "program"}
 )
 
 // The kinds of targets that have a name.
