@@ -27,8 +27,9 @@ import (
 //	testenv.BeforeEachFeature(chaos.Begin)
 //	testenv.AfterEachFeature(chaos.End)
 //
-// Between the two, the steps of the feature start the controllers under test with the client
-// configuration of [ProxyConfig], and inject faults with [Inject]. The features must not run in
+// Begin starts the program under test behind the fault proxy. If the test binary runs the
+// controllers itself, a step starts them with the client configuration of [ProxyConfig]. Steps
+// inject faults with [Inject]. The features must not run in
 // parallel, because they share the control plane.
 type Chaos struct {
 	// Cluster is the name of a cluster that a provider of this package has created.
@@ -38,6 +39,11 @@ type Chaos struct {
 	// Kinds lists the kinds of objects that no table of gauntlet has, such as custom resources. The
 	// history contains their objects.
 	Kinds []scenario.ExternalKind
+	// Subject is the program under test, of subject.Command. The zero value means that the test
+	// binary runs the controllers.
+	Subject subject.Target
+	// Replicas is the number of replicas of Subject; 0 means 1.
+	Replicas int
 	// Namespace is the namespace that is recorded. Empty means that of the framework's
 	// configuration, and if that is empty, environment.Namespace.
 	Namespace string
@@ -77,7 +83,7 @@ func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, _ *testing.T, of
 	}
 	session, err := run.Start(ctx, run.Options{
 		Scenario:  c.scenario(of.Name()),
-		Target:    subject.Program,
+		Target:    c.target(),
 		On:        e,
 		Namespace: firstOf(c.Namespace, cfg.Namespace()),
 		Out:       firstOf(c.Out, "out/e2e-framework"),
@@ -90,6 +96,14 @@ func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, _ *testing.T, of
 		return ctx, err
 	}
 	return context.WithValue(ctx, featureKey{}, &feature{session: session}), nil
+}
+
+// target returns the subject.
+func (c *Chaos) target() subject.Target {
+	if c.Subject == (subject.Target{}) {
+		return subject.Program
+	}
+	return c.Subject
 }
 
 func firstOf(texts ...string) string {
@@ -113,6 +127,7 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 	name = strings.Trim(name[:min(len(name), nameMax)], "-")
 	s := scenario.New(firstOf(name, "feature"), "feature "+feature)
 	s.Seed = c.Seed
+	s.Subject.Replicas = max(c.Replicas, 1)
 	s.ExternalWorkload.Controllers, s.ExternalWorkload.Kinds = c.Controllers, c.Kinds
 	if c.Settle.Within > 0 {
 		s.Settle.Within = c.Settle.Within

@@ -2,6 +2,7 @@ package e2eframework_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,13 @@ const clusterName = "demo"
 var testenv env.Environment
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == copierArgument { // this process is the subject of TestChaos
+		if err := copierMain(context.Background(), os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	testenv = env.NewWithConfig(envconf.New())
 	testenv.Setup(envfuncs.CreateClusterWithOpts(e2eframework.NewEmbedded(), clusterName, e2eframework.WithNodes(2)))
 	testenv.Finish(envfuncs.DestroyCluster(clusterName))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -26,6 +27,9 @@ type SubjectOptions struct {
 	// must have the same value, so that the control plane does not run them. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
+	// Kinds are the kinds in Controllers that no table of package kube has, such as custom
+	// resources.
+	Kinds []kube.Kind
 	// Spec has the number of replicas and their settings, in the same format as a scenario. If its
 	// lease duration is 0, all settings except Replicas have their default values.
 	Spec scenario.Subject
@@ -72,6 +76,17 @@ func (o *SubjectOptions) complete() (err error) {
 		o.Controllers, err = kube.ControllersNamed()
 	}
 	return err
+}
+
+// watched returns the kinds whose watches make the subject ready.
+func (o *SubjectOptions) watched() []kube.Kind {
+	watched := kube.Watched(o.Controllers)
+	for _, kind := range o.Kinds {
+		if slices.ContainsFunc(o.Controllers, func(c kube.Controller) bool { return slices.Contains(c.Watches, kind.Name) }) {
+			watched = append(watched, kind)
+		}
+	}
+	return watched
 }
 
 // settings returns the settings of the replicas. The leader-election Lease is in leaseNamespace.
@@ -157,7 +172,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		return err
 	}
 	if e.watches.recording && e.Proxy != nil {
-		e.watches.require(kube.Watched(o.Controllers))
+		e.watches.require(o.watched())
 	}
 	return e.watches.wait(ctx)
 }
@@ -204,6 +219,7 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 	return replicaSetup{
 		launch: subject.Local{
 			Executable:  executable,
+			Target:      o.Target,
 			Settings:    o.settings(namespace),
 			Cluster:     e.Cluster,
 			Route:       e.route,

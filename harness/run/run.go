@@ -152,7 +152,7 @@ func (o *Options) controlPlane() providers.Options {
 // subject returns the options of the subject that the run starts.
 func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{
-		Target: o.Target, Controllers: o.Scenario.Controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
+		Target: o.Target, Controllers: o.Scenario.Controllers(), Kinds: o.Scenario.GenericKinds(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
 	}
 }
 

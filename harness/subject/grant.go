@@ -23,8 +23,11 @@ const managerRole = "system:kube-controller-manager"
 // Grant gives account, a user or ServiceAccount, the RBAC permissions that the controllers need.
 // Empty controllers mean [kube.DefaultControllers]. The target ours gets the roles that are part of
 // its manifests, and access to the Lease only in leaseNamespace. All other targets get the default
-// ClusterRoles that Kubernetes has for the controllers.
+// ClusterRoles that Kubernetes has for the controllers. A target of [Command] gets all permissions.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
+	if target.isCommand() {
+		return bindClusterRole(ctx, admin, "cluster-admin", account)
+	}
 	if target != Ours {
 		all := []error{bindClusterRole(ctx, admin, managerRole, account)}
 		for _, c := range kube.OrDefault(controllers) {

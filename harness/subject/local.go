@@ -19,6 +19,7 @@ import (
 // Local has the options of replicas that run as local processes.
 type Local struct {
 	Executable string // path of the program
+	Target     Target // a target that Command has made has its own arguments
 	Settings   Settings
 	Cluster    cluster.Cluster
 	// Route changes the client configuration of a replica, for example so that the replica connects
@@ -53,8 +54,8 @@ func (l Local) Launcher() Launcher {
 		p, err := process.Start(ctx, process.Spec{
 			Name:    replica,
 			Path:    l.Executable,
-			Args:    l.Settings.Flags(files.kubeconfig, files.serving),
-			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH")},
+			Args:    l.args(files),
+			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + files.kubeconfig},
 			LogPath: filepath.Join(l.LogDir, replica+".log"),
 		})
 		if err != nil {
@@ -62,6 +63,14 @@ func (l Local) Launcher() Launcher {
 		}
 		return local{p, files.serving}, nil
 	}
+}
+
+// args returns the command line arguments of a replica.
+func (l Local) args(files replicaFiles) []string {
+	if l.Target.isCommand() {
+		return l.Target.commandLine(files.kubeconfig)
+	}
+	return l.Settings.Flags(files.kubeconfig, files.serving)
 }
 
 // replicaFiles has the files of a replica, which all instances of the replica use.
@@ -72,7 +81,7 @@ type replicaFiles struct {
 
 // files creates the files of a replica in the state directory.
 func (l Local) files(replica string) (files replicaFiles, err error) {
-	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
+	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug && !l.Target.isCommand() {
 		files.serving, err = newServing(l.StateDir, replica)
 	}
 	return files, err

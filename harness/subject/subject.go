@@ -119,8 +119,12 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 }
 
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
-// unexpectedly before that, it returns the error of the replica.
+// unexpectedly before that, it returns the error of the replica. It does not wait for a target of
+// [Command], whose lease is unknown.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
+	if s.options.Target.isCommand() {
+		return nil
+	}
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {

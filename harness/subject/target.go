@@ -14,6 +14,9 @@ import (
 // Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF.
 type Target struct {
 	kind string // "ours", "upstream", execKind or imageKind
+	// args are the arguments of a command target, each one followed by a zero byte. A Target stays
+	// comparable that way.
+	args string
 	// name is the path of an executable or the name of an image. It is empty for ours and upstream.
 	name string
 }
@@ -34,6 +37,8 @@ var (
 const (
 	execKind  = "exec"
 	imageKind = "image"
+	// commandKind is an executable with arguments of its own.
+	commandKind = "command"
 )
 
 // ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
@@ -70,6 +75,37 @@ func parseExec(path string) (Target, error) {
 	return Target{kind: execKind, name: absolute}, nil
 }
 
+// Command returns the target of an executable whose flags differ from those of
+// kube-controller-manager, such as an operator. In the arguments, {{.Kubeconfig}} stands for the
+// path of the kubeconfig, which the environment variable KUBECONFIG contains as well. A replica of
+// it has all permissions, and is ready when it watches what its controllers need. The command line
+// does not accept this subject.
+func Command(path string, args ...string) (Target, error) {
+	t, err := parseExec(path)
+	if err != nil {
+		return Target{}, err
+	}
+	t.kind = commandKind
+	for _, arg := range args {
+		t.args += arg + "\x00"
+	}
+	return t, nil
+}
+
+// isCommand reports whether [Command] has made the target.
+func (t Target) isCommand() bool { return t.kind == commandKind }
+
+// commandLine returns the arguments of a command target for a kubeconfig.
+func (t Target) commandLine(kubeconfig string) []string {
+	var args []string
+	for arg := range strings.SplitSeq(strings.TrimSuffix(t.args, "\x00"), "\x00") {
+		if t.args != "" {
+			args = append(args, strings.ReplaceAll(arg, "{{.Kubeconfig}}", kubeconfig))
+		}
+	}
+	return args
+}
+
 // parseImage returns the target of a container image. It checks only the syntax of the name.
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
@@ -84,6 +120,9 @@ func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == i
 
 // String returns the target in the format that [ParseTarget] parses.
 func (t Target) String() string {
+	if t.isCommand() {
+		return strings.Join(append([]string{t.kind + ":" + t.name}, t.commandLine("{{.Kubeconfig}}")...), " ")
+	}
 	if t.name != "" {
 		return t.kind + ":" + t.name
 	}
