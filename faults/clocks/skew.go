@@ -59,8 +59,9 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 }
 
 // sampleSkew draws random parameters of a clock-skew fault for a generated scenario. It
-// draws shifts of at most 5 s ahead. A pod that seems to become ready in the future becomes
-// available only after that time, so a large shift would delay the workload.
+// draws shifts of at most 5 s ahead. After such a shift, a new pod seems to become ready in
+// the future, and the subject counts it as available only later. A larger shift would delay
+// the workload too much.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}

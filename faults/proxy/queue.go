@@ -15,7 +15,7 @@ const queueBytesMax = 64 << 20
 
 // event is one watch event from its arrival at the proxy until its delivery to the subject.
 type event struct {
-	raw []byte // bytes of the event with its frame
+	raw []byte // bytes of the event in the stream; a protobuf event begins with its length
 	// delivery is the record of the event for the history. It is nil if raw could not be
 	// decoded.
 	delivery *history.Delivery

@@ -22,8 +22,8 @@ type target struct {
 	skewed      bool // the response has shifted timestamps; see SkewClock
 }
 
-// requestRef returns the ID of a request together with its resource, for the reports of a
-// clock skew. The argument is the ID.
+// requestRef returns the given request ID with the resource of t. A clock skew uses both
+// when it reports an object with shifted timestamps.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path

@@ -84,9 +84,9 @@ func (s *stream) register(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// unregister removes the stream from the set of open watches. It returns the end that a
-// fault caused. If no fault ended the watch, or if the watch broke first, it returns its
-// argument.
+// unregister removes the stream from the set of open watches, and returns how the watch
+// ended. If a fault ended the watch, it returns s.injectedEnd. If no fault did, or if the
+// connection broke or the subject closed the watch first, it returns its argument.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()

@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// durationMax is the longest delay that a scenario may give to a request or to the
-// replacement of a response.
+// durationMax is the longest delay that a scenario may specify. It limits the delay of a
+// request, and of the error or reset that the subject receives for a lost response.
 const durationMax = 10 * time.Minute
 
 // effectFunc returns the effect of the fault on a request, and a text for the record of the
@@ -34,7 +34,7 @@ type fault struct {
 	action string
 
 	env    *faults.Env
-	remove func() // ends the calls of match by the proxy; nil before Inject
+	remove func() // makes the proxy call match no longer; nil before Inject
 }
 
 // newFault returns a fault that has the given effect on the requests that match selects.
