@@ -185,7 +185,7 @@ type Param struct {
 }
 
 // Supported returns an error if a provider with the given capabilities cannot run the
-// fault. The fault must be of this type.
+// fault. The fault must be of the type t.
 func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	if err := c.Require(t.Name, t.Needs...); err != nil {
 		return err

@@ -84,7 +84,7 @@ func newName(params faults.Params) (faults.Fault, error) {
 type name struct {
 	params NameParams
 	env    *faults.Env
-	remove func() // makes the proxy call match no longer; nil before Inject
+	remove func() // makes the proxy stop calling match; nil before Inject
 
 	mu     sync.Mutex
 	left   int            // number of ReplicaSets that the fault may still create

@@ -64,7 +64,7 @@ func probeTemplate() corev1.PodTemplateSpec {
 }
 
 // awaitRefused waits until the API server enforces the policy or quota with the given name.
-// It then refuses the dry-run create of probe, with the name in the error. If refused is
+// The API server then refuses the dry-run create of probe, with the name in the error. If refused is
 // false, awaitRefused waits until the error no longer contains the name. Another policy may
 // still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {

@@ -56,7 +56,7 @@ const (
 	downtimeDefault = time.Second
 	// downtimeMax is the longest permitted downtime. During the downtime, kubelets cannot
 	// renew their leases. After a grace period, which is longer than downtimeMax, the node
-	// controller would set nodes to not ready. That is the effect of other faults.
+	// controller would set nodes to not ready, as the fault node-not-ready does.
 	downtimeMax = 30 * time.Second
 )
 

@@ -67,8 +67,8 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// lossMode is a way in which a fault makes a node fail, such as stopping its kubelet, and
-// recovers it.
+// lossMode is a way in which a fault makes a node fail and recovers it. For example, the
+// fault stops the kubelet and starts it again.
 type lossMode struct {
 	state
 	// lose makes the node with the given name fail. After an error the node may have failed
@@ -141,7 +141,7 @@ func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	return &loss{params: p, mode: mode}, nil
 }
 
-// loss is a fault that makes nodes fail in the way of mode, and recovers them in Heal.
+// loss is a fault that makes nodes fail, and recovers them in Heal. Its field mode says how.
 type loss struct {
 	params CountParams
 	mode   lossMode
@@ -172,7 +172,7 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
+func (l *loss) Summary() string { return fmt.Sprintf("%d nodes %s", l.count, l.mode.description) }
 
 // markNodeLost sets the Ready condition of a node to Unknown and that of its pods to False.
 // Without markNodeLost, the node controller would set these conditions only after its grace

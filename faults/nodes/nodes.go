@@ -58,8 +58,8 @@ func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", 
 // delete pods.
 const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state is the state into which a fault puts nodes, such as cordoned. The fault never picks
-// a node that is in this state already.
+// state describes the state into which a fault puts nodes, such as cordoned. The fault never
+// picks a node that is in this state already.
 type state struct {
 	description string                  // text for records, such as "cordoned"
 	in          func(*corev1.Node) bool // reports whether the node is in the state
@@ -137,7 +137,7 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("found %d nodes, but no worker node that is not yet %s; expected at least one", len(list.Items), s.description)
+		return nil, fmt.Errorf("found no worker node that is not %s already, among %d nodes; expected at least one", s.description, len(list.Items))
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil

@@ -105,7 +105,7 @@ func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, err
 }
 
 // expire sets activeDeadlineSeconds of a pod to 1, so that a real kubelet makes the pod
-// fail. The pod may fail up to two seconds later. The returned resourceVersion is that of
+// fail. The kubelet may need two seconds for it. The returned resourceVersion is that of
 // the update, not that of the failure.
 func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()

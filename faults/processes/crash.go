@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Crash is the fault type crash: it kills a replica of the subject at a trigger and starts
-// it again.
+// Crash is the fault type crash: when its trigger matches, it kills a replica of the
+// subject. It starts the replica again after a downtime.
 var Crash = faults.Type{
 	Name: "crash",
 	Description: "The fault kills the replica of the subject whose request or watch event matched the trigger, for example between a write and its response. " +

@@ -35,8 +35,8 @@ var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
 // EndWatches ends each open watch for which matches returns true. It returns the requests
 // of these watches, and does not wait until their streams have ended. The proxy discards
-// the events that it holds for these watches. The subject learns of the changes from its
-// next watch or list. The history contains the end of each watch with the name of the
+// the events that it holds for these watches. The subject gets the discarded changes from
+// its next watch or list. The history record of the end of a watch contains the name of the
 // fault.
 //
 // matches must not change the request or keep a reference to it.

@@ -34,7 +34,7 @@ type fault struct {
 	action string
 
 	env    *faults.Env
-	remove func() // makes the proxy call match no longer; nil before Inject
+	remove func() // makes the proxy stop calling match; nil before Inject
 }
 
 // newFault returns a fault that has the given effect on the requests that match selects.
@@ -49,7 +49,8 @@ func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the fault. The proxy then forwards the delayed requests at once.
+// Heal ends the fault. The proxy then ends all delays at once. It forwards or resets the
+// delayed requests, as the effect of the fault says.
 func (f *fault) Heal(context.Context) error {
 	if f.remove != nil {
 		f.remove()

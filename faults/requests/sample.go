@@ -21,8 +21,8 @@ var codesByVerb = map[string][]int{
 }
 
 // outageMax is the longest time for which a generated fault fires on every matching
-// request. It is short, because a client that backs off may need the same time again to
-// recover.
+// request. It is short: after the fault, a client that backs off may wait as long again
+// until its next request.
 const outageMax = 1500 * time.Millisecond
 
 // sampleMatch draws random parameters that select requests. Unless it draws the parameter

@@ -48,7 +48,7 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 type bookmarks struct {
 	resource string
 	env      *faults.Env
-	remove   func() // makes the proxy call match no longer; nil before Inject
+	remove   func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	dropped int // number of dropped bookmarks

@@ -108,7 +108,7 @@ type holding struct {
 	hold     time.Duration // from the arrival of an event until its delivery
 	detail   string        // text for the record of a firing
 	env      *faults.Env
-	remove   func() // makes the proxy call match no longer; nil before Inject
+	remove   func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	streams map[uint64]bool // watches with a held event, by request ID

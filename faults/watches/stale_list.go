@@ -52,7 +52,7 @@ type stale struct {
 	resource string
 	env      *faults.Env
 	version  history.Version // resourceVersion of the cluster at the injection
-	remove   func()          // makes the proxy call match no longer; nil before Inject
+	remove   func()          // makes the proxy stop calling match; nil before Inject
 
 	mu    sync.Mutex
 	lists int // number of lists answered at version
