@@ -96,7 +96,7 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 }
 
 // withInheritedAnnotations returns the annotations of a ReplicaSet with those of its
-// Deployment added. It does not remove annotations that only the ReplicaSet has.
+// Deployment added, except annotationsToSkip. Annotations that only the ReplicaSet has stay.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }

@@ -68,7 +68,7 @@ func (r *rollout) oldSets() []*appsv1.ReplicaSet {
 	return old
 }
 
-// replicaSetSizes returns the sizes of all ReplicaSets, for the decisions.
+// replicaSetSizes returns the sizes of all ReplicaSets, from which the next step is computed.
 func (r *rollout) replicaSetSizes() replicaSetSizes {
 	rs := replicaSetSizes{sizes: make([]size, len(r.sets)), newIndex: r.newIndex}
 	for i, set := range r.sets {

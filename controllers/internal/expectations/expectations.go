@@ -50,8 +50,8 @@ type expectation struct {
 }
 
 // New returns an empty Tracker. The function reached must report whether the cache of the
-// children has reached a resourceVersion. It must return false if the versions cannot be
-// compared.
+// children contains all changes up to a resourceVersion. It must return false if the versions
+// cannot be compared.
 //
 // A child whose resourceVersion the cache has reached counts as observed. This also holds if a
 // relist brought the child, or its deletion, to the cache without an event.

@@ -36,9 +36,9 @@ type Results struct {
 	// Failed are the runs whose verdict is not pass, in the order in which they started. Their
 	// directories are kept.
 	Failed []reports.Run
-	// Passed are the runs whose verdict is pass, in the order in which they ended. The
-	// campaign removes their directories and their details, because it can have thousands of
-	// runs.
+	// Passed are the runs whose verdict is pass, in the order in which they ended. Because a
+	// campaign can have thousands of runs, it removes their directories. The fields Directory,
+	// Reproduce, Results and Versions are empty.
 	Passed []reports.Run
 }
 
