@@ -29,7 +29,8 @@ type rollout struct {
 	// has set it, it is nil. The field estimateProgress then says whether to compute the
 	// condition.
 	progressing *appsv1.DeploymentCondition
-	// hashCollision is true if another ReplicaSet already has the name of the new one.
+	// hashCollision is true if the name of the new ReplicaSet is taken by a ReplicaSet of
+	// another owner or with another template. The status then gets a higher collisionCount.
 	hashCollision bool
 	// estimateProgress is true if this sync continues the rollout. The method status then
 	// computes the condition Progressing from the replica counts. It is false, for example,

@@ -69,9 +69,9 @@ func (c *Controller) endpointsObserved(object any) {
 }
 
 // endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates them again.
-// If the Service does not exist, it only drops the writes that the controller has recorded for
-// the key. New Endpoints with this name may then belong to another component, for example to
-// leader election.
+// If the Service does not exist, endpointsDeleted only drops the recorded writes for the key.
+// New Endpoints with this name may then belong to another component, for example to leader
+// election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)

@@ -60,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// newSession creates the run directory.
+// newSession checks the options, sets their default values and creates the run directory.
 func newSession(o *Options) (*Session, error) {
 	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {

@@ -63,8 +63,8 @@ func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode returns the Length lowest digits of sum, with the characters of alphabet as digits.
-// The lowest digit is first.
+// encode writes sum as a number whose digits are the characters of alphabet. It returns the
+// Length lowest digits, the lowest one first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

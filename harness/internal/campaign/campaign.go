@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, err
 }
 
-// attemptsUntilDeadline returns Series, cut off after Duration.
+// attemptsUntilDeadline returns an iterator over Series that ends when Duration has passed.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {

@@ -49,8 +49,8 @@ const (
 	// status.observedGeneration of another object is older than metadata.generation, unless
 	// the object is a ReplicaSet or ReplicationController.
 	Rollout Phase = "rollout"
-	// Scale means that status.replicas of an object differs from spec.replicas. The object is
-	// not a Deployment.
+	// Scale means that status.replicas of an object differs from spec.replicas. Deployments do
+	// not count.
 	Scale Phase = "scale"
 	// Steady means that none of the other phases applies.
 	Steady Phase = "steady"

@@ -203,7 +203,7 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	return n.waitObserved(ctx, k, o)
 }
 
-// WouldCreate makes a dry run of a create, and returns its error.
+// WouldCreate sends a create as a dry run, which stores nothing, and returns its error.
 func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	return n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Param("dryRun", metav1.DryRunAll).Body(o).Do(ctx).Error()
