@@ -131,10 +131,10 @@ func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 	WithFinalizer(pods)
 }
 
-// OnMissingNode assigns the pods of a template to a node that does not exist, and adds
-// Finalizer. No kubelet updates such pods, so deleted ones stay terminating. The pod garbage
-// collector ends them only after 40 seconds. It ends terminating pods without a node
-// immediately, so UnschedulableWithFinalizer would not keep them.
+// OnMissingNode assigns the pods of a template to a node that does not exist. It also adds
+// Finalizer, so that deleted pods stay terminating. No kubelet updates such pods. The pod
+// garbage collector sets their phase to Failed only after 40 seconds. It does so immediately
+// for terminating pods without a node, such as those of UnschedulableWithFinalizer.
 func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
