@@ -69,9 +69,10 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition that shows that an object has settled. This is complete if the
-// kind has it and no step pauses the object, otherwise available. If the kind has neither
-// condition, settled returns false, and the workload must itself await the object.
+// settled returns the condition that shows that an object has settled. This is the condition
+// complete, if the kind has it and no step pauses the object. Otherwise it is available, if
+// the kind has that. For a kind with neither, settled returns false, and the workload of the
+// scenario must itself await the object.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })
