@@ -30,7 +30,7 @@ type callAttempts struct {
 	// latestFailed is the sequence number of the first failed response of the latest attempt.
 	// Failed requests that were sent before this response are part of the same attempt.
 	latestFailed int64
-	// failedAt is when the call last failed, on the clock of the process.
+	// failedAt is when the call last failed, on the clock of the process (Model.processTime).
 	failedAt time.Duration
 	// clientRetries is how often client-go has resent the latest attempt by itself.
 	clientRetries int
