@@ -207,8 +207,8 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for an object's work queue key in any process
-// that may reconcile the object.
+// hasKey reports whether a map contains true for an object's work queue key. The key of any
+// process that may reconcile the object is enough.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -277,9 +277,9 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether the change of a pod from the version before to this version
-// enqueues none of its Services (contract Endpoints 1). It does not compare hostname and
-// subdomain, which never change.
+// sameForServices reports whether two versions of a pod differ in nothing that enqueues its
+// Services (contract Endpoints 1). It does not compare hostname and subdomain, which never
+// change.
 func (version podVersion) sameForServices(before podVersion) bool {
 	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false

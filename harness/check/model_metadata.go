@@ -159,10 +159,12 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 	return false
 }
 
-// pendingGeneric returns how the objects of a namespace that generic controllers reconcile
-// differ from the converged state, sorted by name. It reads only fields that have a meaning
-// in the Kubernetes API conventions: status.observedGeneration and counts of replicas. A
-// terminating object is a difference if a generic controller reconciles it or controls it.
+// pendingGeneric returns how the objects that generic controllers reconcile differ from the
+// converged state. It looks at the objects in one namespace, sorted by name.
+//
+// It reads only fields that have a meaning in the Kubernetes API conventions:
+// status.observedGeneration and counts of replicas. A terminating object is a difference, too,
+// if a generic controller reconciles it or its controller.
 func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	if set == nil {
 		return nil

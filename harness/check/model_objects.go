@@ -303,7 +303,7 @@ func (state *objectSet) clearChanges() {
 }
 
 // anyChanged reports whether an object has changed since the last call of clearChanges. It
-// ignores objects that enqueue nothing in the controllers under test.
+// ignores objects whose changes enqueue nothing in the controllers under test.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }

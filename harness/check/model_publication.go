@@ -114,10 +114,12 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether the Endpoints with this name may have been written by another
-// client. This is possible for a Service that the controller does not manage. It is also
-// possible for a leader-election record, unless the cache contains a managed Service with the
-// same name.
+// mayBeForeign reports whether the Endpoints with this name may belong to another client. The
+// controller must not write such Endpoints.
+//
+// Endpoints may be foreign if the controller does not manage their Service. They may also be
+// foreign if they are a leader-election record, unless the cache contains a managed Service
+// with the same name.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }

@@ -122,16 +122,18 @@ func (r *rolloutState) hasSeen(at history.Version) {
 	}
 }
 
-// recordStatusWrite records that a write of the Deployment's status succeeded. A sync writes
-// the status once, or twice if the Deployment was paused or resumed. Later requests therefore
-// come from a sync that began after the status write before this one.
+// recordStatusWrite records that a write of the Deployment's status succeeded.
+//
+// A sync writes the status once, or twice if the Deployment was paused or resumed. Later
+// requests therefore come from a sync that began after the status write before this one. The
+// recent window begins at the response to that write, minus lag.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
 // conflictsMax is the number of consecutive conflicts that do not count as a delay of the
-// rollout. The work queue repeats the first failed syncs within milliseconds.
+// rollout. After each of them, the work queue repeats the sync within milliseconds.
 const conflictsMax = 4
 
 // recordOutcome sets delayedAt if a call for the Deployment failed or took longer than lag.

@@ -36,9 +36,9 @@ func (r *rolloutState) newScaling(name string, pods *objects.Template, from hist
 	for _, d := range r.deployments {
 		if !s.creates || d.value.Template.Same(pods) {
 			if len(s.deployments) == 0 && s.creates {
-				// The process can create a ReplicaSet for a template only after it has
-				// received the Deployment with that template. When the worker read its
-				// caches, events of ReplicaSets from up to lag before may have been missing.
+				// The process can create a ReplicaSet for a template only after it has received
+				// the Deployment with that template. States of the ReplicaSets from before that
+				// time do not count, with lag as a tolerance for late events.
 				since = max(since, d.since-lag)
 			}
 			s.deployments = append(s.deployments, d.value)
