@@ -131,8 +131,8 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of a pod from its cached versions, for evidence. Some of these
-// versions may be nil, because the pod was not in the cache at that time.
+// podNameOf returns the name of a pod from its cached versions, for evidence. A version
+// without a pod says that the cache did not contain the pod then.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {

@@ -10,8 +10,9 @@ import (
 
 // noWritesWhenSettledCheck examines each write after the run has reported convergence.
 //
-// Its verdict is unknown if the run ended too early. It is also unknown if another client
-// changed an object after convergence and the subject then wrote.
+// Its verdict is unknown if the run did not converge, or if it ended less than Settings.Quiet
+// after convergence. It is also unknown if another client changed an object after convergence
+// and the subject then wrote.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",

@@ -70,9 +70,9 @@ func (checker *notAboveDesiredChecker) Observe(m *Model, _ *history.Record) {
 
 // checkExpired compares a create with the limit, and also counts expired creates.
 //
-// An expired create is one that the process had not observed when its expectations expired.
-// If the controller lacks the trait reads-own-writes, the violation is the known upstream
-// issue late-pods.
+// An expired create is one that the process had not observed within expectationsTimeout. If
+// the controller lacks the trait reads-own-writes, the violation is the known upstream issue
+// late-pods.
 func (checker *notAboveDesiredChecker) checkExpired(m *Model, state *ownerState, pods, desired int) {
 	expired := state.expiredCreates()
 	if pods+len(expired) <= desired {

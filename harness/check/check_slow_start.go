@@ -46,9 +46,9 @@ type slowStartState struct {
 	succeeded     int             // number of creates that succeeded since the current sync may have begun
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself
-	// unsentOfFailedBatch is the number of calls of a failed batch that the process may
-	// still send. inFlightAtFailure contains the IDs of the calls of this batch that were
-	// in flight when it failed.
+	// unsentOfFailedBatch is the number of calls of a failed batch that the process may still
+	// send. inFlightAtFailure contains the IDs of the calls of this batch that were in flight
+	// when it failed. Their success does not count for the next sync.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -123,8 +123,8 @@ func (s *slowStartState) answer(answered *answeredCall) {
 // fail ends the current batch after one of its creates failed.
 //
 // If n creates had succeeded before, the batch has at most n + 1 calls. The process may still
-// send the calls of the batch that it has not sent yet. Their success does not count for the
-// next sync.
+// send the calls of the batch that it has not sent yet. If the calls that are now in flight
+// succeed, they do not count for the next sync.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

@@ -67,7 +67,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if c.mustReportFailure && !failing {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote a status without condition ReplicaFailure", o, c.process.name),
-				"condition ReplicaFailure, because creates or deletes have failed since its last status write")
+				"condition ReplicaFailure, because creates or deletes have failed since the previous status write")
 		})
 	}
 	for _, field := range state.statusFieldBounds(counts, m.start.Time.Add(m.now)) {

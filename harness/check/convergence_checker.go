@@ -141,7 +141,8 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 	return checker.knownIssue(m, uid)
 }
 
-// conclude returns the verdict when the run ends.
+// conclude tests at the end of the run whether all objects have converged, and returns the
+// verdict.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange
@@ -178,5 +179,6 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
-// Result returns the verdict. It is unknown if the history ends before the phase end.
+// Result returns the verdict. It is unknown if the history has no record of the last phase
+// (PhaseEnd).
 func (checker *convergenceChecker) Result() Result { return checker.result }

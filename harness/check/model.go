@@ -159,7 +159,8 @@ type process struct {
 	// that time.
 	startupOrphans map[types.UID]bool
 
-	// idleAfter is how long a process must send nothing before it counts as idle.
+	// idleAfter is how long a process must send nothing before it counts as idle. The model
+	// assumes that an idle process has no sync in progress.
 	idleAfter time.Duration
 	// batchTime is how long the client's rate limit may delay the last request of a batch. If
 	// no request for an object was in flight for batchTime, the process decided on its next
@@ -177,9 +178,9 @@ type process struct {
 	// the last of them.
 	idlePeriods int
 	idleUntil   time.Duration
-	// prunedAt is when the model last removed pod states that are older than
-	// decisionWindowMax. The model also removes old states after an idle period. That would
-	// not suffice, because a process may never be idle.
+	// prunedAt is when the model last removed pod states that are older than decisionWindowMax.
+	// The model also removes old states after an idle period. That alone would not suffice,
+	// because a process may never be idle.
 	prunedAt time.Duration
 
 	// deleting maps each pod that the process is deleting to the state of the owner for which

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// classify finds out why the process sent a call. It sets the verb of the call, and the owner
-// of pods, Deployment or Service for which the process sent it.
+// classify finds out why the process sent a call. It sets the verb of the call, and the object
+// for which the process sent it: an owner of pods, a Deployment or a Service.
 func (p *process) classify(c *call, r *history.Request) {
 	kind := objects.OwnerKindByResource(r.Resource)
 	if kind != nil && !p.tested.reconciles(kind.Name) {

@@ -42,8 +42,7 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at any time since the given
-// time.
+// was reports whether the object was in one of the given states at the time from or later.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -98,8 +97,8 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 }
 
 // recordWrite records that the process sent a write of the Endpoints. It also moves the start
-// of the decision window forward: the process sent or dropped every earlier write before it
-// was last idle.
+// of the decision window forward to lag before the end of the last idle period. The process
+// had sent or dropped all earlier writes by then.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)

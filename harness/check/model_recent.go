@@ -6,11 +6,11 @@ import (
 )
 
 // lag is the maximum time that a controller needs to act on an event after its delivery.
-// Until lag after the event, a controller may therefore act on the version before the event.
-// A delay by the client-side rate limit comes on top of lag.
+// During that time, the controller may still act on the version before the event. A delay by
+// the client-side rate limit comes on top of lag.
 //
-// The value is generous. A healthy controller takes milliseconds. A controller with little
-// CPU time and thousands of unread events still takes less than one second.
+// The value is generous. A healthy controller takes milliseconds. A controller with little CPU
+// time and thousands of unread events still takes less than one second.
 const lag = time.Second
 
 // valueRange is the range from the lowest to the highest of some values.
@@ -92,8 +92,8 @@ func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.sinceIdle.include(v)
 }
 
-// becameIdle records that the process was idle until the given time. Older values than those
-// of the recent window are forgotten.
+// becameIdle records that the process was idle until the given time. It forgets the values
+// from before the recent window.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
