@@ -15,8 +15,9 @@ import (
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
 	Aspect Aspect
-	// Object says where the difference is: the ID of a check, a step of the workload, or an
-	// object by its stable name.
+	// Object says where the difference is: the ID of a check, a step of the workload, or the
+	// name of an object. The name is the stable one, which is equal in both runs. For events,
+	// Object is the kind of the objects.
 	Object string
 	// What is the part of Object that differs: the path of a field, the kind of a milestone, or
 	// the text of the step.
@@ -179,8 +180,9 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence describes an object that only one run may have. It returns "" for nil, and shows
-// spec.replicas if the object has it.
+// presence describes an object of the end state, for a difference that only one run has the
+// object. It returns "" if object is nil, "spec.replicas: N" if the object has this field, and
+// otherwise "exists".
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""

@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Tee yields the records to the loop of the caller, and passes the same records to a second
-// consumer. The parameter with is this second consumer. Each record is decoded only once.
+// Tee passes the same records to two consumers: the loop of the caller, and the function with.
+// Each record is decoded only once.
 //
-// The second consumer runs on another goroutine and receives all records, even if the
-// caller's loop stops early. The loop ends when both consumers have ended. Neither of them
-// may change a record.
+// The function with runs on another goroutine and receives all records, even if the loop of the
+// caller stops early. The loop ends only after the function has returned. Neither consumer may
+// change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)
@@ -47,7 +47,7 @@ type readResult struct {
 	err    error
 }
 
-// readResults yields the elements of all slices that the channel delivers.
+// readResults yields the records of all slices that the channel delivers, in order.
 func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for part := range parts {

@@ -69,8 +69,8 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
 }
 
-// isRollout reports whether an object is in the state Progressing or Completed. The
-// parameter complete is true if its status agrees with its spec.
+// isRollout reports whether an object is in the state Progressing or Completed. The parameter
+// complete says whether the status of the object agrees with its spec.
 func isRollout(state scenario.ObjectState, complete bool) bool {
 	switch state {
 	case scenario.Progressing:
