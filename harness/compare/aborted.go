@@ -49,9 +49,9 @@ type knownFailure struct {
 	object history.Ref // the object of the violation
 }
 
-// knownFailures returns the violations that match a known upstream issue, from checks with the
-// verdict known-upstream. It ignores checks with another verdict, because these have violations
-// that no issue explains.
+// knownFailures returns the violations that match a known upstream issue. It reads only checks
+// with the verdict known-upstream. A check with the verdict fail also has violations that no
+// known issue explains.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {

@@ -106,10 +106,10 @@ func Differences(subject, base *Side) []Difference {
 // WorstFirst is the order in which reports list classifications, from worst to best.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the name of the subject whose deliberate differences the table [Deliberate] declares.
+// ours is the name of the subject to which the rules in [Deliberate] apply.
 const ours = "ours"
 
-// ruleTable is a list of rules that give a difference the same classification.
+// ruleTable is a list of rules, with the classification of the differences that they cover.
 type ruleTable struct {
 	classification Classification
 	rules          []Rule
@@ -242,6 +242,7 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the differences of the two end states as text in the format of go-cmp. "-" marks
-// the base. It returns "" if the end states are equal.
+// Diff returns the differences of the two end states as text in the format of go-cmp, or "" if
+// the end states are equal. Lines that begin with "-" show the base, and lines that begin with
+// "+" the subject.
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

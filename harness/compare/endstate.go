@@ -138,7 +138,8 @@ type flattener struct {
 	flat  map[string]string // the result
 }
 
-// text adds a text at a path, with stable names, unless the path is omitted.
+// text adds a text at a path, unless the path is omitted. In the text, stable names replace the
+// real names.
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
 		f.flat[path] = f.names.normalize(value)

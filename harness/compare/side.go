@@ -57,7 +57,8 @@ type Side struct {
 	stalledEvents bool
 }
 
-// isNameOf reports whether a key of End is the stable name of an object with a real name.
+// isNameOf reports whether a key of End is the stable name of an object. The Ref of the object
+// has its real name.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
@@ -159,7 +160,7 @@ type pendingRequest struct {
 }
 
 // componentOf returns the component that created an event, such as deployment-controller. It
-// returns "" if the event does not say.
+// returns "" if the event does not name a component.
 func componentOf(event *history.Object) string {
 	var body struct {
 		Source              struct{ Component string }

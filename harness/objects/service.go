@@ -20,8 +20,8 @@ type Service struct {
 	Selector    labels.Selector // matches nothing if the Service has no selector
 }
 
-// Managed reports whether the controller manages the Endpoints of the Service. It does so
-// if the Service has a selector and is not of type ExternalName.
+// Managed reports whether the Endpoints controller manages the Endpoints of the Service. It
+// does so if the Service has a selector and is not of type ExternalName.
 func (s *Service) Managed() bool {
 	return len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName
 }

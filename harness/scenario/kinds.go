@@ -230,7 +230,8 @@ func (s *Scenario) NeedsOwnControlPlane() error {
 }
 
 // isKubernetesVersion reports whether the API group and version of a kind, such as apps/v1, are
-// built into Kubernetes. All kinds of a built-in version are known.
+// built into Kubernetes. gauntlet knows all kinds of such a version, so any other kind in it is
+// an error.
 func isKubernetesVersion(kind kube.Kind) bool {
 	return scheme.Scheme.IsVersionRegistered(kind.GVR.GroupVersion())
 }

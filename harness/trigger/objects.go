@@ -94,9 +94,9 @@ func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	return false
 }
 
-// isGeneric reports whether an object of any other kind is in the given state. It reads
-// status.phase for pending and failed, the condition Ready for ready, and the replica
-// counts for a rollout.
+// isGeneric reports whether an object that is neither a Deployment nor a pod is in the given
+// state. It reads status.phase for pending and failed, the condition Ready for ready, and the
+// replica counts for a rollout.
 func isGeneric(state scenario.ObjectState, g *objects.Generic) bool {
 	switch state {
 	case scenario.PodPending:
