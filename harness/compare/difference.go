@@ -242,7 +242,7 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the differences of the two end states as text in the format of go-cmp, or "" if
-// the end states are equal. Lines that begin with "-" show the base, and lines that begin with
-// "+" the subject.
+// Diff returns the differences of the two end states as text in the format of go-cmp. Lines
+// that begin with "-" show the base, and lines that begin with "+" the subject. If the end
+// states are equal, Diff returns "".
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

@@ -92,8 +92,8 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations are the annotations of a ReplicaSet that have sizes of its Deployment at the
-// last scaling: replicas, and replicas + maxSurge.
+// sizeAnnotations are annotations of a ReplicaSet with the sizes of its Deployment at the last
+// scaling. The sizes are replicas, and replicas + maxSurge.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }

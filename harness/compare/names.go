@@ -130,8 +130,8 @@ func (n *names) templateHash(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// These patterns match the parts of text that differ between two runs even if the subjects
-// behave alike: times, IP addresses and names of objects.
+// These patterns match text that differs between two runs even if the subjects behave alike.
+// Such text is a time, an IP address or the name of an object.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)

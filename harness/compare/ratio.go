@@ -190,10 +190,10 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String returns the comparison as one line, such as "CPU time: 1.2 s to 2.4 s, ratio 0.50
-// (0.48-0.53), less (p=0.008, 5 pairs)". Here 1.2 s is the median of the subject, 2.4 s the
-// median of the base, 0.50 the median ratio of the pairs, and (0.48-0.53) the range of these
-// ratios.
+// String returns the comparison as one line. An example is "CPU time: 1.2 s to 2.4 s, ratio
+// 0.50 (0.48-0.53), less (p=0.008, 5 pairs)". Here 1.2 s is the median of the subject, 2.4 s
+// the median of the base, 0.50 the median ratio of the pairs, and (0.48-0.53) the range of
+// these ratios.
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()

@@ -33,8 +33,8 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has the rules for differences that the guarantees allow, so they are no defect of
-// any subject. The classification of these differences is Accepted.
+// Acceptable has the rules for differences that the guarantees allow, so neither subject is
+// wrong. The classification of these differences is Accepted.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -213,8 +213,8 @@ func knownIssueRules() []Rule {
 }
 
 // Incomparable has the rules for differences that exist because one run did not complete its
-// workload. A known upstream issue aborted that run before the other; see [Aborted]. The
-// classification of these differences is NotCompared.
+// workload. A known upstream issue aborted that run at an earlier step than the other run
+// reached; see [Aborted]. The classification of these differences is NotCompared.
 var Incomparable = []Rule{
 	{
 		Reason: "the end state depends on steps that only one run completed",

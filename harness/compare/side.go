@@ -63,9 +63,9 @@ func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
-// isOrIsOwnedBy reports whether a key of End names the given object, or an object that it owns
-// directly or through other objects. If only the other run has the named object, its owner is
-// taken from that run.
+// isOrIsOwnedBy reports whether a key of End names the given object or a dependent of the
+// object. A dependent is owned directly or through other objects. If only the other run has a
+// dependent, its owner is taken from that run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -89,9 +89,9 @@ type MilestoneKind string
 const (
 	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"
-	// Sizes is the sequence of values of a ReplicaSet's spec.replicas, reduced to the first
-	// value, the last value, and those at which scaling changed its direction: 0, 3, 7, 5
-	// becomes 0, 7, 5.
+	// Sizes is the sequence of values of a ReplicaSet's spec.replicas at which scaling changed
+	// its direction. The first and the last value are also in the sequence. For example, 0, 3,
+	// 7, 5 becomes 0, 7, 5.
 	Sizes MilestoneKind = "sizes"
 	// Conditions is the set of types, statuses and reasons of an object's conditions.
 	Conditions MilestoneKind = "conditions"
@@ -172,8 +172,8 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object, with the index of the step that was the last one to
-// begin before the commit of the version.
+// versionAtStep is a version of an object, with the index of a step. This step was the last one
+// to begin before the version was committed.
 type versionAtStep struct {
 	*history.Object
 	step int
@@ -403,8 +403,8 @@ func firstOccurrences(values []string) []string {
 	return first
 }
 
-// turningPoints returns the first and the last of a sequence of integers, and the integers
-// between them at which the sequence changes between rising and falling.
+// turningPoints returns the integers at which a sequence changes between rising and falling. It
+// also returns the first and the last integer.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int

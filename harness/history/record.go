@@ -13,8 +13,8 @@ type Record struct {
 	// number is missing.
 	Seq int64 `json:"seq"`
 	// At is the time at which the recorder appended the record, in nanoseconds since
-	// Start.Time. It is a time of the gauntlet process, on which clock-skew faults have no
-	// effect.
+	// Start.Time. The clock is that of the gauntlet process, which clock-skew faults do not
+	// shift.
 	At time.Duration `json:"at"`
 
 	Start       *Start       `json:"start,omitempty"`

@@ -60,9 +60,9 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected reads the records with the given values of Seq from the file at path. It
-// omits values after the end of the file. For speed, it decodes only the selected lines and
-// stops after the last of them.
+// ReadSelected reads records from the file at path. The argument positions has their values of
+// Seq; positions after the end of the file are ignored. For speed, ReadSelected decodes only
+// these lines and stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {

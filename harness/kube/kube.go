@@ -33,8 +33,8 @@ type Kind struct {
 	// ClusterScoped is true if objects of the kind have no namespace.
 	ClusterScoped bool
 	// EtcdPrefix is the prefix of the kind's keys in etcd, such as "/registry/pods/". The
-	// namespace and the name follow it. The observer reads these keys directly. A release of
-	// Kubernetes can change them only with a migration of the stored data.
+	// namespace and the name follow it. The observer reads these keys if etcd is reachable. A
+	// release of Kubernetes can change them only with a migration of the stored data.
 	EtcdPrefix string
 	// Role is the relation of the kind to pods. Reports and comparisons depend on it.
 	Role Role
@@ -45,7 +45,7 @@ type Kind struct {
 	Color string
 }
 
-// Role is the relation of a kind to pods: the kind creates pods, belongs to a kind that creates
+// Role is the relation of a kind to pods. The kind creates pods, belongs to a kind that creates
 // pods, or sends traffic to pods. For example, reports show pods below their workload, and
 // Services below the pods.
 type Role string

@@ -52,9 +52,9 @@ func decodeService(o *history.Object) (*Service, error) {
 	return s, nil
 }
 
-// Endpoints contains the metadata of one version of an Endpoints object. It is immutable.
-// The method Addresses decodes the addresses when a caller needs them, because most
-// versions are soon replaced.
+// Endpoints contains the metadata of one version of an Endpoints object. It is immutable. The
+// method Addresses decodes the addresses only when a caller needs them. Most versions are
+// replaced before that.
 type Endpoints struct {
 	history.Ref
 	Labels         labels.Set

@@ -167,7 +167,7 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	return to, nil
 }
 
-// fieldName returns a key of a mapping as text. It accepts also numbers and words such as true,
+// fieldName returns a key of a mapping as text. It also accepts numbers and words such as true,
 // because label keys may look like them. It returns false for any other key.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {

@@ -125,9 +125,9 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 	}}}
 }
 
-// versionAnnotation is the annotation in which a pod template has its version. Pod templates of
-// different versions differ only in this annotation. Therefore the pods of every version can
-// run on every cluster.
+// versionAnnotation is the annotation in which a pod template has its version. Templates of
+// different versions differ only in this annotation, so a rollout needs no further image on the
+// nodes.
 const versionAnnotation = "gauntlet/version"
 
 // podTemplate returns the pod template of a create: its labels and version with the given pod

@@ -233,8 +233,8 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns empty users, without objects and steps. The editor uses their methods to draw
-// single operations. They draw from the random source of the editor.
+// users returns users without objects and steps. The editor uses their methods to draw single
+// operations from its own random source.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
 // withEdits returns the steps of the workload and the steps of all user-edit faults.

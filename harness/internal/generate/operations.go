@@ -106,9 +106,8 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws a new number of replicas for an owner. The sum of all replicas stays below
-// the limit of the profile; see [users.room]. The new number is sometimes 0, and may equal the
-// old one.
+// newReplicas draws a new number of replicas for an owner. With this number, the sum of all
+// replicas does not exceed users.podsMax. The number is sometimes 0, and may equal the old one.
 func (u *users) newReplicas(o *object) int {
 	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
