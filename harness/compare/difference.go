@@ -180,9 +180,9 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence describes an object of the end state, for a difference that only one run has the
-// object. It returns "" if object is nil, "spec.replicas: N" if the object has this field, and
-// otherwise "exists".
+// presence describes an object that may be missing at the end of one run. It returns "" for
+// nil, which means missing. Otherwise it returns "spec.replicas: N" if the object has this
+// field, and "exists" if it does not.
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""

@@ -76,8 +76,8 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
-// ratio returns the values of one metric in all pairs. The function of returns the value for
-// one run, or NaN if the run does not have the metric.
+// ratio returns the values of one metric in all pairs. The last parameter computes the value
+// for one run. NaN means that the run does not have the metric.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}
 	for _, pair := range pairs {

@@ -251,8 +251,8 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the run that lacks the value, for a difference of a value that only one
-// run has.
+// sideWithout returns the run that lacks the value of a difference, if only one of the runs has
+// it.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject

@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Tee passes the same records to two consumers: the loop of the caller, and the function with.
-// Each record is decoded only once.
+// Tee passes the same records to two consumers. One is the loop of the caller, the other is the
+// function in the parameter with. Each record is decoded only once.
 //
-// The function with runs on another goroutine and receives all records, even if the loop of the
+// This function runs on another goroutine and receives all records, even if the loop of the
 // caller stops early. The loop ends only after the function has returned. Neither consumer may
 // change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
