@@ -32,8 +32,8 @@ type Detail struct {
 	Missing []string
 }
 
-// ReadDetail reads the details of a run from its directory. It builds the timeline from the
-// whole history, which takes long for a long history.
+// ReadDetail reads the details of a run from its directory. To build the timeline, it reads the
+// whole history.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)

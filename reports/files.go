@@ -53,7 +53,7 @@ func WriteRun(run Run, draft *timeline.Draft) error {
 }
 
 // writeFiles writes the reports of runs to a directory. It calls the function detail only for a
-// single run; see files.
+// single run; see writePage.
 func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	var all []error
 	for _, file := range files {

@@ -40,8 +40,8 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 	return nil
 }
 
-// markdownRuns writes a table with one row for each run, but at most 100. The last row then has
-// the number of further runs.
+// markdownRuns writes a table with one row for each run, but at most 100. If there are more
+// runs, a last row has the number of those that are not listed.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	if len(runs) == 0 {
 		return

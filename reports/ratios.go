@@ -21,8 +21,9 @@ type costTable struct {
 }
 
 // costRow is the row of one metric in a [costTable]. Subject and Base are the medians of the
-// two subjects. Ratio and Spread are the median and the range of the ratios, which are subject
-// / base in each pair. Finding is the result of the statistical test.
+// two subjects. In each pair, the ratio is the subject's value divided by the base's value;
+// Ratio and Spread are the median and the range of these ratios. Finding is the result of the
+// statistical test.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
 	// Same is true if the statistical test shows no difference between the subjects.

@@ -104,9 +104,9 @@ func (r *Run) result(id string) (check.Result, bool) {
 	return r.Results[i], true
 }
 
-// checkIDs returns the IDs of the checks of all runs, worst verdict first, otherwise in the
-// order of the results. It omits a check that in all runs is only for controllers that are not
-// under test.
+// checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with equal
+// verdicts keep the order of the results. A check is omitted if, in every run, it is only for
+// controllers that are not under test.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}

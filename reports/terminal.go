@@ -72,7 +72,7 @@ func (p palette) verdict(v check.Verdict) string {
 	return word
 }
 
-// failures writes the results of one run whose verdict is neither pass nor not-exercised.
+// failures writes each result of a run that has a verdict other than pass and not-exercised.
 // Checks that are unknown for the same reason and have no evidence share a paragraph. If no
 // result explains the verdict of the run, failures also writes the reason of the run.
 func (p palette) failures(b *strings.Builder, run *Run) {
