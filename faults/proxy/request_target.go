@@ -120,8 +120,8 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 // The proxy forwards these responses without decoding them.
 var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// hasObjectBody reports whether the response to a request contains an object, a list or a
-// Status. The response to a watch contains a Status only if it is an error.
+// hasObjectBody reports whether the body of the response is an object, a list or a Status. It is
+// not meant for successful watches, whose response is a stream of events.
 func (t *target) hasObjectBody() bool {
 	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }

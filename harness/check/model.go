@@ -501,8 +501,8 @@ type rolloutState struct {
 	// Deployment's status.
 	statusWrittenAt time.Duration
 	// ownWrites contains the ReplicaSets that the API server returned to the process, until
-	// the cache contains the same or a newer version. The controller may act on the returned
-	// version or on the cached one (allowed behavior lost-response).
+	// the cache contains the same or a newer version. After a write, the controller may act on
+	// the version in the response, or still on the older one in the cache.
 	ownWrites map[types.UID]*objects.Owner
 	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version on
 	// which the write was based. Entries from before the recent window are removed.

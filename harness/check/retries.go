@@ -31,7 +31,8 @@ type callAttempts struct {
 	// as a retry by client-go. A failed request that was sent before this response is not
 	// counted: it is part of the same attempt.
 	latestFailed int64
-	// failedAt is when the call last failed, on the clock of the process (Model.processTime).
+	// failedAt is when the call last failed, on the clock of the process, which stops while the
+	// process is paused (Model.processTime).
 	failedAt time.Duration
 	// clientRetries is how often client-go has resent the latest attempt by itself.
 	clientRetries int

@@ -123,9 +123,9 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose operations use the client objects. The argument all is the
-// client set from which this client comes. It says whether the client supports watch-list
-// requests.
+// newKind returns a kind whose operations use the client objects. The argument all is the clientset
+// or dynamic client from which objects comes. client-go reads from it whether watch-list requests
+// are supported.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

@@ -182,7 +182,9 @@ func (e *expectation) answer(n int) {
 	}
 }
 
-// observe records an event of a child.
+// observe records that a child exists, or no longer exists, so that the tracker no longer waits
+// for its create. If a create has no response yet, observe remembers the child: the child may
+// be the one that this create makes.
 func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)

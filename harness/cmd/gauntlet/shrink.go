@@ -144,7 +144,7 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober that resumes the search from the journal of runs, and records each
+// prober returns a prober that resumes the search from the results of earlier runs, and records each
 // new run in it. The returned function closes the journal.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {

@@ -61,7 +61,7 @@ func (p *Prober) Resume(journal io.Reader) error {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("reading the journal of runs: %w", err)
+			return fmt.Errorf("reading the results of earlier runs: %w", err)
 		}
 		t := p.known[e.Scenario]
 		p.known[e.Scenario] = t.add(e.Failed)
