@@ -10,8 +10,8 @@
 //	check        run the checks on the recorded history
 //	report       write verdicts.json, junit.xml, summary.md and report.html
 //
-// The checks also run after an aborted run. A violation in its history is a failure. The
-// verdict of a guarantee that its history neither proves nor disproves is unknown.
+// The checks also run after an aborted run. If the history shows a violation, the verdict is
+// fail. If it does not show whether a guarantee held, the verdict of this guarantee is unknown.
 package run
 
 import (

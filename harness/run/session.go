@@ -32,19 +32,21 @@ import (
 // The methods are not safe for concurrent use.
 type Session struct {
 	*Options
-	// Environment is what the run stands on.
+	// Environment contains the control plane, the recorder, the fault proxy and the subject of
+	// the run.
 	Environment *environment.Environment
 
 	dir     directory
 	monitor *monitor
 	ready   bool         // everything is set up
 	outages atomic.Int32 // number of active faults that make the control plane unavailable
-	// catchUp is the method of Environment with this name.
+	// catchUp waits until the history contains all commits so far. It is Environment.CatchUp,
+	// except in tests.
 	catchUp func(ctx context.Context) error
 }
 
-// Start sets up a run of the scenario of the options, but runs neither its workload nor its
-// faults. The scenario may be one of [scenario.New]. The caller must call End. If Start
+// Start sets up a run of o.Scenario, but runs neither its workload nor its faults. A Go
+// program can create the scenario with [scenario.New]. The caller must call End. If Start
 // returns an error, nothing is left running.
 func Start(ctx context.Context, o Options) (*Session, error) {
 	s, err := newSession(&o)
@@ -58,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// newSession creates the run directory.
+// newSession checks the options, sets their default values and creates the run directory.
 func newSession(o *Options) (*Session, error) {
 	if o.On != nil {
 		o.Provider = o.On.Provider
@@ -80,7 +82,8 @@ func newSession(o *Options) (*Session, error) {
 	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
 }
 
-// completeVersions sets the versions that the provider states.
+// completeVersions sets o.Versions to the versions that the provider returns, unless it is
+// already set.
 func (o *Options) completeVersions() error {
 	if o.Versions != nil {
 		return nil
@@ -152,7 +155,7 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 // process-alive, apply from here on. The error says that the control plane is not healthy.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.Environment.Cluster.Health(ctx); err != nil {
-		return fmt.Errorf("health check before the workload: %w", err)
+		return fmt.Errorf("checking the health of the control plane before the workload: %w", err)
 	}
 	s.beginPhase(history.PhaseChaos)
 	return nil
@@ -210,8 +213,8 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 // exportLogsTimeout bounds the export of logs, which are only diagnostics.
 const exportLogsTimeout = 20 * time.Second
 
-// exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
-// that has failed exports its logs by itself.
+// exportLogs exports the logs of the cluster, if the cluster supports that and has not failed.
+// A cluster that has failed exports its logs by itself.
 func (s *Session) exportLogs(ctx context.Context) {
 	exporter, ok := s.Environment.Cluster.(cluster.LogExporter)
 	if !ok || s.Environment.Cluster.Err() != nil {

@@ -60,8 +60,9 @@ func New(name, description string) *Scenario {
 	return s
 }
 
-// describe returns the API kind. Plural is necessary if a CustomResourceDefinition has another
-// plural than [kube.Generic] derives from the kind.
+// describe returns the API group, version, resource and scope of the kind. The field Plural is
+// necessary if the plural name in the API differs from the one that [kube.Generic] derives from
+// the kind.
 func (k ExternalKind) describe() kube.Kind {
 	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
 	if k.Plural != "" {

@@ -75,8 +75,9 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	if err != nil {
 		return nil, err
 	}
-	// The certificate of the fault proxy is valid for 127.0.0.1, which is the address of the relay
-	// for the subject.
+	// The subject connects to the relay at 127.0.0.1, and the relay forwards the connection to the
+	// fault proxy. The certificate of the fault proxy is valid for 127.0.0.1, so the subject
+	// accepts it.
 	kubeconfig, err := kubeconfigOf(fmt.Sprintf("https://127.0.0.1:%d", subjectPort+index), config.CAData)
 	if err != nil {
 		return nil, err
