@@ -85,8 +85,8 @@ func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// report records one firing for each object in the namespace of the run, when the subject first
-// receives this object with shifted timestamps.
+// report records one firing for each object in the namespace of the run. It does so when the
+// subject first receives this object with shifted timestamps.
 func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -144,8 +144,8 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober that resumes the search from the results of earlier runs, and records each
-// new run in it. The returned function closes the journal.
+// prober returns a prober that uses the results of earlier runs of the same search. It appends
+// each new run to the file of these results, which the returned function closes.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err
