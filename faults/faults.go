@@ -153,6 +153,8 @@ type Type struct {
 	// Needs are the capabilities that the provider must have. If Needs is empty, every
 	// provider supports the type.
 	Needs []cluster.Capability
+	// ActsOnSubject is true if the fault kills, stops, pauses or restarts replicas of the subject.
+	ActsOnSubject bool
 	// Params documents the parameters for docs/reference/faults.md.
 	Params []Param
 	// Outage is true if the API server or etcd is down while the fault is active. The run

@@ -12,7 +12,8 @@ import (
 // Crash is the fault type crash: when its trigger matches, it kills a replica of the
 // subject. It starts the replica again after a downtime.
 var Crash = faults.Type{
-	Name: "crash",
+	Name:          "crash",
+	ActsOnSubject: true,
 	Description: "The fault kills the replica of the subject whose request or watch event matched the trigger, for example between a write and its response. " +
 		"It starts the replica again after a downtime. Without a trigger it kills the leader.",
 	Healing: Restart.Healing,

@@ -12,7 +12,8 @@ import (
 
 // Freeze is the fault type freeze: it pauses replicas of the subject.
 var Freeze = faults.Type{
-	Name: "freeze",
+	Name:          "freeze",
+	ActsOnSubject: true,
 	Description: "The fault pauses the subject's leader, or all of its replicas. A paused process does nothing, and its connections stay open. " +
 		"If a leader resumes after its lease expired, two replicas can act as the leader for a short time.",
 	Healing: "The fault resumes the paused replicas. A replica that exits because it lost its lease is started again.",

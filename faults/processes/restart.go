@@ -18,9 +18,10 @@ import (
 // Restart is the fault type restart: it stops replicas of the subject and starts them
 // again.
 var Restart = faults.Type{
-	Name:        "restart",
-	Description: "The fault stops the subject's leader, or all of its replicas, and starts them again after a downtime.",
-	Healing:     "The fault starts every stopped replica at once. A started replica may have to wait for the leader-election lease.",
+	Name:          "restart",
+	ActsOnSubject: true,
+	Description:   "The fault stops the subject's leader, or all of its replicas, and starts them again after a downtime.",
+	Healing:       "The fault starts every stopped replica at once. A started replica may have to wait for the leader-election lease.",
 	Params: []faults.Param{
 		{Name: "how", Description: "How the replicas are stopped: with SIGKILL (kill), or with SIGTERM and time to release the lease (terminate).", Bounds: "one of " + strings.Join(howNames, ", ")},
 		{Name: "replica", Description: "The replicas to stop: the leader (the fault waits until there is one), or all at the same time.", Bounds: "one of " + strings.Join(replicas, ", "), Default: replicaLeader},

@@ -95,6 +95,7 @@ type Environment struct {
 	records proxy.Recorder
 	watches *subjectWatches
 
+	stopped bool // whether Stop was called
 	// namespace is the namespace that Record records.
 	namespace string
 	// teardowns are the functions with which Stop stops the components, in the order of their
@@ -136,6 +137,18 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 	}
 	e.controlPlaneTeardowns = len(e.teardowns)
 	return e, nil
+}
+
+// canStart returns an error if a component cannot start, because it runs already or because the
+// environment has been stopped.
+func (e *Environment) canStart(component string, runs bool) error {
+	switch {
+	case e.stopped:
+		return fmt.Errorf("starting %s: the environment has been stopped", component)
+	case runs:
+		return fmt.Errorf("starting %s: it runs already", component)
+	}
+	return nil
 }
 
 // clear sets the fields of all components except the control plane to their state after Start.
@@ -226,6 +239,9 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 // faults append their records to the argument records. If records is nil, they append to the
 // history of Record, or discard the records if there is no history.
 func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) error {
+	if err := e.canStart("the fault proxy", e.Proxy != nil); err != nil {
+		return err
+	}
 	if records != nil {
 		e.records = records
 	}
@@ -251,6 +267,9 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 // It requires a previous call of StartProxy. The history contains the requests of the client,
 // with name as the name of the replica. Faults affect these requests like those of a replica.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
+	if e.stopped || e.Proxy == nil {
+		return nil, errors.New("ProxyConfig: the fault proxy does not run; expected a call of StartProxy before")
+	}
 	config := rest.CopyConfig(e.Cluster.Config(cluster.Admin))
 	return config, e.Proxy.Route(name, config)
 }
@@ -284,7 +303,7 @@ func (e *Environment) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	teardowns := e.teardowns
-	e.teardowns = nil
+	e.teardowns, e.stopped = nil, true
 	return teardowns.Run(ctx)
 }
 

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,8 @@ import (
 type Injection struct {
 	// Fault is the name of a fault in the catalog, such as "api-error".
 	Fault string
-	// Params has the parameters of the fault in YAML, in the same format as in a scenario. For
-	// example:
+	// Params has the parameters of the fault in YAML, in the same format as in a scenario. Empty
+	// means no parameters. For example:
 	//
 	//	{verb: create, resource: pods, code: 500}
 	Params string
@@ -34,9 +35,9 @@ type Injection struct {
 const injectedHealTimeout = 30 * time.Second
 
 // Inject injects a fault, which lasts until the caller calls heal. The caller must call heal before
-// Stop. heal works even if its context is canceled. Faults of requests and watches require a
-// previous call of StartProxy. Faults of the processes of the subject require a previous call of
-// StartSubject.
+// Stop. heal works even if its context is canceled. Every fault
+// requires a previous call of StartProxy. Faults of the processes of the subject require a previous
+// call of StartSubject.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
 	faultType, fault, err := i.create()
 	if err != nil {
@@ -44,6 +45,9 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 	}
 	if err := faultType.Supported(fault, e.Capabilities()); err != nil {
 		return nil, fmt.Errorf("%s: not supported by provider %s: %w", i.Fault, e.Provider, err)
+	}
+	if err := e.canInject(faultType); err != nil {
+		return nil, err
 	}
 	if i.Namespace == "" {
 		i.Namespace = e.namespace
@@ -63,6 +67,19 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 	return heal, nil
 }
 
+// canInject returns an error if a component on which the fault may act does not run.
+func (e *Environment) canInject(faultType faults.Type) error {
+	switch {
+	case e.stopped:
+		return fmt.Errorf("injecting %s: the environment has been stopped", faultType.Name)
+	case e.Proxy == nil:
+		return fmt.Errorf("injecting %s: the fault proxy does not run; expected a call of StartProxy before", faultType.Name)
+	case faultType.ActsOnSubject && e.Subject == nil:
+		return fmt.Errorf("injecting %s: gauntlet runs no replica of the subject; expected a call of StartSubject before", faultType.Name)
+	}
+	return nil
+}
+
 // New returns the fault that i describes, without injecting it. It returns an error if the catalog
 // has no such fault, or if a parameter is invalid.
 func (i Injection) New() (faults.Fault, error) {
@@ -76,7 +93,7 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 	if err != nil {
 		return faultType, nil, err
 	}
-	params, err := scenario.ParseParams("parameters", i.Fault, []byte(i.Params))
+	params, err := scenario.ParseParams("parameters", i.Fault, []byte(cmp.Or(i.Params, "{}")))
 	if err != nil {
 		return faultType, nil, err
 	}

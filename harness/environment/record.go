@@ -42,6 +42,9 @@ type observer interface {
 // Record creates the namespace of the workload and the history. Until Stop, it records every
 // committed state of the objects in this namespace whose kinds are in o.Kinds.
 func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
+	if err := e.canStart("the history", e.Recorder != nil); err != nil {
+		return err
+	}
 	e.namespace = cmp.Or(o.Namespace, Namespace)
 	for _, part := range []struct {
 		name  string
@@ -143,6 +146,9 @@ func (e *Environment) useObserver(o observer) {
 // CatchUp waits until the history contains every state that was committed before the call. It waits
 // at most 10 seconds. After a timeout, its error says which committed states are missing.
 func (e *Environment) CatchUp(ctx context.Context) error {
+	if e.observer == nil {
+		return errors.New("CatchUp: there is no history; expected a call of Record before")
+	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
 	return errors.Join(e.observer.CatchUp(ctx), e.Recorder.Flush())

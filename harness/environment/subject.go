@@ -51,6 +51,9 @@ type SubjectOptions struct {
 // StartProxy, they connect through the fault proxy. Without a fault proxy, the kubelet restarts
 // replicas in pods, and e.Subject stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
+	if err := e.canStart("the subject", e.Subject != nil); err != nil {
+		return err
+	}
 	if o.Target == subject.Program {
 		return nil
 	}
@@ -105,6 +108,12 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	p, err := providers.Named(provider)
 	if err != nil {
 		return err
+	}
+	switch o.Target {
+	case subject.Program:
+		return nil
+	case subject.Target{}:
+		return errors.New("found no subject; expected subject.Ours, subject.Upstream, or one of subject.ParseTarget or subject.Command")
 	}
 	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers)); err != nil {
 		return err

@@ -32,6 +32,9 @@ func counted(n int, noun string) string {
 // the workload is the steps of the scenario. An error of the workload aborts the run.
 func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	described := "a workload of this program"
+	if external := s.Scenario.ExternalWorkload != nil; run == nil && external {
+		return s.Scenario.Errorf("externalWorkload", "found no workload; expected an argument of Chaos, because the workload is not in the scenario")
+	}
 	if run == nil {
 		run, described = runSteps, counted(len(s.Scenario.Workload), "workload step")
 	}

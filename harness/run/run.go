@@ -15,6 +15,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,8 +88,10 @@ type Workload func(ctx context.Context, s *Session) error
 // Run runs a scenario, checks its history and writes the reports. The error says why the run
 // was aborted. Run also checks an aborted run, unless it has no history.
 func Run(ctx context.Context, o Options) (*reports.Run, error) {
-	if err := o.checkWorkload(); err != nil {
-		return nil, err
+	if o.Scenario != nil {
+		if err := o.checkWorkload(); err != nil {
+			return nil, err
+		}
 	}
 	s, err := newSession(&o)
 	if err != nil {
@@ -103,21 +106,35 @@ func Run(ctx context.Context, o Options) (*reports.Run, error) {
 // Preflight returns an error if the run is not possible. For example, the provider does not
 // support a fault, or an executable is missing. Preflight starts nothing.
 func (o *Options) Preflight() error {
+	if o.Scenario == nil {
+		return errors.New("found no scenario; expected one, such as that of scenario.New")
+	}
+	return cmp.Or(o.checkWorkload(), o.preflight())
+}
+
+// preflight is Preflight without the check of the workload, which a Session gets later.
+func (o *Options) preflight() error {
+	if o.Scenario == nil {
+		return errors.New("found no scenario; expected one, such as that of scenario.New")
+	}
+	if o.On != nil {
+		o.Provider = o.On.Provider
+	}
+	o.Provider = cmp.Or(o.Provider, providers.Default())
 	provider, err := providers.Named(o.Provider)
 	if err != nil {
 		return err
 	}
-	if err := o.checkWorkload(); err != nil {
-		return err
-	}
-	if err := Supported(o.Scenario, o.Provider); err != nil {
+	if err := cmp.Or(Validate(o.Scenario), Supported(o.Scenario, o.Provider)); err != nil {
 		return err
 	}
 	if o.Direct && provider.Capabilities.Has(cluster.SubjectInPods) {
 		return fmt.Errorf("found a direct run on provider %s; expected another provider, because its subjects reach the API server only through the fault proxy", o.Provider)
 	}
-	if err := provider.Preflight(o.controlPlane()); err != nil {
-		return err
+	if o.On == nil {
+		if err := provider.Preflight(o.controlPlane()); err != nil {
+			return err
+		}
 	}
 	return o.subject().Preflight(o.Provider, o.UpstreamDir)
 }
@@ -127,9 +144,9 @@ func (o *Options) Preflight() error {
 func (o *Options) checkWorkload() error {
 	switch external := o.Scenario.ExternalWorkload != nil; {
 	case external && o.Workload == nil:
-		return o.Scenario.Errorf("externalWorkload", "the workload of this scenario is in a Go program; run that program instead")
+		return o.Scenario.Errorf("externalWorkload", "found no Options.Workload; expected a Go program that sets it, because the workload is not in the scenario")
 	case !external && o.Workload != nil:
-		return o.Scenario.Errorf("workload", "found steps besides Options.Workload; expected externalWorkload")
+		return o.Scenario.Errorf("workload", "found Options.Workload besides the steps; expected externalWorkload instead of the steps")
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -36,6 +36,7 @@ type Session struct {
 	// the run.
 	Environment *environment.Environment
 
+	phase   sessionPhase
 	dir     directory
 	monitor *monitor
 	ready   bool         // everything is set up
@@ -43,6 +44,28 @@ type Session struct {
 	// catchUp waits until the history contains all commits so far. It is Environment.CatchUp,
 	// except in tests.
 	catchUp func(ctx context.Context) error
+}
+
+// sessionPhase is how far a session has come.
+type sessionPhase int
+
+const (
+	sessionStarted sessionPhase = iota // the methods Chaos and Begin may be called
+	sessionChaos                       // Begin was called
+	sessionEnded                       // End was called
+)
+
+// checkPhase returns an error if a method is called in the wrong order.
+func (s *Session) checkPhase(method string, expected sessionPhase) error {
+	switch {
+	case s.phase == expected:
+		return nil
+	case s.phase == sessionEnded:
+		return fmt.Errorf("%s: the session has ended", method)
+	case expected == sessionChaos:
+		return fmt.Errorf("%s: the chaos phase has not begun; expected a call of Chaos or Begin before", method)
+	}
+	return fmt.Errorf("%s: the chaos phase has begun already", method)
 }
 
 // Start sets up a run of o.Scenario, but runs neither its workload nor its faults. A Go
@@ -62,15 +85,15 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 
 // newSession checks the options, sets their default values and creates the run directory.
 func newSession(o *Options) (*Session, error) {
-	if o.On != nil {
-		o.Provider = o.On.Provider
-	}
-	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if err := Validate(o.Scenario); err != nil {
+	if err := o.preflight(); err != nil {
 		return nil, err
+	}
+	if o.Scenario.Seed == 0 {
+		o.Scenario = o.Scenario.Clone()
+		o.Scenario.Seed = 1 + rand.Uint64N(1<<32) // at most 10 digits, so that users can type it
 	}
 	if err := o.completeVersions(); err != nil {
 		return nil, err
@@ -154,9 +177,16 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 // Begin begins the chaos phase; Chaos calls it. Checks that need a beginning of the run, such as
 // process-alive, apply from here on. The error says that the control plane is not healthy.
 func (s *Session) Begin(ctx context.Context) error {
+	if err := s.checkPhase("Begin", sessionStarted); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := s.Environment.Cluster.Health(ctx); err != nil {
 		return fmt.Errorf("checking the health of the control plane before the workload: %w", err)
 	}
+	s.phase = sessionChaos
 	s.beginPhase(history.PhaseChaos)
 	return nil
 }
@@ -170,6 +200,10 @@ func (s *Session) beginPhase(phase history.PhaseName) {
 // nil, or the error that aborted the run; End returns it together with its own errors. It
 // returns no result if there is no history.
 func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
+	if s.phase == sessionEnded {
+		return nil, errors.New("End: the session has ended already")
+	}
+	s.phase = sessionEnded
 	var diagnostics *snapshot
 	if s.ready {
 		diagnostics = s.takeSnapshot(ctx, runErr)

@@ -13,6 +13,9 @@ import (
 // Settle still returns nil, because the checks decide whether that is a violation. All faults
 // must be healed before the call.
 func (s *Session) Settle(ctx context.Context) error {
+	if err := s.checkPhase("Settle", sessionChaos); err != nil {
+		return err
+	}
 	s.beginPhase(history.PhaseSettle)
 	s.progress("all faults healed; waiting up to %s for convergence", s.Scenario.Settle.Within)
 	start := s.Clock.Now()
@@ -51,6 +54,9 @@ func (s *Session) Settle(ctx context.Context) error {
 // Converged waits until the subject has converged, for at most settle.within of the scenario.
 // Faults may be active. The error says which objects have not converged.
 func (s *Session) Converged(ctx context.Context) error {
+	if err := s.checkPhase("Converged", sessionChaos); err != nil {
+		return err
+	}
 	bounded, cancel := context.WithTimeout(ctx, s.Scenario.Settle.Within)
 	defer cancel()
 	if missing := s.catchUp(ctx); missing != nil {

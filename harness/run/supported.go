@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -11,7 +13,7 @@ import (
 // for all pods of the scenario, and support all its faults. The error contains the position in
 // the scenario file.
 func Supported(s *scenario.Scenario, provider string) error {
-	p, err := providers.Named(provider)
+	p, err := providers.Named(cmp.Or(provider, providers.Default()))
 	if err != nil {
 		return err
 	}

@@ -241,8 +241,8 @@ func TestCheckWorkload(t *testing.T) {
 	}{
 		{steps, nil, ""},
 		{external, program, ""},
-		{external, nil, "test.yaml:3:19: externalWorkload: the workload of this scenario is in a Go program; run that program instead"},
-		{steps, program, "test.yaml:4:3: workload: found steps besides Options.Workload; expected externalWorkload"},
+		{external, nil, "test.yaml:3:19: externalWorkload: found no Options.Workload; expected a Go program that sets it, because the workload is not in the scenario"},
+		{steps, program, "test.yaml:4:3: workload: found Options.Workload besides the steps; expected externalWorkload instead of the steps"},
 	} {
 		o := Options{Scenario: test.scenario, Workload: test.workload}
 		if err := o.checkWorkload(); (err != nil) != (test.want != "") || err != nil && err.Error() != test.want {
