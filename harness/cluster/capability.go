@@ -16,8 +16,8 @@ type Capability string
 // "requires …" and "the provider has no …" in error messages.
 const (
 	// OwnsControlPlane means that the control plane exists only for the run. Faults may therefore
-	// change objects that affect the whole cluster, such as nodes and policies. A cluster without
-	// this capability implements [Shared].
+	// change objects that affect the whole cluster, such as nodes and admission policies. A cluster
+	// without this capability implements [Shared].
 	OwnsControlPlane Capability = "control plane of its own"
 	// RestartsControlPlane means that faults can kill kube-apiserver and etcd and start them again.
 	// The cluster implements [Restartable].
@@ -84,7 +84,7 @@ const (
 	SkewsClocks Capability = "clocks to skew"
 )
 
-// Capabilities are the capabilities of one provider.
+// Capabilities lists all capabilities of one provider.
 type Capabilities []Capability
 
 // Has reports whether c contains all capabilities in needed.
@@ -101,8 +101,9 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] unless c contains all capabilities in needed. The error message
-// begins with the argument subject, for example "action restart".
+// Require returns a [MissingError] unless c contains all capabilities in needed. The argument
+// subject names what requires the capabilities, such as "action restart". The error message begins
+// with it.
 func (c Capabilities) Require(subject string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
 		return &MissingError{Subject: subject, Needed: needed, Missing: missing}
