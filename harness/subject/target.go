@@ -26,7 +26,7 @@ var (
 	Upstream = Target{kind: "upstream"}
 )
 
-// The kinds of targets that have a name.
+// The prefixes of the targets exec:PATH and image:REF.
 const (
 	execKind  = "exec"
 	imageKind = "image"
@@ -74,8 +74,8 @@ func parseImage(reference string) (Target, error) {
 	return Target{kind: imageKind, name: reference}, nil
 }
 
-// Image returns the name of the container image if t is a target image:REF, and reports whether it
-// is.
+// Image returns the name of the container image of a target image:REF. The result ok is false for
+// all other targets.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
 // String returns the target in the format that [ParseTarget] parses.
@@ -88,7 +88,8 @@ func (t Target) String() string {
 
 // CheckControllers returns an error if the target cannot run one of the given controllers. The
 // target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md). All other
-// targets accept the flags of kube-controller-manager, and so all its controllers.
+// targets accept the flags of kube-controller-manager, so they are assumed to contain all its
+// controllers.
 func (t Target) CheckControllers(controllers []kube.Controller) error {
 	if t != Ours {
 		return nil

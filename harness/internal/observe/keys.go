@@ -14,8 +14,8 @@ type etcdKeys struct {
 }
 
 // newEtcdKeys returns the etcdKeys for kinds. If several kinds have the same etcd prefix, it
-// observes only the first of them. For example, the events of v1 and of events.k8s.io are the same
-// keys.
+// observes only the first of them. For example, the same etcd keys store the events of v1 and of
+// events.k8s.io.
 func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	k := etcdKeys{namespace: namespace}
 	for _, kind := range kinds {

@@ -50,7 +50,7 @@ func (i *instance) Err() error {
 func (i *instance) LogTail() string { return i.follow.LogTail() }
 
 // Kill sends SIGKILL to the process of the subject, and waits at most 10 seconds until the process
-// has ended. It waits even if ctx is canceled.
+// has ended. Canceling ctx does not end this wait.
 func (i *instance) Kill(ctx context.Context) error {
 	i.mu.Lock()
 	i.killed = true
@@ -132,9 +132,9 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded waits until the process of the subject has ended. If i.follow, which copies the log,
-// has exited successfully, the subject has ended. If somebody has killed i.follow, the subject may
-// still run; confirmEnded then asks the node.
+// confirmEnded returns nil when the process of the subject has ended. If i.follow, which copies the
+// log, has exited successfully, the subject has ended. If i.follow has failed or was killed, the
+// subject may still run. confirmEnded then asks the node until the subject has ended.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {

@@ -30,9 +30,10 @@ const (
 	user = 65532
 	// tokenSeconds is the lifetime of the ServiceAccount token. The kubelet renews the token.
 	tokenSeconds = 3600
-	// relayPatience is the time that a connection of the subject waits in the relay until the relay
-	// can forward it. The relay then closes the connection. The first connection always waits,
-	// because gauntlet connects to the relay only after the subject has started.
+	// relayPatience is the maximum time that a connection of the subject waits in the relay. If the
+	// relay cannot forward the connection in this time, it closes the connection. The first
+	// connection always waits, because gauntlet connects to the relay only after the subject has
+	// started.
 	relayPatience = "30s"
 )
 
