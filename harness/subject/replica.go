@@ -215,8 +215,8 @@ func (r *replica) logTail() string {
 	return r.current.LogTail()
 }
 
-// record appends a record to the history, which says what has happened to an instance, such as its
-// start or end.
+// record appends a process record of an instance to the history. The record says what has happened
+// to the instance, such as its start or end.
 func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
 		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),

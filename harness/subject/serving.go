@@ -32,8 +32,8 @@ const (
 const servingPort = 20257
 
 // Serving describes the HTTPS debug endpoint of a replica. Each replica listens on its own random
-// loopback address. No other program uses this address, so clients cannot confuse the replica with
-// another process.
+// loopback address. Other programs are unlikely to use this address, so clients do not confuse the
+// replica with another process.
 type Serving struct {
 	Address           string // IP address 127.x.y.z on which the replica listens
 	CertFile, KeyFile string // paths of the serving certificate, which is valid only for Address

@@ -33,8 +33,9 @@ const (
 
 // commands lists all programs that this package can build.
 //
-// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the programs of the
-// embedded control plane. A test in that directory compares the versions with go.mod.
+// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the
+// programs of the embedded control plane. A test in that directory compares the versions with
+// go.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
@@ -88,8 +89,8 @@ func parseRequirements(data []byte) (map[string]string, error) {
 	return versions, nil
 }
 
-// targetsFor returns the programs to build for the use wanted, with the paths of their binaries
-// below the cache directory root.
+// targetsFor returns the programs to build for the use wanted. It also sets the paths of their
+// binaries, which are below the cache directory root.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {

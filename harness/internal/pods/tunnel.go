@@ -25,8 +25,8 @@ const (
 	controlPort = 10900
 )
 
-// Ports returns the ports of the control plane node on which the relays of the given number of
-// replicas wait for gauntlet. A provider forwards a local port to each of them.
+// Ports returns the ports of the control plane node to which gauntlet connects, one for the relay
+// of each replica. A provider forwards a local port to each of them.
 func Ports(replicas int) []int {
 	var ports []int
 	for i := range replicas {

@@ -105,8 +105,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 // exited, the kernel may give this ID to another process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the process has exited and the package has killed the
-// rest of its process group.
+// Done returns a channel that is closed after the process has exited. The package has then also
+// killed the rest of the process group.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError]. It

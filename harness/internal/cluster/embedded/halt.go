@@ -161,8 +161,8 @@ func (c *Cluster) haltCount() int {
 	return c.halts
 }
 
-// halted reports whether the named component is down, either killed by Halt or exited because of
-// Halt (see the field down).
+// halted reports whether Halt is the reason why the named component is down; see the field down of
+// [part].
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -80,7 +80,7 @@ func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	return nil
 }
 
-// isFinished reports whether KWOK has no more work for a pod: the pod is Running and Ready, or it
+// isFinished reports whether KWOK has no more work for a pod. The pod is then Running and Ready, or
 // has terminated and is not Ready.
 func isFinished(pod *corev1.Pod) bool {
 	ready := cluster.PodReady(pod)

@@ -26,8 +26,8 @@ const (
 	argumentOn  = "on"
 )
 
-// turnOffTimeout limits the time from the start of the user's program until all controllers under
-// test are inactive on the cluster.
+// turnOffTimeout limits the time until all controllers under test are inactive on the cluster. It
+// starts when gauntlet calls the program that turns them off.
 const turnOffTimeout = 90 * time.Second
 
 // controllerSwitch turns the cluster's own controllers off and on with the program of the user.
@@ -54,8 +54,8 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 		return errors.Join(err, state.checkOthers(c.config.Host))
 	}
 	if o.ControllerSwitch == "" {
-		return fmt.Errorf("existing cluster: controllers under test are already active on %s, but the subject must be their only instance: %s; turn them off, or set --controller-switch to a program that turns them off and on",
-			c.config.Host, strings.Join(state.active, ", "))
+		return fmt.Errorf("existing cluster: %s already active on %s, but the subject must be the only instance of the controllers under test; turn them off, or set --controller-switch to a program that turns them off and on",
+			strings.Join(state.active, ", "), c.config.Host)
 	}
 	if c.controllerSwitch, err = newControllerSwitch(o); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (s controllerState) checkOthers(host string) error {
 	if len(s.missingOthers) == 0 {
 		return nil
 	}
-	return fmt.Errorf("existing cluster: controllers that are not under test, but that the run needs, are not active on %s: %s; turn them on, or test all default controllers",
-		host, strings.Join(s.missingOthers, ", "))
+	return fmt.Errorf("existing cluster: %s not active on %s, but the run needs all default controllers that are not under test; turn them on, or test all default controllers",
+		strings.Join(s.missingOthers, ", "), host)
 }
 
 // newControllerSwitch returns the controllerSwitch for the program in o.ControllerSwitch. If
