@@ -26,5 +26,6 @@ type Existing struct {
 }
 
 // ErrNoCapacity means that the nodes of an existing cluster have too little free capacity for the
-// pods of a run. The start of the cluster then returns an error that wraps ErrNoCapacity.
+// pods of a run. The function Start of the provider existing then returns an error that wraps
+// ErrNoCapacity.
 var ErrNoCapacity = errors.New("the nodes do not have enough capacity for the pods of the run")

@@ -18,7 +18,7 @@ type Shared interface {
 	// Namespace returns the name of the namespace of the run. The namespace already exists. It also
 	// contains the leader-election Lease of the subject.
 	Namespace() string
-	// SubjectAccount returns the user or ServiceAccount as which the subject authenticates. The
+	// SubjectAccount returns the user or ServiceAccount that the subject authenticates as. The
 	// harness grants this account the permissions of the subject.
 	SubjectAccount() rbacv1.Subject
 }

@@ -66,7 +66,7 @@ type Options struct {
 }
 
 // Environment is a running control plane with the components of a run. Callers must not change its
-// fields. Some fields are nil until the method that starts the component has returned.
+// fields. The fields of a component are nil until the component has started.
 type Environment struct {
 	Options
 

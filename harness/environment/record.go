@@ -128,7 +128,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
-// useObserver stores the running observer. Stop will stop it.
+// useObserver stores a running observer. Stop of the Environment will stop the observer.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })

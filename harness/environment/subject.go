@@ -82,8 +82,8 @@ func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 }
 
 // Preflight returns an error if the named provider cannot run the subject, for example because an
-// executable is missing. The argument upstreamDir is the field UpstreamDir of the provider's
-// options. Preflight starts nothing.
+// executable is missing. The argument upstreamDir has the meaning of the field UpstreamDir of
+// providers.Options. Preflight starts nothing.
 func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	p, err := providers.Named(provider)
 	if err != nil {

@@ -39,13 +39,14 @@ type Instance interface {
 	// PID returns the ID of the process on this machine, or 0 if the process runs in a pod.
 	PID() int
 	// Stop sends SIGTERM to the process and waits until the process has ended. It sends SIGKILL
-	// after the grace period or when ctx is canceled, which is not an error.
+	// after the grace period, or as soon as ctx is canceled. It returns no error because of a
+	// SIGKILL.
 	Stop(ctx context.Context, grace time.Duration) error
 	// Kill sends SIGKILL to the process and waits until the process has ended.
 	Kill(ctx context.Context) error
 	// Pause suspends the process until Resume. The connections of the process stay open.
 	Pause(ctx context.Context) error
-	// Resume continues a process that Pause has suspended.
+	// Resume ends the pause of a process that Pause has suspended.
 	Resume(ctx context.Context) error
 	// Done returns a channel that is closed when the process has ended.
 	Done() <-chan struct{}

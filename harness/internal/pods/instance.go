@@ -36,7 +36,8 @@ func (i *instance) Usage() *history.Usage { return nil }
 // Done returns a channel that is closed when the process of the subject has ended.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
-// Err returns nil until the channel of Done is closed, and then how the process has ended.
+// Err returns nil until the channel of Done is closed. After that, it returns an error that says
+// how the process has ended.
 func (i *instance) Err() error {
 	select {
 	case <-i.done:

@@ -84,13 +84,13 @@ var sharedGuard = sync.OnceValues(startGuard)
 func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting the guard: %w", err)
+		return nil, fmt.Errorf("starting the guard process: %w", err)
 	}
 	defer read.Close()
 	guard, err := runGuard(read)
 	if err != nil {
 		write.Close()
-		return nil, fmt.Errorf("starting the guard: %w", err)
+		return nil, fmt.Errorf("starting the guard process: %w", err)
 	}
 	go func() { _ = guard.Wait() }() // reaps the guard if somebody kills it before gauntlet exits
 	return &guardClient{pipe: write}, nil

@@ -141,7 +141,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	})
 }
 
-// checkHealth sends one request to the health endpoint of each component, without waiting. Its
+// checkHealth sends one request to the health endpoint of each component, without retries. Its
 // error names the first component that is not healthy.
 func (c *Cluster) checkHealth(ctx context.Context) error {
 	if err := c.Err(); err != nil {

@@ -164,7 +164,7 @@ func parseNetwork(line string) (Found, error) {
 	}
 	existence, err := owner.Existence()
 	if err != nil {
-		return Found{}, fmt.Errorf("owner of network %s: %w", f.Name, err)
+		return Found{}, fmt.Errorf("finding out whether the owner of network %s runs: %w", f.Name, err)
 	}
 	// After any error but ErrNotExist, the kubeconfig probably exists and belongs to another user.
 	// The cluster is then considered complete.

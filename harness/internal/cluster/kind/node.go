@@ -103,7 +103,7 @@ func (n *Node) address(ctx context.Context, port int) (string, error) {
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
-		return fmt.Errorf("loading an image: %w", err)
+		return fmt.Errorf("opening the image archive: %w", err)
 	}
 	loaded := make(chan error, 1)
 	go func() { // the function of kind accepts no context
