@@ -92,8 +92,8 @@ func (d *Dispatcher) waitReleased(sub *Subscription) {
 
 // Subscribe returns a Subscription that receives the first match of a trigger. A nil trigger never
 // matches. The caller must call Unsubscribe after it has injected the fault. The condition of a
-// state trigger may already be true. If requireChange is true, the trigger then matches only after
-// the condition was false in between.
+// state trigger may already be true when Subscribe is called. If requireChange is true, such a
+// trigger matches only after its condition has become false and then true again.
 func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *Subscription {
 	sub := &Subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {

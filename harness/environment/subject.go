@@ -45,7 +45,7 @@ type SubjectOptions struct {
 //
 // The replicas are local processes, or pods if the provider has the capability SubjectInPods. They
 // connect to the fault proxy if StartProxy was called, and otherwise directly to the API server.
-// The kubelet restarts replicas in pods that do not use a fault proxy; e.Subject then stays nil.
+// Without a fault proxy, the kubelet restarts replicas that run in pods; e.Subject then stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
 	return e.setUp(ctx, "subject", func(ctx context.Context) error {
 		if err := o.complete(); err != nil {

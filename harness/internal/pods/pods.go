@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// Namespace is the namespace of the pods of the subject.
+	// Namespace is the namespace of the pods in which the replicas of the subject run.
 	Namespace = "gauntlet-system"
-	// account is the name of the ServiceAccount of the pods.
+	// account is the name of the ServiceAccount of the subject in [Namespace].
 	account = "subject"
 )
 

@@ -26,8 +26,9 @@ const (
 	nodeLabel = "io.x-k8s.kind.cluster"
 	// namePrefix is the prefix of the names of all clusters of gauntlet.
 	namePrefix = "gauntlet-"
-	// markerFile is the name of a file in the state directory. It contains the name of the cluster,
-	// so that [Remove] does not remove a directory of another cluster.
+	// markerFile is the name of a file in the state directory. It contains the name of the cluster.
+	// [Remove] compares this name before it removes the directory, which may meanwhile belong to
+	// another cluster.
 	markerFile = "kind-cluster"
 )
 
