@@ -12,8 +12,8 @@ import (
 // provider, a test checks that its clusters implement exactly the interfaces of its capabilities.
 type Capability string
 
-// The capabilities of the control plane. The text of every capability completes the phrases
-// "requires …" and "the provider has no …" in error messages.
+// The capabilities of the control plane. In error messages, the text of a capability follows
+// "requires" or "the provider has no". An example is "requires access to etcd".
 const (
 	// OwnsControlPlane means that the control plane exists only for the run. Faults may therefore
 	// change objects that affect the whole cluster, such as nodes and admission policies. A cluster
@@ -44,7 +44,8 @@ const (
 // The capabilities of nodes and pods.
 const (
 	// SimulatedKubelets means that simulated kubelets set the status of pods, and that no
-	// containers run. A simulated kubelet does not overwrite a pod status that a fault writes.
+	// containers run. A fault can write the status of a pod, because simulated kubelets do not undo
+	// such a change.
 	SimulatedKubelets Capability = "simulated kubelets"
 	// RealKubelets means that real kubelets run the containers of pods. A fault cannot write the
 	// status of a pod, because the kubelet overwrites it.

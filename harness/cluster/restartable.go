@@ -33,8 +33,8 @@ type Restartable interface {
 	Resume(ctx context.Context, component Component) error
 }
 
-// Unavailable reports whether a request failed because the control plane was unavailable, according
-// to its error. The caller may retry such a request, although the API server may already have
+// Unavailable reports whether err, the error of a request, means that the control plane was
+// unavailable. The caller may retry such a request, although the API server may already have
 // executed it.
 func Unavailable(err error) bool {
 	var network net.Error

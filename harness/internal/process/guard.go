@@ -333,8 +333,8 @@ func readStat(pid int) (procStat, error) {
 }
 
 // parseStat parses the content of /proc/<pid>/stat. It parses only the fields after the last
-// closing parenthesis. The field before is the name of the command in parentheses, which may
-// contain spaces and parentheses.
+// closing parenthesis. Before this parenthesis is the name of the command, which may itself contain
+// spaces and parentheses.
 func parseStat(line string) (procStat, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])
