@@ -131,8 +131,8 @@ func upstreamVersions(o Options) (map[string]string, error) {
 // the result contains the path of the directory instead.
 func UpstreamVersions(upstreamDir string) map[string]string { return embedded.Versions(upstreamDir) }
 
-// UpstreamControllerManager returns the path of upstream's kube-controller-manager. If the file is
-// missing, the error says how to build it.
+// UpstreamControllerManager returns the path of upstream's kube-controller-manager. If upstreamDir
+// is empty and the program was not built, the error says how to build it.
 func UpstreamControllerManager(upstreamDir string) (string, error) {
 	binaries, err := embedded.FindBinaries(upstreamDir)
 	if err != nil {
