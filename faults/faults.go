@@ -49,7 +49,7 @@ type Fault interface {
 	// the context of the run is canceled.
 	Heal(ctx context.Context) error
 	// Summary returns one line that says what the fault did and how often. The history
-	// contains it in the record that the fault is healed.
+	// record of the healing contains this line.
 	Summary() string
 }
 
@@ -92,7 +92,8 @@ type Env struct {
 	// Trigger identifies the request or watch event that the fault waited for before it was
 	// injected. It is the zero value if the fault has no trigger.
 	Trigger trigger.Match
-	// Clock is the clock of the run.
+	// Clock measures the times of the fault, such as intervals and downtimes. Tests replace
+	// it by a fake clock.
 	Clock clock.WithTicker
 	// Report writes the history records of this fault.
 	Report *Reporter
@@ -154,7 +155,8 @@ type Type struct {
 	Needs []cluster.Capability
 	// Params documents the parameters for docs/reference/faults.md.
 	Params []Param
-	// Outage is true if the API server or etcd is down while the fault is active.
+	// Outage is true if the API server or etcd is down while the fault is active. The run
+	// then waits for a healthy control plane before it injects another fault.
 	Outage bool
 	// New returns a fault with the given parameters, or an error that names the wrong field
 	// of the scenario.
@@ -177,13 +179,13 @@ type Param struct {
 	// unit.
 	Description string
 	// Bounds says which values are permitted. Default is the value that the fault uses if
-	// the scenario omits the parameter. It is empty for a required parameter.
+	// the scenario omits the parameter. Default is empty for a required parameter.
 	Bounds  string
 	Default string
 }
 
 // Supported returns an error if a provider with the given capabilities cannot run the
-// fault. The fault must be of this type.
+// fault. The fault must be of the type t.
 func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	if err := c.Require(t.Name, t.Needs...); err != nil {
 		return err
@@ -194,8 +196,8 @@ func (t *Type) Supported(fault Fault, c cluster.Capabilities) error {
 	return nil
 }
 
-// Inject records in the history that the fault is injected, and then injects it. It writes
-// this record first, so that every record of a firing follows it.
+// Inject records in the history that the fault is injected, and then injects it. In the
+// history, every record of a firing therefore follows the record of the injection.
 func Inject(ctx context.Context, fault Fault, env *Env) error {
 	env.Report.injected(env.Trigger)
 	if err := fault.Inject(ctx, env); err != nil {
@@ -207,7 +209,7 @@ func Inject(ctx context.Context, fault Fault, env *Env) error {
 }
 
 // Heal heals the fault, and then records in the history that it is healed. If healing
-// fails, Heal records the failure and returns an error. The caller may then call it again.
+// fails, Heal records the failure and returns an error. The caller may then call Heal again.
 func Heal(ctx context.Context, fault Fault, env *Env) error {
 	if err := fault.Heal(ctx); err != nil {
 		err = fmt.Errorf("healing %s: %w", env.Report, err)

@@ -7,7 +7,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Verbs and Resources are the API verbs and the resources that every scenario may name.
+// Verbs and Resources are the API verbs and the resources that every scenario may name. A
+// scenario may also name the custom resources that its workload creates; see [Resource].
 var (
 	Verbs     = scenario.Verbs
 	Resources = scenario.Resources

@@ -24,7 +24,7 @@ func (e *Env) OtherClient(ctx context.Context) (*metav1.OwnerReference, error) {
 		owner, err = configMaps.Get(ctx, otherControllerName, metav1.GetOptions{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating configmaps %s/%s, which acts as another controller: %w", e.Namespace, otherControllerName, err)
+		return nil, fmt.Errorf("creating ConfigMap %s/%s, which acts as another controller: %w", e.Namespace, otherControllerName, err)
 	}
 	return metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap")), nil
 }

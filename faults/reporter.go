@@ -43,11 +43,11 @@ func (r *Reporter) Fired(request uint64, object *history.Ref, detail string) {
 }
 
 // TolerateOutage makes Failed ignore errors that an unavailable API server or etcd causes.
-// The run calls TolerateOutage when another fault of the scenario makes them unavailable.
+// The run calls TolerateOutage if a fault of the scenario stops the API server or etcd.
 func (r *Reporter) TolerateOutage() { r.tolerateOutage = true }
 
 // Failed records that the fault could not do what the scenario asks. object is the object
-// that it tried to change, or nil.
+// that the fault tried to change, or nil if there is none. err says what failed.
 func (r *Reporter) Failed(object *history.Ref, err error) {
 	if r.tolerateOutage && cluster.Unavailable(err) {
 		return

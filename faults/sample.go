@@ -18,8 +18,8 @@ type SampleInput struct {
 	// Span is the time from the injection of the fault until it is healed. It is at least
 	// 500 ms.
 	Span time.Duration
-	// Edit draws random workload steps for a second user. It returns nil if no step would
-	// have an effect at the time when the fault is injected.
+	// Edit draws random workload steps for the second user of a user-edit fault. It returns
+	// nil if no step would have an effect at the time when the fault is injected.
 	Edit func() []scenario.Step
 }
 

@@ -10,9 +10,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// Annotations writes GitHub Actions workflow commands, which annotate the CI job. A failure
-// group with the verdict fail becomes an error, unknown a warning, and known-upstream a notice.
-// GitHub documents the format in "Workflow commands for GitHub Actions".
+// Annotations writes GitHub Actions workflow commands, which annotate the CI job. Each failure
+// group becomes one command: an error if its verdict is fail, a warning if it is unknown, and a
+// notice if it is known-upstream. GitHub documents the format in "Workflow commands for GitHub
+// Actions".
 func Annotations(w io.Writer, runs []Run) error {
 	var b strings.Builder
 	for _, f := range groupFailures(runs) {
@@ -43,8 +44,8 @@ func ComparedAnnotations(w io.Writer, comparisons []Comparison) error {
 	return writeAnnotations(w, &b)
 }
 
-// annotate writes one workflow command: an error, a warning or a notice, depending on the
-// verdict.
+// annotate writes one workflow command. It is an error for the verdict fail, a notice for
+// known-upstream, and a warning for any other verdict.
 func annotate(b *strings.Builder, verdict check.Verdict, title, text string) {
 	command := "warning"
 	switch verdict {
@@ -64,9 +65,8 @@ func writeAnnotations(w io.Writer, b *strings.Builder) error {
 	return nil
 }
 
-// These replacers escape the characters with a special meaning in a workflow command. The
-// replacer message is for the text of the command, and property for its properties, such as
-// the title.
+// These replacers escape the characters with a special meaning in a workflow command. Use
+// message for the text of a command, and property for its properties, such as the title.
 var (
 	message  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

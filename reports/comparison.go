@@ -11,10 +11,12 @@ import (
 // Comparison is the comparison of two subjects in one scenario, with one or more pairs of runs.
 type Comparison struct {
 	Scenario string // the name of the scenario
-	// Subject and Base are the names of the two subjects. Base is the one to compare with.
+	// Subject and Base are the names of the two subjects. The comparison says how Subject differs
+	// from Base.
 	Subject, Base string
 	Pairs         []Pair
-	// Ratios compares the costs of the pairs.
+	// Ratios has an element for each metric of cost, such as CPU time or the number of pod
+	// creates. The element compares the values of Subject and Base in all pairs.
 	Ratios []compare.Ratio
 }
 
@@ -22,76 +24,81 @@ type Comparison struct {
 type Pair struct {
 	Subject, Base Run
 	Differences   []compare.Difference
-	// Diff has the differences of the two end states as text in the format of go-cmp. Lines
-	// with "-" are from the base.
+	// Diff shows how the objects differ at the end of the two runs, in the text format of
+	// go-cmp. Lines with "-" are from the base.
 	Diff string
-	// CostNotComparable is true if the costs of the two runs cannot be compared; see
-	// [compare.Pair.Comparable].
+	// CostNotComparable is true if a run of the pair is incomplete, or if the two runs
+	// completed different steps; see [compare.Pair.Comparable]. The costs of such runs are not
+	// compared.
 	CostNotComparable bool
 }
 
 // classificationLegend explains the classifications to readers of a report.
 const classificationLegend = "undeclared: no rule allows the difference; both wrong: both subjects violate the guarantee; " +
-	"declared: ours differs deliberately; not compared: one run was aborted earlier because of a known upstream issue; " +
+	"declared: our controllers differ deliberately; " +
+	"not compared: it depends on steps that one run did not complete because of a known upstream issue; " +
 	"accepted: the guarantees allow both"
 
-// comparisonSummary has what all formats show of a comparison.
+// comparisonSummary has the parts of a comparison that the text, Markdown and HTML formats
+// show.
 type comparisonSummary struct {
 	Scenario      string
 	Subject, Base string
 	Verdict       check.Verdict
-	// Counts is a text with the numbers of pairs and of differences.
+	// Counts is one line of text with the names of the subjects and the result of
+	// [Comparison.countsText].
 	Counts string
-	// Differences has the differences that tell readers something about a subject, worst
-	// first.
+	// Differences has the differences that reports show one by one, worst first. All other
+	// differences are in Others; see isSetAside.
 	Differences []distinctDifference
-	// Others has the differences for which isSetAside returns true, grouped by classification
-	// and reason, worst first.
+	// Others has the differences for which isSetAside returns true, in groups with the same
+	// classification and reason, worst first. Reports show these groups collapsed or only count
+	// their differences.
 	Others []reasonGroup
 	Pairs  []pairSummary
-	// CostSkipped says for how many pairs the costs are not compared. It is empty if the
-	// costs of all pairs are compared.
+	// CostSkipped is the result of [Comparison.costSkippedReason].
 	CostSkipped string
 	Costs       costTable
 	// EndStateDiff is [Pair.Diff] on the page of one pair. It is empty on other pages.
 	EndStateDiff string
-	// Links is true if the summary links to a page for each pair.
+	// Links is true if the page shows all pairs and links to the page of each pair. It is false
+	// on the page of one pair.
 	Links bool
 }
 
-// pairSummary is a pair with the file name of its page.
+// pairSummary is a pair of runs with the file name of its HTML page.
 type pairSummary struct {
 	*Pair
 	Page string
 }
 
-// distinctDifference is a difference that one or more pairs have.
+// distinctDifference is a difference with the pairs in which it occurs.
 type distinctDifference struct {
 	compare.Difference             // the difference in the first pair that has it
 	pairs, of          int         // the number of pairs that have it, and the number of all pairs
 	first              pairSummary // the first pair that has it
 }
 
-// In returns how many pairs have the difference as text, such as "2 of 5".
+// In returns in how many of all pairs the difference occurs, as text such as "2 of 5".
 func (d distinctDifference) In() string { return fmt.Sprintf("%d of %d", d.pairs, d.of) }
 
-// Page returns the file name of the page of the first pair with the difference.
+// Page returns the file name of the HTML page of the first pair in which the difference occurs.
 func (d distinctDifference) Page() string { return d.first.Page }
 
-// reasonGroup has the differences with the same classification and reason.
+// reasonGroup is a group of differences with the same classification and reason.
 type reasonGroup struct {
 	Classification compare.Classification
 	Reason         string
 	All            []compare.Difference
 }
 
-// differenceTable is the input of the template for a table of differences.
+// differenceTable is the input of the HTML template for a table of differences.
 type differenceTable struct {
 	Summary     comparisonSummary
 	Differences []compare.Difference
 }
 
-// summarize returns the summary of all pairs.
+// summarize returns a summary of the comparison over all its pairs.
 func (c *Comparison) summarize() comparisonSummary {
 	s := c.summarizeDifferences(c.distinct())
 	s.Verdict, s.Counts, s.Links = c.Verdict(), c.countsText(), true
@@ -99,8 +106,9 @@ func (c *Comparison) summarize() comparisonSummary {
 	return s
 }
 
-// summarizePair returns the summary of the pair with index i. It has the differences of that
-// pair only, and the costs of all pairs.
+// summarizePair returns the summary for the page of the pair with index i. It has only the
+// differences of this pair. The costs are those of all pairs, because one pair is too few for
+// the statistical test.
 func (c *Comparison) summarizePair(i int) comparisonSummary {
 	single := Comparison{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Pairs: c.Pairs[i : i+1], Ratios: c.Ratios}
 	pair := pairSummary{Pair: &c.Pairs[i]}
@@ -114,8 +122,8 @@ func (c *Comparison) summarizePair(i int) comparisonSummary {
 	return s
 }
 
-// summarizeDifferences returns a summary with the differences, of which isSetAside moves some
-// to Others. It does not set the verdict and the counts.
+// summarizeDifferences returns a summary that has each difference in Differences, or in Others
+// if isSetAside returns true for it. The caller must set the verdict and the counts.
 func (c *Comparison) summarizeDifferences(differences []distinctDifference) comparisonSummary {
 	s := comparisonSummary{Scenario: c.Scenario, Subject: c.Subject, Base: c.Base, Costs: costsOf(c.Subject, c.Base, c.Ratios)}
 	for i := range c.Pairs {
@@ -136,8 +144,9 @@ func (c *Comparison) summarizeDifferences(differences []distinctDifference) comp
 	return s
 }
 
-// distinct returns the differences of all pairs, each once, worst first. Two differences are
-// equal if aspect, object, part and classification are equal.
+// distinct returns the differences of all pairs, worst first. It returns differences of several
+// pairs as one if their Aspect, Object, What and Classification are equal; their values may
+// differ.
 func (c *Comparison) distinct() []distinctDifference {
 	var all []distinctDifference
 	for i := range c.Pairs {
@@ -159,10 +168,10 @@ func (c *Comparison) distinct() []distinctDifference {
 	return all
 }
 
-// isSetAside reports whether a difference tells readers nothing about a subject. This holds for
-// accepted and for most not compared differences. It also holds for end states that follow from
-// a declared difference. It never holds for an aborted workload, or for a check that only one
-// subject violates.
+// isSetAside reports whether reports show a difference only as part of a group with the same
+// reason. This holds for accepted differences and for declared differences of end states, which
+// are explained. It also holds for differences that are not compared. The exception is an
+// aborted workload, which is their cause.
 func isSetAside(d compare.Difference) bool {
 	switch d.Classification {
 	case compare.Accepted:
@@ -204,14 +213,14 @@ func (c *Comparison) Verdict() check.Verdict {
 	}
 }
 
-// partial reports whether only the first steps of the two runs are compared. The reason is that
-// a known upstream issue aborted one workload before the other.
+// partial reports whether only the first steps of the two runs are compared. This is so if a
+// known upstream issue aborted the workload of one run, and the other workload continued.
 func (p *Pair) partial() bool {
 	return slices.ContainsFunc(p.Differences, func(d compare.Difference) bool { return d.Classification == compare.NotCompared })
 }
 
-// costSkippedReason returns text that says for how many pairs the costs are not compared. It
-// returns "" if the costs of all pairs are compared.
+// costSkippedReason returns a sentence that says for how many pairs the costs are not compared,
+// and why. It returns "" if the costs of all pairs are compared.
 func (c *Comparison) costSkippedReason() string {
 	n := 0
 	for i := range c.Pairs {
@@ -222,11 +231,13 @@ func (c *Comparison) costSkippedReason() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the cost of %d of %d pairs is not compared, because their runs did not complete the same steps or have gaps in their histories", n, len(c.Pairs))
+	return fmt.Sprintf("pairs whose costs are not compared: %d of %d; the two runs of such a pair did not complete "+
+		"the same steps, or one of them ended early or has a gap in its history", n, len(c.Pairs))
 }
 
-// countsText returns text with the numbers of pairs, of undeclared differences, and of
-// guarantees that both subjects violate.
+// countsText returns the names of the subjects and the number of pairs as text. The numbers of
+// undeclared differences and of guarantees that both subjects violate follow. An example is
+// "ours and upstream, pairs: 2, 1 undeclared".
 func (c *Comparison) countsText() string {
 	undeclared, bothWrong := c.Undeclared()
 	text := "no undeclared difference"
@@ -246,7 +257,7 @@ func (c *Comparison) countsText() string {
 		}
 	}
 	if partial > 0 {
-		text += fmt.Sprintf(", %d compared in part", partial)
+		text += fmt.Sprintf(", pairs compared in part: %d", partial)
 	}
 	return fmt.Sprintf("%s and %s, pairs: %d, %s", c.Subject, c.Base, len(c.Pairs), text)
 }

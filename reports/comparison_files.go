@@ -11,7 +11,8 @@ import (
 // ComparedPageName is the file name of the HTML page that summarizes all comparisons.
 const ComparedPageName = "compare.html"
 
-// comparedFiles are the reports that WriteComparisons writes, besides the page of each pair.
+// comparedFiles are the reports about all comparisons that WriteComparisons writes. It also
+// writes a page for each pair.
 var comparedFiles = []struct {
 	name   string
 	render func(w io.Writer, comparisons []Comparison) error

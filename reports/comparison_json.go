@@ -34,7 +34,8 @@ type jsonPair struct {
 	Subject jsonSide `json:"subject"`
 	Base    jsonSide `json:"base"`
 	Partial bool     `json:"partial"`
-	// Partly is the name of partial in schema 2.
+	// Partly is the name of partial in schema 2. Until the next release it is written too, with
+	// the same value.
 	Partly      bool             `json:"partly"`
 	Differences []jsonDifference `json:"differences"`
 }
@@ -52,7 +53,8 @@ type jsonDifference struct {
 	Subject        string                 `json:"subject,omitempty"`
 	Base           string                 `json:"base,omitempty"`
 	Classification compare.Classification `json:"classification"`
-	// Standing is the name of classification in schema 2.
+	// Standing is the name of classification in schema 2. Until the next release it is written
+	// too, with the same value.
 	Standing compare.Classification `json:"standing"`
 	Reason   string                 `json:"reason,omitempty"`
 }
@@ -114,7 +116,8 @@ func (c *Comparison) json() jsonComparison {
 	return comparison
 }
 
-// sideOf returns a run of a pair in the format of compare.json.
+// sideOf converts a run to the form in which compare.json has it: directory, verdict and
+// reason.
 func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run.Reason} }
 
 // writeJSON writes a value as indented JSON. It does not replace <, > and & by escapes.

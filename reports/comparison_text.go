@@ -13,18 +13,19 @@ import (
 )
 
 // Compared writes comparisons as text for a terminal. For each scenario, it writes the
-// differences that tell something about a subject, the number of other differences by reason,
-// and the costs.
+// differences that readers must look at, the number of other differences for each reason, and
+// the costs.
 func Compared(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.Render, asIs, asIs})
 }
 
-// ComparedMarkdown writes the contents of [Compared] as Markdown.
+// ComparedMarkdown writes the same as [Compared], but as Markdown.
 func ComparedMarkdown(w io.Writer, comparisons []Comparison) error {
 	return compared(w, comparisons, style{table.Writer.RenderMarkdown, escape, code})
 }
 
-// style says how [Compared] and [ComparedMarkdown] format tables, text and file paths.
+// style has the functions with which [Compared] and [ComparedMarkdown] format tables, text and
+// file paths.
 type style struct {
 	table      func(table.Writer) string
 	text, path func(string) string
@@ -33,8 +34,8 @@ type style struct {
 // asIs returns the text unchanged. A terminal needs no escapes.
 func asIs(text string) string { return text }
 
-// compared writes comparisons in a style, followed by an explanation of the classifications if
-// there is a difference.
+// compared writes comparisons, formatted with the functions of a style. If there is a
+// difference, it then explains the classifications of differences.
 func compared(w io.Writer, comparisons []Comparison, s style) error {
 	var b strings.Builder
 	explain := false
@@ -48,12 +49,12 @@ func compared(w io.Writer, comparisons []Comparison, s style) error {
 		b.WriteString(classificationLegend + "\n\n")
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("writing a comparison: %w", err)
+		return fmt.Errorf("writing the comparisons as text: %w", err)
 	}
 	return nil
 }
 
-// write writes the differences of a comparison.
+// write writes the counts and the differences of a comparison.
 func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	fmt.Fprintf(b, "## %s: %s\n\n", c.Scenario, c.Counts)
 	for _, d := range c.Differences {
@@ -73,8 +74,8 @@ func (c *comparisonSummary) write(b *strings.Builder, s style) {
 	}
 }
 
-// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. It also writes
-// how many other costs show no difference.
+// writeCosts writes a table of the costs that [Comparison.shownCosts] returns. Below the table
+// it writes how many other metrics there are; the subjects do not differ in these.
 func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	if reason := c.costSkippedReason(); reason != "" {
 		b.WriteString(reason + "\n\n")
@@ -86,13 +87,13 @@ func (c *Comparison) writeCosts(b *strings.Builder, s style) {
 	costs := costsOf(c.Subject, c.Base, shown)
 	fmt.Fprintf(b, "%s\n\n%s", s.table(costs.table()), costs.How())
 	if rest := len(c.Ratios) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "; no difference shown for %d more costs", rest)
+		fmt.Fprintf(b, "; metrics not in the table, because the test shows no difference: %d", rest)
 	}
 	b.WriteString("\n\n")
 }
 
-// shownCosts returns the costs with a significant difference. It always returns the costs of
-// the whole run, such as CPU time.
+// shownCosts returns the metrics for which the statistical test shows a difference. It also
+// returns, with or without a difference, the metrics of the whole run, such as CPU time.
 func (c *Comparison) shownCosts() []compare.Ratio {
 	always := []string{
 		compare.TimeToConverge, compare.EndpointsWrong, compare.CPUTime, compare.PeakMemory, compare.BytesSent, compare.BytesReceived,

@@ -11,8 +11,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Detail has the parts of the page of a single run that are not in verdicts.json. If a part
-// cannot be read, the page omits it, and Missing says why.
+// Detail has the parts of the page of a single run that are not in verdicts.json. These are,
+// for example, the timeline and the logs. If a part cannot be read, the page omits it, and
+// Missing says why.
 type Detail struct {
 	Timeline *timeline.Timeline // nil if the run has no readable history
 	Scenario string             // the contents of scenario.yaml
@@ -24,23 +25,24 @@ type Detail struct {
 	// Diagnostics has the files that describe the state at the end of a run that failed or
 	// did not converge.
 	Diagnostics []Log
-	// Logs has the log lines of all components around the first violation. For a run without
-	// a violation, it has the ends of the logs.
+	// Logs has an excerpt of the log of each component: the lines around the time of the first
+	// violation. For a run without a violation, it is the end of the log.
 	Logs []Log
-	// Missing has one line for each missing part, with the reason.
+	// Missing has one line for each part that could not be read, with the reason.
 	Missing []string
 }
 
-// ReadDetail reads the details of a run from its directory. It builds the timeline from the
+// ReadDetail reads the details of a run from its directory. To build the timeline, it reads the
 // whole history.
 func ReadDetail(run *Run) *Detail {
 	drawn, err := timeline.Build(history.ReadFile(filepath.Join(run.Directory, historyName)), run.Results)
 	return newDetail(run, drawn, err)
 }
 
-// finishDetail returns the same details as [ReadDetail], but builds the timeline from a draft.
-// This is faster, because it reads only cited records from the history. If the draft does not
-// cover the results, finishDetail calls ReadDetail.
+// finishDetail returns the same details as [ReadDetail], but completes the draft of the
+// timeline instead of building a timeline. This is faster, because it reads only the records
+// that the evidence cites. If the draft does not have all records that the timeline must show,
+// finishDetail calls ReadDetail.
 func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 	if !draft.Covers(run.Results) {
 		return ReadDetail(run)
@@ -54,7 +56,8 @@ func finishDetail(run *Run, draft *timeline.Draft) *Detail {
 }
 
 // newDetail returns the details of a run with the given timeline, and reads all other parts
-// from the run directory. If the timeline is nil, err is the reason.
+// from the run directory. If the timeline could not be built, drawn is nil and err is the
+// error.
 func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 	detail := &Detail{Timeline: drawn}
 	detail.note("no timeline", err)
@@ -68,17 +71,17 @@ func newDetail(run *Run, drawn *timeline.Timeline, err error) *Detail {
 		detail.note("no smallest scenario", err)
 	}
 	detail.Diagnostics = detail.parts(filepath.Join(run.Directory, "diagnostics"), readTail)
-	part := readTail
+	read := readTail
 	if w := logWindowAround(detail.Timeline); w != nil {
-		part = w.read
+		read = w.read
 	}
-	detail.Logs = detail.parts(filepath.Join(run.Directory, "logs"), part)
+	detail.Logs = detail.parts(filepath.Join(run.Directory, "logs"), read)
 	return detail
 }
 
-// parts reads each file of a directory with the function part, and returns the results sorted
-// by file name. It returns nil if the directory does not exist.
-func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
+// parts reads each file of a directory with the function read, such as readTail. The results
+// are sorted by file name. It returns nil if the directory does not exist.
+func (d *Detail) parts(dir string, read func(path string) (Log, error)) []Log {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -86,7 +89,7 @@ func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	d.note("no "+filepath.Base(dir), err)
 	var all []Log
 	for _, entry := range entries {
-		log, err := part(filepath.Join(dir, entry.Name()))
+		log, err := read(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			d.note("no "+entry.Name(), err)
 			continue
@@ -96,9 +99,9 @@ func (d *Detail) parts(dir string, part func(path string) (Log, error)) []Log {
 	return all
 }
 
-// note records that a part is missing because of an error. For a file that does not exist, it
-// writes a fixed text instead of the error. This case is normal, because a campaign deletes the
-// directories of runs that passed.
+// note adds a line to Missing if err is not nil. The argument what names the missing part, such
+// as "no timeline". For a file that does not exist, the line has a fixed text instead of the
+// error. This case is normal, because a campaign deletes the directories of runs that passed.
 func (d *Detail) note(what string, err error) {
 	switch {
 	case err == nil:

@@ -3,7 +3,8 @@
 // [Annotations] writes GitHub annotations, and [HTML] writes a self-contained page. JSON and
 // JUnit keep the order of the runs. The other formats show the worst verdict first.
 //
-// [Compared] and [WriteComparisons] write comparisons of two subjects.
+// Comparisons of two subjects have reports of their own: [Compared] writes text, and
+// [WriteComparisons] writes Markdown, JSON and HTML files.
 //
 // The package decides no verdicts: the verdicts and their reasons come from package check and
 // from the run. It needs no cluster, so gauntlet report can write the reports of a run
@@ -32,14 +33,14 @@
 //	  started          when the run was requested, RFC 3339; omitted if not known
 //	  durationSeconds  from the first to the last record, a fraction
 //	  versions         of all components, by name
-//	  verdict, reason  of the run; the verdict is worse than all results if too little
-//	                   happened in the run or if the run was aborted
+//	  verdict, reason  of the run; its verdict is worse than the verdicts of all results if
+//	                   too little happened in the run or if the run was aborted
 //	  reproduce        the command line that repeats the run
-//	  results          in the order of the table of checks:
+//	  results          of the checks, in the order of gauntlet list checks:
 //	    check, guarantee, contract
 //	    scope          general or contract; omitted if it is not known
 //	    verdict, reason
-//	    exercised      how often the run exercised the guarantee
+//	    exercised      the number of times that something could have broken the guarantee
 //	    violations     the number of violations; omitted if there are none
 //	    evidence       of the first violations:
 //	      summary, expected

@@ -11,9 +11,9 @@ import (
 )
 
 // drawnTimeline is a timeline in the JSON form that the script of the page reads. A run has
-// tens of thousands of marks with few distinct strings. Therefore marks are stored as columns,
-// and each string is an index in Words. All times are whole microseconds since the start of the
-// history.
+// tens of thousands of marks with few distinct strings. To keep the page small, marks are
+// stored as columns, and their strings as indexes in Words. All times are whole microseconds
+// since the start of the history.
 type drawnTimeline struct {
 	Subject    string                    `json:"subject"`
 	End        int64                     `json:"end"`
@@ -40,8 +40,8 @@ type drawnTrack struct {
 	Group    string `json:"group"`
 	Name     string `json:"name"`
 	Resource string `json:"resource,omitempty"`
-	// Color is the CSS color of the kind of the track's objects. It is empty for a track
-	// without objects.
+	// Color is the CSS color for the kind of the objects on the track, such as pods. It is
+	// empty for a track without objects.
 	Color string `json:"color,omitempty"`
 }
 
@@ -54,8 +54,8 @@ type drawnBand struct {
 	Note  string `json:"note"`
 }
 
-// drawnMarks has all marks, with one column for each field of [timeline.Mark]. All columns have
-// the same length. The values of Kind, Action, Object, Note and Fault are indexes in
+// drawnMarks has all marks as columns: one slice for each field of [timeline.Mark], with one
+// value for each mark. The values of Kind, Action, Object, Note and Fault are indexes in
 // drawnTimeline.Words.
 type drawnMarks struct {
 	Seq     []int64 `json:"seq"`
@@ -125,8 +125,9 @@ func draw(t *timeline.Timeline) *drawnTimeline {
 	return d
 }
 
-// colorOfTrack returns the CSS color of the kind of a track's objects. It returns "" for a
-// track without objects, and the color of secondary text for a kind without a color.
+// colorOfTrack returns the CSS color for the kind of the objects on a track. It returns "" for
+// a track without objects. For a kind that has no color of its own, it returns the gray of less
+// important text.
 func colorOfTrack(track timeline.Track) string {
 	if track.Resource == "" {
 		return ""

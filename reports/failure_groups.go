@@ -12,8 +12,11 @@ import (
 )
 
 // FailureGroups writes the number of runs of a campaign, and two lines for each failure group.
-// These lines have the number of runs with the failure, and the smallest scenario that shows
-// it. The text is valid Markdown. The argument notPassed has the runs that did not pass.
+// The first line has the failure, the number of runs with it, and the smallest of these runs.
+// The second line has the command that reproduces this run, and its directory. The text is
+// valid Markdown.
+//
+// The argument runs is the number of all runs, and notPassed has the runs that did not pass.
 func FailureGroups(w io.Writer, runs int, notPassed []Run) error {
 	var b strings.Builder
 	b.WriteString(countRuns(runs))
@@ -42,9 +45,9 @@ type failureKey struct {
 	verdict check.Verdict
 	subject string
 	check   string // the ID of the check; empty for a failure of the whole run
-	// kind is the resource of the object in the first piece of evidence. It is empty if that
-	// evidence names no object.
-	kind string
+	// resource is the resource of the object in the first piece of evidence, such as "pods". It
+	// is empty if this evidence names no object.
+	resource string
 	// signature is the reason without the names and numbers that differ from run to run.
 	signature string
 }
@@ -59,14 +62,15 @@ type failureGroup struct {
 }
 
 // title returns the check and the resource of the failure as text, such as "max-surge of pods".
+// It returns "the run itself" for a failure that belongs to no check.
 func (s failureKey) title() string {
 	switch {
 	case s.check == "":
 		return "the run itself"
-	case s.kind == "":
+	case s.resource == "":
 		return s.check
 	default:
-		return s.check + " of " + s.kind
+		return s.check + " of " + s.resource
 	}
 }
 
@@ -76,8 +80,8 @@ func (f failureGroup) String() string {
 		strings.ToUpper(string(f.verdict)), f.subject, escape(f.title()), countRuns(f.runs), f.scenarioText(), f.smallest.Seed, escape(f.reason))
 }
 
-// scenarioText returns the name of the smallest scenario that shows the failure, and the number
-// of other scenarios.
+// scenarioText returns the scenario of the smallest run, and the number of other scenarios with
+// the same failure. An example is "rollout and 2 more".
 func (f failureGroup) scenarioText() string {
 	if more := len(f.scenarios) - 1; more > 0 {
 		return fmt.Sprintf("%s and %d more", f.smallest.Scenario, more)
@@ -85,8 +89,9 @@ func (f failureGroup) scenarioText() string {
 	return f.smallest.Scenario
 }
 
-// failureKeyOf returns the failure key of a result. If the result has evidence, the resource
-// and the signature are from the first piece of evidence.
+// failureKeyOf returns the key of the failure group to which a result belongs. The key has the
+// reason of the result. If the result has evidence, it has the summary of the first piece of
+// evidence instead.
 func failureKeyOf(subject string, result check.Result) failureKey {
 	s := failureKey{verdict: result.Verdict, subject: subject, check: result.Check}
 	if len(result.Evidence) == 0 {
@@ -95,19 +100,19 @@ func failureKeyOf(subject string, result check.Result) failureKey {
 	}
 	first := result.Evidence[0]
 	if first.Object != nil {
-		s.kind = first.Object.Resource
+		s.resource = first.Object.Resource
 	}
 	s.signature = signature(first.Summary)
 	return s
 }
 
 // runSpecific matches the parts of a reason that differ between runs with the same failure.
-// These are names with a namespace or a generated suffix, replicas of the subject such as
-// subject-0, and numbers.
+// These are numbers, names with a namespace or a generated suffix, and names of replicas of the
+// subject such as subject-0.
 var runSpecific = regexp.MustCompile(`[\w.-]+/[\w./-]+|\b[a-z0-9]+(-[a-z0-9]+)*-[bcdfghjklmnpqrstvwxz2456789]{5}\b|\bsubject-\d+\b|\d+(\.\d+)?`)
 
-// signature replaces the run-specific parts of a reason with "…". Runs with the same failure
-// then have the same signature.
+// signature replaces the run-specific parts of a reason with "…". Reasons of the same failure
+// in different runs then become equal.
 func signature(sentence string) string { return runSpecific.ReplaceAllString(sentence, "…") }
 
 // countRuns returns a number of runs as text, such as "1 run".
@@ -119,9 +124,11 @@ func countRuns(n int) string {
 }
 
 // groupFailures groups the failures of runs by their failure keys. The groups are sorted by
-// verdict (worst first), then by number of runs (largest first), then by first occurrence. Of
-// each run, only the results with the verdict of the run are failures. If several checks of a
-// run are unknown for the same reason, they are one failure of the whole run.
+// verdict (worst first), then by number of runs (largest first), then by first occurrence.
+//
+// A result is a failure only if it has the verdict of its run. For example, groupFailures
+// ignores the unknown results of a run that failed. If several checks of a run are unknown for
+// the same reason, they are one failure that belongs to no check.
 func groupFailures(runs []Run) []failureGroup {
 	var all []failureGroup
 	add := func(run *Run, s failureKey, reason string) {

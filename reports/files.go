@@ -11,15 +11,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// The names of files in a run directory. WriteFiles writes verdicts.json and the page.
+// The names of files in a run directory. WriteFiles writes the page and verdicts.json; the run
+// writes the history.
 const (
 	PageName     = "report.html"
 	verdictsName = "verdicts.json"
 	historyName  = "history.jsonl"
 )
 
-// files are the reports that WriteFiles writes for one or more runs. The page of a single run
-// calls the function detail for the timeline, the scenario and the logs.
+// files are the reports that WriteFiles writes for one or more runs. The function detail
+// returns what only the page of a single run shows, such as the timeline and the logs.
 var files = []struct {
 	name   string
 	render func(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error
@@ -30,7 +31,8 @@ var files = []struct {
 	{PageName, writePage},
 }
 
-// writePage writes the HTML page. The page of a single run has details.
+// writePage writes the HTML page. For a single run, it calls detail and adds the result to the
+// page.
 func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) error {
 	if len(runs) == 1 {
 		return HTML(w, runs, detail(&runs[0]), dir)
@@ -44,14 +46,14 @@ func writePage(w io.Writer, runs []Run, dir string, detail func(*Run) *Detail) e
 func WriteFiles(dir string, runs ...Run) error { return writeFiles(dir, runs, ReadDetail) }
 
 // WriteRun writes the reports of one run to the directory of the run, like [WriteFiles]. It
-// builds the timeline from the draft if possible, because that is faster than reading the
-// history again.
+// completes the draft of the timeline if the draft has all records that the timeline must show.
+// This is faster than reading the history again.
 func WriteRun(run Run, draft *timeline.Draft) error {
 	return writeFiles(run.Directory, []Run{run}, func(run *Run) *Detail { return finishDetail(run, draft) })
 }
 
-// writeFiles writes the reports of runs to a directory. The function detail returns the details
-// of a single run.
+// writeFiles writes the reports of runs to a directory. It calls the function detail only for a
+// single run; see writePage.
 func writeFiles(dir string, runs []Run, detail func(*Run) *Detail) error {
 	var all []error
 	for _, file := range files {

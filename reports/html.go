@@ -13,7 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// The files of which the page consists.
+// The parts of the HTML page: the template, the style and the script, and the chart library
+// uPlot.
 var (
 	//go:embed page.html.tmpl
 	pageSource string
@@ -54,7 +55,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"differencesWithTable": func(s comparisonSummary, group reasonGroup) differenceTable { return differenceTable{s, group.All} },
 }).Parse(pageSource))
 
-// colorOf returns the verdict in whose color the page shows a classification of differences.
+// colorOf chooses the color in which the page shows a classification of differences. It returns
+// the verdict that has the same color.
 func colorOf(c compare.Classification) check.Verdict {
 	switch c {
 	case compare.Undeclared, compare.BothWrong:
@@ -81,24 +83,27 @@ type pageData struct {
 	Charts, Script template.JS
 }
 
-// pageRun is a run with what the page needs to show it.
+// pageRun is a run with the data that the template of the page needs to show the run.
 type pageRun struct {
 	Run
 	Sorted []check.Result // the results of the run, worst first
-	// CheckAnchor is the prefix of the HTML IDs of the run's checks.
+	// CheckAnchor is the prefix of the HTML IDs of checks. It makes them unique on a page of
+	// several runs.
 	CheckAnchor string
-	// Anchor is the prefix of the HTML IDs of the run's evidence.
+	// Anchor is the prefix of the HTML IDs of pieces of evidence. It makes them unique on a
+	// page of several runs.
 	Anchor string
-	// Marks is the prefix of the links to marks in the run's timeline.
+	// Marks is the prefix of links from the evidence of the run to marks on the timeline.
 	Marks string
-	// Page is the link to the page of the run. It is empty on that page itself.
+	// Page is the link to the page of this run alone. It is empty on that page itself.
 	Page string
 	// HasTimeline is true if this page has the run's timeline.
 	HasTimeline bool
-	// Full is true if the page has a section about the run. Otherwise it has one line.
+	// Full is true if the page has a section about the run. On a page of several runs, a run
+	// whose verdict is pass or not-exercised has only one line.
 	Full bool
-	// Folded is true if the section of the run contains the table of checks, collapsed.
-	// Otherwise the table has a section of its own.
+	// Folded is true on a page of several runs: the section of the run then contains the table
+	// of checks, collapsed. On other pages the table has a section of its own.
 	Folded bool
 }
 
@@ -120,14 +125,15 @@ type pageEvidence struct {
 	Evidence check.Evidence
 }
 
-// Listed returns the results for which the table of checks has a row.
+// Listed returns the results that have a row in the table of checks: all results except those
+// that Inapplicable returns.
 func (r pageRun) Listed() []check.Result {
 	listed, _ := r.listedResults()
 	return listed
 }
 
-// Inapplicable returns the results that the table of checks summarizes in one line. Their
-// checks do not apply to the controllers under test.
+// Inapplicable returns the results of checks that are only for controllers that are not under
+// test. The page shows them in a collapsed table of their own.
 func (r pageRun) Inapplicable() []check.Result {
 	_, inapplicable := r.listedResults()
 	return inapplicable
@@ -137,8 +143,9 @@ func (r pageRun) Inapplicable() []check.Result {
 const maxFindings = 3
 
 // Findings returns the results that the summary of the run explains in full, at most
-// maxFindings. All of them have the verdict of the run. If several checks are unknown for the
-// same reason, Findings omits them, because the reason is that of the whole run.
+// maxFindings. All of them have the verdict of the run. Findings omits checks that are unknown
+// for the same reason, because this reason is about the run and not about the checks, such as a
+// gap in the history.
 func (r pageRun) Findings() []check.Result {
 	findings := slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
 		return result.Verdict != r.Verdict || r.sharesReason(result)
@@ -146,8 +153,8 @@ func (r pageRun) Findings() []check.Result {
 	return findings[:min(len(findings), maxFindings)]
 }
 
-// OtherFindings returns the results that did not pass and that [pageRun.Findings] does not
-// return.
+// OtherFindings returns the results that did not pass and that [pageRun.Findings] omits. The
+// summary of the run only links to them.
 func (r pageRun) OtherFindings() []check.Result {
 	findings := r.Findings()
 	return slices.DeleteFunc(r.notPassed(), func(result check.Result) bool {
@@ -180,8 +187,8 @@ func countsByVerdict(count map[check.Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// Passed returns the runs for which the page has only one line. It omits runs whose directory
-// was deleted.
+// Passed returns the runs for which a page of several runs has only one line: those that are
+// not Full. It omits runs whose directory was deleted, because they have no page to link to.
 func (d *pageData) Passed() []pageRun {
 	return slices.DeleteFunc(slices.Clone(d.Runs), func(r pageRun) bool { return r.Full || r.Directory == "" })
 }
@@ -189,13 +196,15 @@ func (d *pageData) Passed() []pageRun {
 // drawnTimelines has the one or two timelines of a page.
 type drawnTimelines struct {
 	Runs []*drawnTimeline `json:"runs"`
-	// Knots has a list of times for each of two runs. The page draws times with the same index
-	// at the same place; see [timeline.Align]. It is empty for a single run.
+	// Knots has a list of times for each of two runs, which [timeline.Align] returns. Times
+	// with the same index are the same point of both runs, and the page draws them at the same
+	// place. Knots is empty for a single run.
 	Knots [][]int64 `json:"knots,omitempty"`
 }
 
 // HTML writes runs as one self-contained page. The argument detail has the details of a single
-// run, and is nil otherwise. Links to the pages of runs are relative to the directory dir.
+// run; it must be nil for several runs. Links to the pages of runs are relative to the
+// directory dir.
 func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	verdict, reason := summarize(runs)
 	data := &pageData{Verdict: verdict, Reason: reason, Detail: detail}
@@ -218,7 +227,7 @@ func HTML(w io.Writer, runs []Run, detail *Detail, dir string) error {
 	return data.write(w)
 }
 
-// write adds the style and the scripts, and executes the template.
+// write adds the styles and the scripts to the data, and writes the page.
 func (d *pageData) write(w io.Writer) error {
 	d.Styles = template.CSS(pageStyles)
 	if d.Timelines != nil {
@@ -226,7 +235,7 @@ func (d *pageData) write(w io.Writer) error {
 		d.Charts, d.Script = template.JS(chartScript), template.JS(pageScript)
 	}
 	if err := page.Execute(w, d); err != nil {
-		return fmt.Errorf("writing the HTML report: %w", err)
+		return fmt.Errorf("writing the HTML page: %w", err)
 	}
 	return nil
 }

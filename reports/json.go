@@ -10,7 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// schema is the version of the format of verdicts.json. ReadDirectory also reads version 1.
+// schema is the version of the format of verdicts.json that JSON writes. ReadDirectory also
+// reads version 1.
 const schema = 2
 
 type jsonReport struct {
@@ -35,7 +36,8 @@ type jsonRun struct {
 	Verdict         check.Verdict     `json:"verdict"`
 	Reason          string            `json:"reason"`
 	Reproduce       string            `json:"reproduce"`
-	// Again is the name of reproduce in schema 1.
+	// Again is the name of reproduce in schema 1. Until the next release it is written too,
+	// with the same value.
 	Again   string       `json:"again"`
 	Results []jsonResult `json:"results"`
 }
@@ -45,14 +47,16 @@ type jsonResult struct {
 	Verdict   check.Verdict `json:"verdict"`
 	Reason    string        `json:"reason"`
 	Exercised int           `json:"exercised"`
-	// Tested is the name of exercised in schema 1.
+	// Tested is the name of exercised in schema 1. Until the next release it is written too,
+	// with the same value.
 	Tested     int            `json:"tested"`
 	Violations int            `json:"violations,omitempty"`
 	Evidence   []jsonEvidence `json:"evidence,omitempty"`
 	Guarantee  string         `json:"guarantee"`
 	Contract   string         `json:"contract"`
 	Scope      string         `json:"scope,omitempty"`
-	// Clause is the name of contract in schema 1.
+	// Clause is the name of contract in schema 1. Until the next release it is written too,
+	// with the same value.
 	Clause string `json:"clause"`
 }
 
@@ -63,7 +67,8 @@ type jsonEvidence struct {
 	At         time.Duration `json:"at"`
 	Records    []int64       `json:"records,omitempty"`
 	KnownIssue string        `json:"knownIssue,omitempty"`
-	// Weakness is the number of the known issue in schema 1. It is only read.
+	// Weakness is the number of the known upstream issue in schema 1. ReadDirectory reads it;
+	// JSON never writes it.
 	Weakness int `json:"weakness,omitempty"` // schema 1
 }
 
@@ -80,7 +85,7 @@ func JSON(w io.Writer, runs []Run) error {
 	return nil
 }
 
-// json returns the run in the format of verdicts.json.
+// json converts the run to the form in which verdicts.json has it.
 func (r *Run) json() jsonRun {
 	run := jsonRun{
 		Scenario:        r.Scenario,
@@ -109,7 +114,7 @@ func (r *Run) json() jsonRun {
 	return run
 }
 
-// jsonResultOf returns a result in the format of verdicts.json.
+// jsonResultOf converts a result to the form in which verdicts.json has it.
 func jsonResultOf(r check.Result) jsonResult {
 	definition, _ := check.Find(r.Check)
 	result := jsonResult{
@@ -124,7 +129,7 @@ func jsonResultOf(r check.Result) jsonResult {
 	return result
 }
 
-// result converts a result from the format of verdicts.json, version 1 or 2.
+// result converts a result in the format of verdicts.json, schema 1 or 2, to a check.Result.
 func (r *jsonResult) result() check.Result {
 	result := check.Result{
 		Check: r.Check, Verdict: currentVerdict(r.Verdict), Reason: r.Reason, Exercised: max(r.Exercised, r.Tested), Violations: r.Violations,
@@ -138,15 +143,15 @@ func (r *jsonResult) result() check.Result {
 	return result
 }
 
-// schema1KnownIssues maps the numbers of known upstream issues in version 1 of the format to
-// slugs.
+// schema1KnownIssues maps the numbers that schema 1 uses for known upstream issues to the slugs
+// of these issues.
 var schema1KnownIssues = map[int]string{
 	1: "stuck-scaling", 3: "swallowed-error", 4: "dropped-key", 5: "long-back-off", 7: "unnoticed-end",
 	8: "early-leftovers", 9: "late-pods", 43: "namesake-status", 44: "lost-endpoints", 45: "recreate-scaling",
 }
 
-// currentVerdict returns the current name of a verdict. Version 1 of the format has the verdict
-// idle, which is now not-exercised.
+// currentVerdict returns the current name of a verdict. Schema 1 uses the name idle for
+// not-exercised.
 func currentVerdict(v check.Verdict) check.Verdict {
 	if v == "idle" {
 		return check.NotExercised

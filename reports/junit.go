@@ -10,7 +10,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// These types are the XML elements of the JUnit format that CI systems read.
+// These types are the XML elements of the JUnit format, with the fields that CI systems read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -49,8 +49,8 @@ type (
 	}
 )
 
-// JUnit writes runs as JUnit XML, with a suite for each run and a case for each check. The
-// verdict fail becomes a failure, and unknown becomes an error. The verdicts not-exercised and
+// JUnit writes runs as JUnit XML, with a suite for each run and a case for each check. A case
+// with the verdict fail becomes a failure, and unknown an error; not-exercised and
 // known-upstream become skipped. If the verdict of a run is worse than the verdicts of its
 // checks, an additional case "run" has the verdict of the run.
 func JUnit(w io.Writer, runs []Run) error {
@@ -117,7 +117,8 @@ func (s *junitSuite) add(c junitCase) {
 	}
 }
 
-// junitCase returns a case with a verdict. The message of the case is the reason.
+// junitCase returns a case for a verdict: failed, skipped, with an error, or passed. Except for
+// a passed case, the reason is its message.
 func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string) junitCase {
 	c := junitCase{Name: name, Class: r.junitName()}
 	message := &junitMessage{Message: reason, Text: text}
@@ -135,8 +136,8 @@ func (r *Run) junitCase(name string, verdict check.Verdict, reason, text string)
 	return c
 }
 
-// junitText returns the text of a check's case. The text has the guarantee, the evidence, the
-// path of the report page, and the command that reproduces the run.
+// junitText returns the text of the case of a check. It has the guarantee, the evidence, the
+// link to the check in the report page, and the command that reproduces the run.
 func (r *Run) junitText(result check.Result) string {
 	var lines []string
 	if definition, ok := check.Find(result.Check); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/reports/timeline"
 )
 
-// Log is a file of a run, or a part of the file.
+// Log is a log or diagnostics file from the directory of a run, or a part of such a file.
 type Log struct {
 	Name string // the file name with the name of its directory, such as "logs/etcd.log"
 	Text string
@@ -25,7 +25,7 @@ type Log struct {
 // maxLogPart is the maximum size of the Text of a Log, in bytes.
 const maxLogPart = 16 << 10
 
-// readTail reads the end of a file: as many whole lines as fit in maxLogPart.
+// readTail reads the end of a file: as many whole lines as fit in maxLogPart bytes.
 func readTail(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -55,23 +55,23 @@ func readTail(path string) (Log, error) {
 // validUTF8 replaces invalid UTF-8 with U+FFFD, because an HTML page cannot show it.
 func validUTF8(content []byte) string { return string(bytes.ToValidUTF8(content, []byte("\uFFFD"))) }
 
-// nameOf returns the name of a file with the name of its directory.
+// nameOf returns the last two parts of a path, such as "logs/etcd.log".
 func nameOf(path string) string {
 	return filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 }
 
-// logWindow is the time range from which a page shows log lines.
+// logWindow is the time range whose log lines the page shows.
 type logWindow struct{ from, to time.Time }
 
-// The length of a logWindow before and after the first violation. The log lines show what led
-// to the violation, and how the subject reacted.
+// The lengths of a logWindow before and after the first violation. The lines before the
+// violation show what led to it, and the lines after it show how the subject reacted.
 const (
 	before = 3 * time.Second
 	after  = time.Second
 )
 
 // logWindowAround returns the time range around the first violation of a run. It returns nil if
-// the run has no violation.
+// the run has no violation or no timeline.
 func logWindowAround(t *timeline.Timeline) *logWindow {
 	if t == nil || len(t.Violations) == 0 {
 		return nil
@@ -84,9 +84,9 @@ func logWindowAround(t *timeline.Timeline) *logWindow {
 	return &logWindow{at.Add(-before), at.Add(after)}
 }
 
-// read reads the lines of a log file in the time range. A line without a time has the time of
-// the line before it. If the lines are longer than maxLogPart in total, read omits the first of
-// them.
+// read reads the lines of a log file whose time is in the window. A line without a time counts
+// as having the time of the line before it. If the lines have more than maxLogPart bytes, read
+// omits the first of them.
 func (w *logWindow) read(path string) (Log, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -121,14 +121,16 @@ func (w *logWindow) read(path string) (Log, error) {
 	}, nil
 }
 
-// These patterns match the time of a log line: in the text format of klog, and in JSON.
+// These patterns match the time in a log line. klogTime is for the text format of klog, and
+// jsonTime for a JSON object.
 var (
 	klogTime = regexp.MustCompile(`^[IWEF](\d{4} \d\d:\d\d:\d\d\.\d+)`)
 	jsonTime = regexp.MustCompile(`"(?:ts|time)":"([^"]+)"`)
 )
 
 // timeOf returns the time of a log line. The klog format has neither year nor time zone, so
-// timeOf uses the year and the time zone of near. It returns false for a line without a time.
+// timeOf takes both from near, a time shortly before the violation. It returns false for a line
+// without a time.
 func timeOf(line []byte, near time.Time) (time.Time, bool) {
 	if found := klogTime.FindSubmatch(line); found != nil {
 		at, err := time.ParseInLocation("0102 15:04:05.999999", string(found[1]), near.Location())

@@ -8,13 +8,14 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// maxEvidence is the maximum number of violations that the summary of a CI job shows for one
-// check. CI systems truncate a summary of more than a megabyte.
+// maxEvidence is the maximum number of violations of one check that the Markdown summary shows
+// in full. It keeps the summary short, because CI systems truncate a summary of more than a
+// megabyte.
 const maxEvidence = 3
 
-// Markdown writes runs as the summary of a CI job. The summary has a table of the runs, worst
-// first, then each failure group, then a collapsed table of checks for each run. Links to the
-// pages of runs are relative to the directory dir.
+// Markdown writes runs as the Markdown summary of a CI job. The summary has a table of the
+// runs, worst first, then a section for each failure group, then a collapsed table of checks
+// for each run. Links to the pages of runs are relative to the directory dir.
 func Markdown(w io.Writer, runs []Run, dir string) error {
 	var b strings.Builder
 	verdict, reason := summarize(runs)
@@ -39,8 +40,8 @@ func Markdown(w io.Writer, runs []Run, dir string) error {
 	return nil
 }
 
-// markdownRuns writes a table with one row for each run. After 100 rows, it writes only the
-// number of the remaining runs.
+// markdownRuns writes a table with one row for each run, but at most 100. If there are more
+// runs, a last row has the number of those that are not listed.
 func markdownRuns(b *strings.Builder, runs []Run, dir string) {
 	if len(runs) == 0 {
 		return
@@ -115,8 +116,8 @@ func (r *Run) markdownTable(b *strings.Builder, dir string) {
 	b.WriteString("</details>\n\n")
 }
 
-// markdownResults writes the table of checks of a run. It omits the column scope if no scope is
-// known.
+// markdownResults writes the table of checks of a run. It omits the column scope if this
+// version of gauntlet knows none of the checks.
 func (r *Run) markdownResults(b *strings.Builder, dir string) {
 	listed, inapplicable := r.listedResults()
 	if len(listed) > 0 {
@@ -150,7 +151,8 @@ var markup = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;",
 	"|", `\|`, "~", `\~`, "\n", " ", "\r", " ")
 
-// escape returns text as one line of Markdown that displays the text unchanged.
+// escape returns text with Markdown escapes, as one line. A Markdown viewer displays the
+// original text.
 func escape(text string) string {
 	text = markup.Replace(text)
 	if strings.HasPrefix(text, "#") { // at the start of a line, # begins a heading; elsewhere it may be an issue number
@@ -159,7 +161,8 @@ func escape(text string) string {
 	return text
 }
 
-// link returns a Markdown link. The argument text is Markdown, so the caller must escape it.
+// link returns a Markdown link. The caller must have escaped the text, which may contain
+// Markdown.
 func link(text, target string) string { return fmt.Sprintf("[%s](<%s>)", text, target) }
 
 // code returns text as a Markdown code span. The text may contain backticks.

@@ -9,7 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// overviewData has the first part of the page of several runs: failures and counts.
+// overviewData has the data for the first part of a page of several runs. It has the failure
+// groups, and the numbers of runs by day, subject, scenario and verdict.
 type overviewData struct {
 	When     string          // the range of the start times; empty if no start time is known
 	Failures []pageFailure   // worst first
@@ -20,7 +21,7 @@ type overviewData struct {
 	Clean    []verdictCounts // counts by scenario and subject if all runs passed
 }
 
-// pageFailure is a failure group as the page shows it.
+// pageFailure has the fields of a failure group that the page shows, as text.
 type pageFailure struct {
 	Verdict                                    check.Verdict
 	Subject, Scenario, Check, Times, Reproduce string
@@ -47,14 +48,14 @@ func (n dayCounts) Shares() []share {
 	return all
 }
 
-// share is the percentage of runs with a verdict.
+// share is the percentage of runs that have a verdict.
 type share struct {
 	Verdict check.Verdict
 	Percent string
 }
 
-// verdictCounts counts the runs on one subject by verdict, for one scenario or for all
-// scenarios.
+// verdictCounts has the number of runs on one subject for each verdict. It counts the runs of
+// one scenario, or of all scenarios if Scenario is empty.
 type verdictCounts struct {
 	Scenario, Subject string
 	Runs              int
@@ -67,7 +68,7 @@ func (t verdictCounts) clean() bool {
 	return !slices.ContainsFunc(t.Counts, func(c verdictCount) bool { return c.N > 0 && !needsNoExplanation(c.Verdict) })
 }
 
-// verdictCountsTable is the input of the template for a table of counts.
+// verdictCountsTable is the input of the HTML template for a table of runs by verdict.
 type verdictCountsTable struct {
 	Verdicts  []check.Verdict
 	Rows      []verdictCounts
@@ -169,8 +170,9 @@ func countByDay(runs []Run) []dayCounts {
 	return all
 }
 
-// countVerdicts counts the runs by verdict, for each subject and scenario. The function
-// scenario returns the scenario of a run, or "" to combine all scenarios.
+// countVerdicts counts the runs by verdict, separately for each subject and scenario. The
+// function scenario returns the name of the scenario of a run, or always "" to count all
+// scenarios together.
 func countVerdicts(runs []Run, verdicts []check.Verdict, scenario func(*Run) string) []verdictCounts {
 	var all []verdictCounts
 	var times [][]time.Duration

@@ -12,22 +12,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 )
 
-// costTable compares the costs of two subjects over pairs of runs, as text.
+// costTable is a table that compares the costs of two subjects over several pairs of runs. All
+// values are formatted as text.
 type costTable struct {
 	Subject, Base string
 	Pairs         int
 	Rows          []costRow
 }
 
-// costRow is one metric of a [costTable]. It has the medians of both subjects, the median and
-// the range of the ratios, and the finding.
+// costRow is the row of one metric in a [costTable]. Subject and Base are the medians of the
+// two subjects. In each pair, the ratio is the subject's value divided by the base's value;
+// Ratio and Spread are the median and the range of these ratios. Finding is the result of the
+// statistical test.
 type costRow struct {
 	Metric, Subject, Base, Ratio, Spread, Finding string
-	// Same is true if the statistical test shows no difference.
+	// Same is true if the statistical test shows no difference between the subjects.
 	Same bool
 }
 
-// costsOf returns the comparison of costs as a table of text.
+// costsOf formats the comparison of the costs of two subjects as a table.
 func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 	t := costTable{Subject: subject, Base: base}
 	for _, r := range ratios {
@@ -46,10 +49,11 @@ func costsOf(subject, base string, ratios []compare.Ratio) costTable {
 
 // How returns a sentence that explains the numbers in the table.
 func (t costTable) How() string {
-	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at 5 %%, which needs at least %d pairs", t.Pairs, compare.PairsMin)
+	return fmt.Sprintf("medians of %d pairs; the finding is the result of a Mann-Whitney U test at the 5 %% level, "+
+		"which needs at least %d pairs", t.Pairs, compare.PairsMin)
 }
 
-// table returns the table in a form that can be rendered as text or as Markdown.
+// table returns the table for the package go-pretty, which renders it as text or as Markdown.
 func (t costTable) table() table.Writer {
 	w := newTable()
 	w.AppendHeader(table.Row{"cost", t.Subject, t.Base, "ratio", "range", "finding"})
@@ -62,20 +66,20 @@ func (t costTable) table() table.Writer {
 	return w
 }
 
-// Ratios writes a table that compares the costs of two subjects over pairs of runs. Each row
-// has the medians of both subjects, the median and the range of the ratios, and the finding of
-// a statistical test.
+// Ratios writes a table that compares the costs of two subjects over several pairs of runs.
+// Each row has the medians of both subjects, the median and the range of the ratios, and the
+// finding of a statistical test.
 func Ratios(w io.Writer, subject, base string, ratios []compare.Ratio) error {
 	t := costsOf(subject, base, ratios)
 	if _, err := fmt.Fprintf(w, "%s\n%s\n", t.table().Render(), t.How()); err != nil {
-		return fmt.Errorf("printing the ratios: %w", err)
+		return fmt.Errorf("writing the table of costs: %w", err)
 	}
 	return nil
 }
 
-// findingText returns a finding in a word that fits the metric. For example, a shorter duration
-// is "faster", not "less". It returns "too few pairs" if the values differ, but the test cannot
-// show a difference with so few pairs.
+// findingText returns a finding as a word that fits the metric: for a shorter duration
+// "faster", not "less". It returns "too few pairs" if the values of the subjects differ, but
+// the number of pairs is too small for the test.
 func findingText(r compare.Ratio, finding compare.Finding) string {
 	switch {
 	case finding == compare.Same && len(r.Base) < compare.PairsMin && !slices.Equal(r.Subject, r.Base):
@@ -91,7 +95,7 @@ func findingText(r compare.Ratio, finding compare.Finding) string {
 	}
 }
 
-// amount formats a value with its unit. A value without a unit is a count.
+// amount formats a value with its unit. A value without a unit is a number of requests.
 func amount(value float64, unit string) string {
 	if unit == "" {
 		return fmt.Sprintf("%.0f", value)

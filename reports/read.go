@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ReadDirectory reads the runs in the file verdicts.json of a directory, which [WriteFiles]
-// wrote. It accepts the versions 1 and 2 of the format.
+// ReadDirectory reads the runs from the file verdicts.json of a directory, which [WriteFiles]
+// has written. It accepts the versions 1 and 2 of the format.
 func ReadDirectory(dir string) ([]Run, error) {
 	path := filepath.Join(dir, verdictsName)
 	content, err := os.ReadFile(path)
@@ -23,7 +23,7 @@ func ReadDirectory(dir string) ([]Run, error) {
 	}
 	var report jsonReport
 	if err := json.Unmarshal(content, &report); err != nil {
-		return nil, fmt.Errorf("%s: expected verdicts: %w", path, err)
+		return nil, fmt.Errorf("%s: not valid verdicts JSON: %w; run gauntlet check to write it again", path, err)
 	}
 	if report.Schema < 1 || report.Schema > schema {
 		return nil, fmt.Errorf("%s: expected schema 1 to %d, found %d; run gauntlet check to write it again", path, schema, report.Schema)
@@ -38,13 +38,14 @@ func ReadDirectory(dir string) ([]Run, error) {
 	return runs, nil
 }
 
-// isRunDirectory reports whether a directory has the history of a run.
+// isRunDirectory reports whether a directory contains history.jsonl, as the directory of a run
+// does.
 func isRunDirectory(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, historyName))
 	return err == nil
 }
 
-// run converts a run from the format of verdicts.json, version 1 or 2.
+// run converts a run in the format of verdicts.json, version 1 or 2, to a Run.
 func (r *jsonRun) run() Run {
 	run := Run{
 		Scenario:    r.Scenario,

@@ -314,7 +314,7 @@ func TestReadDirectorySchema1(t *testing.T) {
 func TestReadDirectoryRefuses(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
 		{"nothing", "", "expected a directory that gauntlet run, check or nightly wrote"},
-		{"no JSON", "}", "expected verdicts"},
+		{"no JSON", "}", "not valid verdicts JSON"},
 		{"another schema", `{"schema": 99}`, "expected schema 1 to 2, found 99"},
 	} {
 		dir := t.TempDir()

@@ -10,28 +10,29 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// Run is one run with everything that reports show, except the parts in [Detail].
+// Run has the data of one run that reports show. Only the page of a single run shows more: the
+// parts in [Detail].
 type Run struct {
 	Scenario    string // the name of the scenario
 	Description string // the description of the scenario
 	Subject     string // the name of the subject, such as ours or upstream
 	Provider    string // the name of the provider of the cluster
 	Seed        uint64 // the seed of the run
-	// Controllers are the names of the controllers under test. If it is empty, these are the
-	// default controllers; see [kube.ControllersNamed].
+	// Controllers are the names of the controllers under test. It is empty if the default
+	// controllers are under test; see [kube.ControllersNamed].
 	Controllers []string
 	// Directory is the run directory. It is empty if the campaign deleted the directory
 	// because the run passed. Such a run has no Versions, Results and Reproduce either.
 	Directory string
-	// Size is the number of steps plus the number of faults of the scenario. Reports prefer the
-	// failing run with the smallest size.
+	// Size is the number of steps plus the number of faults of the scenario. Of the runs with
+	// the same failure, reports show the one with the smallest size.
 	Size     int
 	Started  time.Time     // the time at which the run was requested; zero if not known
 	Duration time.Duration // the time from the first to the last record of the history
 	// Versions has the versions of all components, by name.
 	Versions map[string]string
-	// Results has the results of the checks, in the order of the table of checks. It is
-	// empty if the run was aborted before its history could be checked.
+	// Results has the results of the checks, in the order in which gauntlet list checks prints
+	// them. It is empty if the run was aborted before its history could be checked.
 	Results []check.Result
 	// Verdict is the verdict of the run.
 	Verdict check.Verdict
@@ -41,7 +42,7 @@ type Run struct {
 	Reproduce string
 }
 
-// worstFirst has all verdicts in the order of reports, from worst to best.
+// worstFirst has all verdicts from worst to best. Reports sort runs and checks in this order.
 var worstFirst = []check.Verdict{check.Fail, check.Unknown, check.KnownUpstream, check.Pass, check.NotExercised}
 
 // byVerdict compares two verdicts for sorting. It returns a negative number if a is worse than
@@ -76,7 +77,7 @@ func (r *Run) notPassed() []check.Result {
 }
 
 // sharesReason reports whether the result is unknown for the same reason as another result of
-// the run. Such a reason is about the whole run: the run was aborted, or its history has a gap.
+// the run. Such a reason is about the whole run, such as a gap in its history.
 func (r *Run) sharesReason(result check.Result) bool {
 	return result.Verdict == check.Unknown && slices.ContainsFunc(r.Results, func(other check.Result) bool {
 		return other.Check != result.Check && other.Verdict == check.Unknown && other.Reason == result.Reason
@@ -93,8 +94,8 @@ func (r *Run) worseThanResults() bool {
 	return len(r.Results) == 0 || check.Worst(worst, r.Verdict) != worst
 }
 
-// result returns the result of the check with an ID. It returns false if the run has no such
-// result.
+// result returns the result of the check that has the given ID. It returns false if the run has
+// no such result.
 func (r *Run) result(id string) (check.Result, bool) {
 	i := slices.IndexFunc(r.Results, func(result check.Result) bool { return result.Check == id })
 	if i < 0 {
@@ -104,8 +105,8 @@ func (r *Run) result(id string) (check.Result, bool) {
 }
 
 // checkIDs returns the IDs of the checks of all runs, worst verdict first. Checks with equal
-// verdicts have the order of the results. It omits checks that apply to no controller under
-// test in any run.
+// verdicts keep the order of the results. A check is omitted if, in every run, it is only for
+// controllers that are not under test.
 func checkIDs(runs []Run) []string {
 	var ids []string
 	worst := map[string]check.Verdict{}
@@ -142,8 +143,9 @@ func summarize(runs []Run) (check.Verdict, string) {
 	return worst, fmt.Sprintf("%s: %s", countRuns(len(runs)), countsByVerdict(count))
 }
 
-// evidence returns a piece of evidence as lines of text. The lines have the time and summary,
-// what was expected, the object, and the records.
+// evidence returns a piece of evidence as lines of text. The lines have the time with the
+// summary, what was expected, the object, the known upstream issue, and the line numbers in
+// history.jsonl.
 func evidence(e check.Evidence) []string {
 	lines := []string{fmt.Sprintf("at %s  %s", seconds(e.At), e.Summary)}
 	if e.Expected != "" {
@@ -161,8 +163,8 @@ func evidence(e check.Evidence) []string {
 	return lines
 }
 
-// more returns text with the number of violations for which the result has no evidence. It
-// returns "" if the result has evidence for every violation.
+// more returns text with the number of violations that are not in the evidence of the result.
+// An example is "and 3 more violations". It returns "" if the evidence has every violation.
 func more(result check.Result) string {
 	if n := result.Violations - len(result.Evidence); n > 0 {
 		return fmt.Sprintf("and %d more violations", n)

@@ -14,8 +14,8 @@ const (
 	contractScope = "contract" // the check is part of the contract of some controllers
 )
 
-// scopeOf returns the scope of a check as text. It returns "" for an ID that this version of
-// gauntlet does not know.
+// scopeOf returns the scope of the check with the given ID as text. It returns "" if this
+// version of gauntlet does not know the check.
 func scopeOf(id string) string {
 	c, ok := check.Find(id)
 	switch {
@@ -28,15 +28,15 @@ func scopeOf(id string) string {
 }
 
 // appliesTo reports whether a check applies to at least one of the controllers. It returns true
-// for an ID that this version of gauntlet does not know.
+// for the ID of a check that this version of gauntlet does not know.
 func appliesTo(id string, controllers []kube.Controller) bool {
 	c, ok := check.Find(id)
 	return !ok || c.Scope.AppliesTo(controllers)
 }
 
 // listedResults returns the results for which a table of checks has a row, worst verdict first.
-// The second list has the results that the table summarizes in one line. Their checks were not
-// exercised, because they are part of the contract of controllers that are not under test.
+// The second list has the results that reports show apart from this table. Their checks were
+// not exercised, because they are part of the contract of controllers that are not under test.
 func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	controllers, err := kube.ControllersNamed(r.Controllers...)
 	for _, result := range r.sortedResults() {
@@ -49,8 +49,8 @@ func (r *Run) listedResults() (listed, inapplicable []check.Result) {
 	return listed, inapplicable
 }
 
-// countInapplicable returns the line with which a table of checks summarizes results of checks
-// that do not apply.
+// countInapplicable returns how many results are of checks for controllers that are not under
+// test. Reports show this text below the table of checks.
 func countInapplicable(results []check.Result) string {
 	noun := "checks are"
 	if len(results) == 1 {
@@ -68,8 +68,8 @@ func idsOf(results []check.Result) []string {
 	return ids
 }
 
-// showsScopes reports whether a table of the results needs a column for the scope. It does if
-// the scope of at least one check is known.
+// showsScopes reports whether a table of the results needs a column for the scope. It returns
+// true if this version of gauntlet knows at least one of the checks.
 func showsScopes(results []check.Result) bool {
 	return slices.ContainsFunc(results, func(result check.Result) bool { return scopeOf(result.Check) != "" })
 }

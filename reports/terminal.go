@@ -16,8 +16,9 @@ import (
 // maxWidth is the maximum width of lines in the terminal output, in characters.
 const maxWidth = 100
 
-// Terminal writes runs for a terminal: failures with their evidence, a table of verdicts, and
-// the run directories. If color is true, the text has escape sequences for colors.
+// Terminal writes runs as text for a terminal. It writes the failures with their evidence,
+// tables of the verdicts of all checks, and the run directories. If color is true, the text has
+// escape sequences for colors.
 func Terminal(w io.Writer, runs []Run, color bool) error {
 	p := palette(color)
 	var b strings.Builder
@@ -46,7 +47,7 @@ func blankLine(b *strings.Builder) {
 	}
 }
 
-// palette formats verdicts for a terminal, with colors if it is true.
+// palette formats verdicts for a terminal: the value true with colors, and false without.
 type palette bool
 
 // verdictColors has the color of each verdict on a terminal.
@@ -71,8 +72,9 @@ func (p palette) verdict(v check.Verdict) string {
 	return word
 }
 
-// failures writes the results of a run that did not pass. Checks that are unknown for the same
-// reason share a paragraph.
+// failures writes each result of a run that has a verdict other than pass and not-exercised.
+// Checks that are unknown for the same reason and have no evidence share a paragraph. If no
+// result explains the verdict of the run, failures also writes the reason of the run.
 func (p palette) failures(b *strings.Builder, run *Run) {
 	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
 		blankLine(b)
@@ -92,7 +94,7 @@ func (p palette) failures(b *strings.Builder, run *Run) {
 	}
 }
 
-// failure writes one result with the guarantee and the evidence.
+// failure writes one result of a run, with the guarantee of the check and the evidence.
 func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
 	blankLine(b)
 	paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
@@ -113,8 +115,8 @@ func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
 	}
 }
 
-// resultTable writes a table of the checks of one run. It omits the column scope if no scope is
-// known.
+// resultTable writes a table of the checks of one run. It omits the column scope if this
+// version of gauntlet knows none of the checks.
 func (p palette) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 {
 		return
@@ -143,8 +145,8 @@ func (p palette) resultTable(b *strings.Builder, run *Run) {
 	}
 }
 
-// brief returns at most 150 characters of a reason for a table. The terminal output has the
-// whole reason above the table.
+// brief returns at most 150 characters of a reason for a table. For a check that did not pass,
+// the text above the table has the whole reason.
 func brief(reason string) string {
 	const runesMax = 150
 	runes := []rune(reason)
@@ -155,8 +157,8 @@ func brief(reason string) string {
 }
 
 // resultMatrices writes tables of the verdicts of several runs. A table has a row for each
-// check and a column for each run. The next table starts when another column would not fit
-// maxWidth.
+// check and a column for each run. Runs whose columns would make a table wider than maxWidth
+// are in the next table.
 func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
@@ -234,12 +236,12 @@ func newTable() table.Writer {
 
 // The widths of a scenario's name at the top of a column, in characters.
 const (
-	headingWidth = 10 // the name is wrapped at this width, after a hyphen
-	maxWordWidth = 14 // a longer part without a hyphen is broken
+	headingWidth = 10 // a name that is longer is broken after a hyphen
+	maxWordWidth = 14 // a part without a hyphen that is longer is broken at this width
 )
 
-// heading wraps the name of a scenario into short lines, after hyphens. The column of the
-// scenario is then narrow.
+// heading wraps the name of a scenario into short lines, after hyphens. This keeps the column
+// of the scenario narrow.
 func heading(name string) string {
 	var lines []string
 	line := ""

@@ -26,7 +26,7 @@ const (
 	maxReplicasAnnotation = "deployment.kubernetes.io/max-replicas"
 )
 
-// maxHistoryLength is the maximum number of characters of a revision history.
+// maxHistoryLength is the maximum number of characters of the value of historyAnnotation.
 const maxHistoryLength = 2000
 
 // annotationsToSkip are the annotations that are never copied between a Deployment and its
@@ -50,8 +50,8 @@ func parseReplicas(text string) (int, bool) {
 	return int(n), true
 }
 
-// withReplicasAnnotations returns the annotations with desired-replicas and max-replicas set
-// to the limits.
+// withReplicasAnnotations returns the annotations with desired-replicas set to l.replicas, and
+// max-replicas set to l.maxReplicas().
 func withReplicasAnnotations(annotations map[string]string, l limits) map[string]string {
 	return withEntries(annotations, map[string]string{
 		desiredReplicasAnnotation: strconv.Itoa(l.replicas),
@@ -59,10 +59,10 @@ func withReplicasAnnotations(annotations map[string]string, l limits) map[string
 	})
 }
 
-// withRevision returns the annotations with the given revision. It returns them unchanged if
-// they already have this or a higher revision. If the revision increases, withRevision appends
-// the former one to the history. A revision never decreases, because ReplicaSets with higher
-// revisions may have been deleted.
+// withRevision returns the annotations of a ReplicaSet with the given revision. If they had a
+// lower revision before, it appends the lower one to the annotation revision-history. If they
+// already have this or a higher revision, it returns them unchanged. The given revision can be
+// lower than theirs, because ReplicaSets with higher revisions may have been deleted.
 func withRevision(annotations map[string]string, revision int64) map[string]string {
 	before, had := revisionOf(annotations)
 	if had && before >= revision {
@@ -96,14 +96,14 @@ func revisionOf(annotations map[string]string) (int64, bool) {
 }
 
 // withInheritedAnnotations returns the annotations of a ReplicaSet with those of its
-// Deployment added. It does not remove annotations that only the ReplicaSet has.
+// Deployment added, except annotationsToSkip. Annotations that only the ReplicaSet has stay.
 func withInheritedAnnotations(annotations, deployment map[string]string) map[string]string {
 	return withEntries(annotations, inheritable(deployment))
 }
 
 // annotationsAfterRollback returns the annotations of a Deployment after a rollback to a
-// ReplicaSet. These are the annotations of the ReplicaSet, except annotationsToSkip. From the
-// Deployment it takes annotationsToSkip, except the rollback annotation.
+// ReplicaSet. The annotations in annotationsToSkip keep their values of the Deployment, but
+// the rollback annotation is removed. All other annotations are those of the ReplicaSet.
 func annotationsAfterRollback(deployment, set map[string]string) map[string]string {
 	annotations := inheritable(set)
 	for _, key := range annotationsToSkip {

@@ -47,9 +47,9 @@ func withCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentC
 }
 
 // withRefreshedCondition returns the conditions with c added. If a condition of the same type
-// exists, c replaces it, but keeps its lastTransitionTime if the status is equal. For the
-// condition Progressing, this restarts the progress deadline even if status and reason are
-// equal.
+// exists, c replaces it, even if status and reason are equal. If the status is equal, c keeps
+// the old lastTransitionTime. If c is the condition Progressing, its new lastUpdateTime
+// restarts the progress deadline.
 func withRefreshedCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	conditions = slices.Clone(conditions)
 	before := findCondition(conditions, c.Type)

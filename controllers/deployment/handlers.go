@@ -42,8 +42,9 @@ func (c *Controller) eventHandlers(config Config) []workloop.EventHandler {
 // enqueue adds the key of a Deployment to the queue.
 func (c *Controller) enqueue(d *appsv1.Deployment) { c.loop.Add(ownership.IDOf(d).Key) }
 
-// deploymentUpdated handles the update of a Deployment. If a Deployment was deleted and
-// recreated while the watch was interrupted, the informer reports this as one update.
+// deploymentUpdated enqueues an updated Deployment. If a Deployment was deleted and recreated
+// while the watch was interrupted, the informer reports only one update. The UIDs then differ,
+// and deploymentUpdated calls forget for the deleted Deployment.
 func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	if old.UID != d.UID {
 		c.forget(ownership.IDOf(old))
@@ -51,9 +52,9 @@ func (c *Controller) deploymentUpdated(old, d *appsv1.Deployment) {
 	c.enqueue(d)
 }
 
-// deploymentDeleted drops the recorded writes of a Deployment and enqueues its key. A sync
-// that is still running may record another write. The next sync finds no Deployment and drops
-// this write too.
+// deploymentDeleted calls forget for a deleted Deployment and enqueues its key. A sync that is
+// still running may record another write. The next sync finds no Deployment and drops that
+// write too.
 func (c *Controller) deploymentDeleted(object any) {
 	if d, ok := tombstone.LastKnown[*appsv1.Deployment](c.logger, object); ok {
 		c.forget(ownership.IDOf(d))
@@ -61,14 +62,15 @@ func (c *Controller) deploymentDeleted(object any) {
 	}
 }
 
-// forget drops the recorded writes of a Deployment.
+// forget drops the writes that replicaSetWrites and deploymentWrites have recorded for a
+// Deployment.
 func (c *Controller) forget(owner ownership.ID) {
 	c.replicaSetWrites.Forget(owner)
 	c.deploymentWrites.Forget(owner)
 }
 
-// replicaSetAdded enqueues the Deployment of a new ReplicaSet. For an orphan, it enqueues
-// the Deployments that could adopt it.
+// replicaSetAdded enqueues the Deployment of an added ReplicaSet. For an orphan, it enqueues
+// the Deployments that could adopt the orphan.
 func (c *Controller) replicaSetAdded(set *appsv1.ReplicaSet) {
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 		c.enqueueController(set.Namespace, ref)
@@ -128,11 +130,12 @@ func (c *Controller) podDeleted(object any) {
 }
 
 // podEnded enqueues a Recreate Deployment when the last running pod of an old ReplicaSet has
-// ended. The rollout may be waiting for that. A pod has ended if it is terminal or deleted.
+// ended. The rollout may be waiting for the end of this pod. A pod has ended if it is terminal
+// or deleted.
 //
 // podEnded does nothing while spec or status of the ReplicaSet still has replicas. The rollout
-// then also waits for a ReplicaSet event, which enqueues the Deployment. This avoids a list of
-// all pods for every pod that ends.
+// then also waits for a change of the ReplicaSet, and the event of that change enqueues the
+// Deployment. Without this rule, podEnded would list all pods each time a pod ends.
 func (c *Controller) podEnded(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || ref.Kind != "ReplicaSet" {

@@ -14,9 +14,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/templatehash"
 )
 
-// findNewReplicaSet returns the index of the ReplicaSet with the given template, or none. If
-// several ReplicaSets have the template, it returns the oldest one. The result therefore does
-// not change when another ReplicaSet is created.
+// findNewReplicaSet returns the index of the ReplicaSet with the given template, or the
+// constant none. If several ReplicaSets have the template, it returns the oldest one. The
+// result therefore does not change when another ReplicaSet is created.
 func findNewReplicaSet(template *corev1.PodTemplateSpec, oldestFirst []*appsv1.ReplicaSet) int {
 	return slices.IndexFunc(oldestFirst, func(set *appsv1.ReplicaSet) bool {
 		return templatehash.Equal(template, &set.Spec.Template)

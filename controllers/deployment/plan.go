@@ -9,7 +9,8 @@ import (
 // that does not exist.
 const none = -1
 
-// size contains the numbers of one ReplicaSet that the decisions need.
+// size contains the replica counts of one ReplicaSet. The functions in rolling.go, recreate.go
+// and scale.go compute the next step from them.
 type size struct {
 	// replicas is spec.replicas.
 	replicas int

@@ -88,7 +88,7 @@ func (r *rollout) progressSubject() string {
 	return fmt.Sprintf("Deployment %q", r.deployment.Name)
 }
 
-// progressingCondition returns a condition Progressing that is updated now.
+// progressingCondition returns a condition Progressing whose times are the time of this sync.
 func (r *rollout) progressingCondition(status corev1.ConditionStatus, reason, format string, args ...any) appsv1.DeploymentCondition {
 	now := metav1.NewTime(r.now)
 	return appsv1.DeploymentCondition{
@@ -125,8 +125,8 @@ func (r *rollout) setPausedOrResumed() {
 }
 
 // setFoundNewReplicaSet sets the condition Progressing if it is missing although the new
-// ReplicaSet exists. This starts the progress deadline. The condition is missing if
-// progressDeadlineSeconds was set after the ReplicaSet was created.
+// ReplicaSet exists. The condition is missing if progressDeadlineSeconds was set after the
+// ReplicaSet was created. The lastUpdateTime of the condition starts the progress deadline.
 func (r *rollout) setFoundNewReplicaSet() {
 	before := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if set := r.newSet(); set != nil && before == nil && r.progressing == nil {

@@ -92,8 +92,8 @@ func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	return revisions[len(revisions)-2]
 }
 
-// withTemplateOf returns d with the template of set, with the annotations for this rollback,
-// and without the rollback annotation.
+// withTemplateOf returns d with the template of set, but without the label pod-template-hash.
+// The annotations are those that annotationsAfterRollback returns.
 func withTemplateOf(d *appsv1.Deployment, set *appsv1.ReplicaSet) *appsv1.Deployment {
 	back := *d
 	back.Annotations = annotationsAfterRollback(d.Annotations, set.Annotations)

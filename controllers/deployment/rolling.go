@@ -1,7 +1,7 @@
 package deployment
 
-// scaleUpNew returns the next spec.replicas of the new ReplicaSet. It is as many of the
-// desired replicas as maxSurge permits.
+// scaleUpNew returns the next spec.replicas of the new ReplicaSet. This is l.replicas, or less
+// if l.replicas would exceed maxSurge.
 func scaleUpNew(l limits, rs replicaSetSizes) int {
 	replicas := rs.newSize().replicas
 	if replicas >= l.replicas {
@@ -11,10 +11,10 @@ func scaleUpNew(l limits, rs replicaSetSizes) int {
 	return min(replicas+room, l.replicas)
 }
 
-// scaleDownOld returns the next scale-down of the old ReplicaSets. It removes replicas that
-// are not needed for minAvailable, and assumes that unavailable replicas of the new ReplicaSet
-// stay unavailable. First it removes the unavailable replicas of all old ReplicaSets, because
-// they would block the rollout. Then it scales down the oldest ReplicaSets.
+// scaleDownOld returns the next scale-down of the old ReplicaSets. It leaves enough replicas
+// for minAvailable, even if the unavailable replicas of the new ReplicaSet never become
+// available. First it removes unavailable replicas of all old ReplicaSets, because they would
+// block the rollout. Then it scales down the oldest ReplicaSets.
 func scaleDownOld(l limits, rs replicaSetSizes) []change {
 	newSize := rs.newSize()
 	budget := rs.total() - l.minAvailable() - (newSize.replicas - newSize.available)

@@ -12,8 +12,9 @@ type rollout struct {
 	// deployment is the Deployment in the cache. It must not be modified.
 	deployment *appsv1.Deployment
 	limits     limits
-	// sets are the ReplicaSets of the Deployment, oldest first. They must not be modified.
-	// After a write, the API server's response replaces the version in the cache.
+	// sets are the ReplicaSets of the Deployment in the cache, oldest first. They must not be
+	// modified. After a write, the ReplicaSet in the API server's response takes the place of
+	// the cached one in sets.
 	sets []*appsv1.ReplicaSet
 	// newIndex is the index of the new ReplicaSet in sets. It is none if the new ReplicaSet
 	// does not exist.
@@ -24,13 +25,16 @@ type rollout struct {
 	stale string
 	now   time.Time
 
-	// progressing is the condition Progressing that a step of this sync has set. If it is nil,
-	// estimateProgress decides.
+	// progressing is the condition Progressing that a step of this sync has set. If no step
+	// has set it, it is nil. The field estimateProgress then says whether to compute the
+	// condition.
 	progressing *appsv1.DeploymentCondition
-	// hashCollision is true if another ReplicaSet already has the name of the new one.
+	// hashCollision is true if the name of the new ReplicaSet is taken by a ReplicaSet of
+	// another owner or with another template. The status then gets a higher collisionCount.
 	hashCollision bool
-	// estimateProgress is true if the condition Progressing must be computed from the replica
-	// counts.
+	// estimateProgress is true if this sync continues the rollout. The method status then
+	// computes the condition Progressing from the replica counts. It is false, for example,
+	// while the Deployment is paused.
 	estimateProgress bool
 	// createFailed is true if the new ReplicaSet could not be created. The replica counts in
 	// the status then stay as they are, because the sync did not reconcile the replicas.
@@ -65,7 +69,7 @@ func (r *rollout) oldSets() []*appsv1.ReplicaSet {
 	return old
 }
 
-// replicaSetSizes returns the sizes of all ReplicaSets, for the decisions.
+// replicaSetSizes returns the sizes of all ReplicaSets, from which the next step is computed.
 func (r *rollout) replicaSetSizes() replicaSetSizes {
 	rs := replicaSetSizes{sizes: make([]size, len(r.sets)), newIndex: r.newIndex}
 	for i, set := range r.sets {

@@ -17,9 +17,9 @@ func isScalingEvent(l limits, rs replicaSetSizes) bool {
 
 // rescale returns the changes of the ReplicaSets after a change of the Deployment's
 // spec.replicas. These changes do not continue the rollout. The result includes ReplicaSets
-// that keep their size, because their annotations must be updated. Otherwise isScalingEvent
-// would stay true. The argument reported is the number of replicas in the status of the
-// Deployment.
+// that keep their size, because their annotations must be updated; otherwise isScalingEvent
+// would stay true. The argument rolling is true for the strategy RollingUpdate. The argument
+// reported is status.replicas of the Deployment; see proportionalSize.
 func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change {
 	active := rs.active()
 	newSize := rs.newSize()
@@ -49,9 +49,9 @@ func rescale(l limits, rs replicaSetSizes, rolling bool, reported int) []change 
 // proportion to their sizes. Therefore, scaling neither advances nor reverts a failing
 // rollout.
 //
-// The largest ReplicaSet is first, and gets the remainder of the rounding. Of equal
-// ReplicaSets, the newest is first on scale-up, and the oldest on scale-down. No ReplicaSet
-// shrinks on scale-up or grows on scale-down.
+// The first change is that of the largest ReplicaSet, which gets the remainder of the
+// rounding. Of two ReplicaSets with the same size, the newer one is first on scale-up, and the
+// older one on scale-down. No ReplicaSet shrinks on scale-up or grows on scale-down.
 //
 // A ReplicaSet whose annotations already have these limits keeps its size. If a scaling fails
 // halfway, the next call therefore returns the same sizes.

@@ -7,8 +7,8 @@ import (
 )
 
 // status returns the new status of the Deployment. If a step of this sync has set the
-// condition Progressing, status does not compute it from the replica counts. The write of the
-// status causes another sync, which computes it.
+// condition Progressing, status does not compute this condition from the replica counts. The
+// write of the status causes another sync, which then computes the condition.
 func (r *rollout) status() appsv1.DeploymentStatus {
 	status := *r.deployment.Status.DeepCopy()
 	if r.hashCollision {
@@ -63,8 +63,8 @@ func (r *rollout) countReplicas(status *appsv1.DeploymentStatus) {
 }
 
 // terminatingReplicas returns the number of terminating pods of all ReplicaSets. It returns
-// nil if a ReplicaSet has been observed by its controller but does not report
-// terminatingReplicas.
+// nil if the number is unknown: if a ReplicaSet has been observed by its controller, but its
+// status has no terminatingReplicas.
 func terminatingReplicas(sets []*appsv1.ReplicaSet) *int32 {
 	var sum int32
 	for _, set := range sets {

@@ -57,7 +57,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 
 // syncSpec reconciles the spec. It goes through these steps in order:
 //
-//   - If the Deployment was just resumed, the sync only reports that.
+//   - If the Deployment was just resumed, the sync only reports that in the status. This
+//     restarts the progress deadline.
 //   - The new ReplicaSet, if it exists, gets its revision, its annotations and
 //     minReadySeconds.
 //   - A paused Deployment is scaled, and its old ReplicaSets above revisionHistoryLimit
@@ -115,8 +116,9 @@ func (c *Controller) roll(ctx context.Context, r *rollout) error {
 	return c.cleanUpWhenComplete(ctx, r)
 }
 
-// recreate takes the next step of a Recreate rollout. It scales the old ReplicaSets to 0,
-// waits until no old pod is running, and then scales up the new ReplicaSet.
+// recreate takes the next step of a Recreate rollout. While old ReplicaSets have replicas in
+// spec, it scales them to 0. While an old pod is still running, it does nothing. After that,
+// it creates the new ReplicaSet or scales it up.
 func (c *Controller) recreate(ctx context.Context, r *rollout) error {
 	if down := scaleOldToZero(r.replicaSetSizes()); len(down) > 0 {
 		return c.resize(ctx, r, down)

@@ -57,8 +57,9 @@ func (c *Controller) writeStatus(ctx context.Context, r *rollout, status appsv1.
 }
 
 // deferWrite reports whether a write to the Deployment must wait, because the informer cache
-// is stale. The API server would reject the write with a conflict. In this case, deferWrite
-// enqueues the Deployment after StaleRetryDelay.
+// is stale. The API server would reject the write with a conflict. If the write must wait,
+// deferWrite enqueues the Deployment after StaleRetryDelay. The argument what names the write
+// in the log.
 func (c *Controller) deferWrite(ctx context.Context, r *rollout, what string) bool {
 	if r.stale == "" {
 		return false

@@ -9,8 +9,8 @@
 // the API calls.
 //
 // The controller does not write EndpointSlices. It never changes leader-election records, or
-// the Endpoints of a Service without a selector. It ignores Endpoints without a Service that
-// are created while it runs.
+// the Endpoints of a Service without a selector. While it runs, it ignores new Endpoints
+// objects that have no Service.
 package endpoints
 
 import (

@@ -55,9 +55,9 @@ func (c *Controller) endpointsAdded(object any, isInInitialList bool) {
 	c.endpointsObserved(object)
 }
 
-// endpointsObserved enqueues a key whose sync waits until the cache contains the controller's
-// last write. Other updates of Endpoints enqueue nothing. A manual change therefore stays
-// until the next event of the Service or its pods.
+// endpointsObserved enqueues a key whose last sync found that the cache lacks the controller's
+// last write. It enqueues no other keys. A manual change of Endpoints therefore stays until
+// the next event of the Service or its pods.
 func (c *Controller) endpointsObserved(object any) {
 	key, ok := c.keyOf(object)
 	if !ok {
@@ -68,9 +68,10 @@ func (c *Controller) endpointsObserved(object any) {
 	}
 }
 
-// endpointsDeleted enqueues the key, so that a sync creates the Endpoints again. If the
-// Service does not exist, it only drops the recorded writes. Endpoints with this name may then
-// belong to another component, for example to leader election.
+// endpointsDeleted enqueues the key of deleted Endpoints, so that a sync creates them again.
+// If the Service does not exist, endpointsDeleted only drops the recorded writes for the key.
+// New Endpoints with this name may then belong to another component, for example to leader
+// election.
 func (c *Controller) endpointsDeleted(object any) {
 	c.endpointsObserved(object)
 	key, ok := c.keyOf(object)
@@ -101,9 +102,9 @@ func (c *Controller) podDeleted(object any) {
 	}
 }
 
-// podChanged enqueues the Services whose Endpoints may change when old becomes pod. They wait
-// for the batch period or batchDelay, whichever is longer. For an added pod, old is nil. For a
-// deleted pod, pod is nil.
+// podChanged enqueues the Services whose Endpoints may change when old becomes pod. It delays
+// the keys by the batch period or by batchDelay, whichever is longer. For an added pod, old is
+// nil. For a deleted pod, pod is nil.
 func (c *Controller) podChanged(old, pod *corev1.Pod) {
 	keys, err := affectedServices(c.services, old, pod)
 	if err != nil {
@@ -118,7 +119,8 @@ func (c *Controller) podChanged(old, pod *corev1.Pod) {
 // batchDelay returns how long pod changes are collected before the Endpoints with the given
 // key are written again. This is the duration of the last write, at most maxBatchDelay. When
 // many pods change at once, every write is outdated soon. With this delay, the controller
-// writes the Endpoints of one Service during at most half of the time.
+// spends at most half of the time on writes of one Service, unless a write takes longer than
+// maxBatchDelay.
 func (c *Controller) batchDelay(key string) time.Duration {
 	took, written := c.writeDurations.Load(key)
 	if !written {
@@ -130,7 +132,7 @@ func (c *Controller) batchDelay(key string) time.Duration {
 // affectedServices returns the keys of the Services whose Endpoints may change when the pod
 // old becomes pod. If the podContribution has changed, these are all Services that select old
 // or pod. If only the labels have changed, these are the Services that select exactly one of
-// old and pod. If Endpoints show neither old nor pod, affectedServices returns no keys.
+// old and pod. It returns no keys if the podContribution of both is zero.
 func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, error) {
 	before, after := podContributionOf(old), podContributionOf(pod)
 	if before == after && (after == podContribution{} || maps.Equal(old.Labels, pod.Labels)) {
@@ -153,8 +155,9 @@ func affectedServices(services cache.Indexer, old, pod *corev1.Pod) ([]string, e
 	return slices.Compact(keys), nil
 }
 
-// servicesOf returns the Services that select a pod. It returns none if Endpoints do not show
-// the pod.
+// servicesOf returns the keys of the Services that select a pod with the given
+// podContribution. It returns none if the podContribution is zero, because no Endpoints
+// contain such a pod.
 func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]string, error) {
 	if (as == podContribution{}) {
 		return nil, nil
@@ -162,8 +165,8 @@ func servicesOf(services cache.Indexer, pod *corev1.Pod, as podContribution) ([]
 	return servicesSelecting(services, pod.Namespace, pod.Labels)
 }
 
-// podContribution contains what Endpoints show of a pod and what may change. The zero value
-// means that no Endpoints show the pod.
+// podContribution contains the fields of a pod that Endpoints depend on and that can change.
+// The zero value means that no Endpoints contain the pod.
 type podContribution struct {
 	uid         types.UID
 	ips         string

@@ -135,7 +135,8 @@ func groupByHosts(hosts []address, hostsByPort map[portID][]portHost) []subset {
 	return subsets
 }
 
-// groupKey returns a string that is the same exactly for equal lists of hosts.
+// groupKey returns a string that is equal for equal lists of hosts, and different for
+// different lists.
 func groupKey(hosts []portHost) string {
 	key := make([]byte, 0, 2*len(hosts))
 	for _, s := range hosts {
@@ -203,8 +204,8 @@ func compareAddresses(a, b address) int {
 	)
 }
 
-// equalSubsets reports whether two packed lists of subsets are equal. No write is necessary in
-// this case.
+// equalSubsets reports whether two packed lists of subsets are equal, so that no write is
+// necessary.
 func equalSubsets(a, b []subset) bool {
 	equalAddresses := func(a, b address) bool { return compareAddresses(a, b) == 0 }
 	return slices.EqualFunc(a, b, func(a, b subset) bool {

@@ -31,8 +31,8 @@ func plan(service *corev1.Service, pods []*corev1.Pod, current *endpoints, trigg
 	return next
 }
 
-// hasTruncationAnnotation reports whether the over-capacity annotation is present exactly if
-// the Endpoints are truncated.
+// hasTruncationAnnotation reports whether current has the correct over-capacity annotation:
+// the value truncated if truncated is true, and no annotation otherwise.
 func hasTruncationAnnotation(current *endpoints, truncated bool) bool {
 	value, present := current.Annotations[corev1.EndpointsOverCapacity]
 	return present == truncated && (!present || value == truncatedValue)

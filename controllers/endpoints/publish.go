@@ -27,8 +27,10 @@ func selects(service *corev1.Service, labels map[string]string) bool {
 	return true
 }
 
-// addressEntries returns the entries of the Endpoints of a Service. It returns one entry for
-// each pod that has an address and a port for the Service.
+// addressEntries returns the entries of the Endpoints of a Service. Each pod with an address
+// and a port for the Service has an entry. A headless Service without ports needs only the
+// address. Terminal pods have no entry. Terminating pods have one only if the Service has
+// publishNotReadyAddresses.
 func addressEntries(service *corev1.Service, pods []*corev1.Pod) []addressEntry {
 	entries := make([]addressEntry, 0, len(pods))
 	for _, pod := range pods {

@@ -30,8 +30,8 @@ const maxBatchDelay = 250 * time.Millisecond
 //     may have succeeded although its response was lost, so the cache may be stale.
 //  5. The desired Endpoints are computed from the Service and its pods.
 //  6. The desired Endpoints are written if they differ from the existing ones.
-//  7. The change times are recorded. This happens only after a successful write, so
-//     that a failed write does not lose the trigger time.
+//  7. The changeTimes of the Service and its pods are recorded. After a failed write,
+//     they are not recorded, so that the retry has the same trigger time.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	if stale := c.staleReason(key); stale != "" {
 		return workloop.RetryAfter(workloop.StaleRetryDelay, stale)
@@ -75,7 +75,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 }
 
 // getLive reads the Endpoints of a Service from the API server. It returns nil if there are
-// none. Later syncs wait until the cache contains the version that it read.
+// none. Later syncs are retried until the cache contains the returned version.
 func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*endpoints, error) {
 	found, err := c.client.CoreV1().Endpoints(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -88,9 +88,10 @@ func (c *Controller) getLive(ctx context.Context, service *corev1.Service) (*end
 	return found, nil
 }
 
-// staleReason says which write the cache does not contain yet, or returns "". If the cache is
-// stale, the informer event of that write enqueues the key. It marks the key as waiting before
-// it checks the cache, so that no event is missed.
+// staleReason says which write the cache does not contain yet. It returns "" if the cache
+// contains all writes. Otherwise the key stays in awaitingCache, so that the informer event of
+// the write enqueues the key. To miss no event, staleReason stores the key there before it
+// checks the cache.
 func (c *Controller) staleReason(key string) string {
 	c.awaitingCache.Store(key, nil)
 	stale := c.writes.StaleReason(key)

@@ -11,7 +11,8 @@ import (
 )
 
 // changeTimes contains the times of the last changes that affect the Endpoints of a Service.
-// Some changes are missing, because no object contains their time.
+// These are its creation and the changes of the readiness of its pods. Other changes, such as
+// new labels of a pod, are missing, because no object contains their time.
 type changeTimes struct {
 	service types.UID
 	created time.Time
@@ -47,7 +48,8 @@ func (m *changeTimes) trigger(before *changeTimes) time.Time {
 }
 
 // triggerTimeTracker contains, for each Service, the change times of its last successful sync.
-// A change therefore determines the trigger time until it is written. It is safe for
+// The controller has not written later changes yet. The earliest of them becomes the
+// annotation endpoints.kubernetes.io/last-change-trigger-time. The tracker is safe for
 // concurrent use.
 type triggerTimeTracker struct {
 	mu    sync.Mutex

@@ -219,8 +219,8 @@ func (s *controllerSet) run(ctx context.Context, drain <-chan struct{}, options 
 	all.Wait()
 }
 
-// trim removes the fields that the controllers do not read from an object, to keep the caches
-// small. It keeps only the fields of a pod that podutil.Trim keeps. From other objects it
+// trim removes fields from an object before it enters the informer cache, to keep the cache
+// small. Of a pod it keeps only the fields that podutil.Trim keeps. From other objects it
 // removes only managedFields.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {

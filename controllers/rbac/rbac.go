@@ -18,7 +18,9 @@ import (
 var Manifest []byte
 
 // Roles returns the ClusterRole of the controllers and the Role for leader election, without
-// bindings. The Role has the given namespace and permits only the Lease with the given name.
+// bindings. The Role has the given namespace. It permits gets and updates only for the Lease
+// with the given name. It permits creates of any Lease, because RBAC cannot restrict a create
+// to a name.
 func Roles(leaseNamespace, leaseName string) (*rbacv1.ClusterRole, *rbacv1.Role, error) {
 	var controllers rbacv1.ClusterRole
 	var lease rbacv1.Role

@@ -2,10 +2,13 @@
 // that maintains a number of pods of one template. Package replication uses it for
 // ReplicationControllers.
 //
-// A sync waits until the caches contain the controller's own writes. The controller uses
-// expectations, adopts and releases pods, and creates pods with slow start, at most 500 in one
-// sync. The files plan.go and rank.go decide what to do and make no API calls. The file
-// sync.go makes the API calls.
+// The controller adopts and releases pods. One sync creates at most 500 pods, with slow start,
+// or deletes at most 500 pods. With expectations, the controller avoids repeating creates and
+// deletes while its cache is stale. For ReplicaSets, a sync also does nothing while the caches
+// lack the controller's own writes. It is then retried later; see Traits.ReadsOwnWrites.
+//
+// The files plan.go and rank.go decide what to do and make no API calls. The files sync.go and
+// status.go carry out these decisions. The API calls for ReplicaSets are in replicasets.go.
 //
 // The controller does not schedule, run or garbage-collect pods. It never deletes failed pods,
 // nor pods that another object controls.

@@ -47,8 +47,9 @@ type Traits struct {
 	Queue string
 	// EventSource is the source component of the controller's events.
 	EventSource string
-	// ReadsOwnWrites is true if a sync waits until the caches contain the controller's last
-	// writes for the owner.
+	// ReadsOwnWrites is true if a sync does nothing while the caches lack the controller's
+	// last writes for the owner. The sync is then retried later. If it is false, this rule
+	// applies only after unmet expectations have expired.
 	ReadsOwnWrites bool
 	// CountsTerminating is true if the status has the field terminatingReplicas.
 	CountsTerminating bool

@@ -18,8 +18,8 @@ type step struct {
 	deletes int
 }
 
-// plan returns how many pods to create or delete, at most burst, so that wanted pods are
-// active.
+// plan returns how many pods to create or delete, so that the number of active pods becomes
+// wanted. It returns at most burst.
 func plan(wanted, active, burst int) step {
 	if missing := wanted - active; missing > 0 {
 		return step{creates: min(missing, burst)}
@@ -28,7 +28,7 @@ func plan(wanted, active, burst int) step {
 }
 
 // nextAvailable returns the time until the next of the pods becomes available. The result ok
-// is false if no pod is waiting for that.
+// is false if every ready pod is already available.
 func nextAvailable(pods []*corev1.Pod, minReady time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	for _, pod := range pods {
 		at, known := podutil.AvailableAt(pod, minReady)

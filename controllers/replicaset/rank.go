@@ -46,7 +46,7 @@ func (r rank) compare(other rank) int {
 }
 
 // rankOf returns the rank of a pod. The argument relatedPods is the number of active pods on
-// its node that belong to the same owner or to its siblings.
+// its node that belong to its owner or to a sibling of its owner; see [Kind].
 func rankOf(pod *corev1.Pod, relatedPods int, now time.Time) rank {
 	r := rank{
 		phase:       phaseOrder[pod.Status.Phase],
@@ -76,8 +76,8 @@ var phaseOrder = map[corev1.PodPhase]int{
 
 // logAge returns the logarithm to base 2 of the age in nanoseconds, rounded down. Pods of
 // similar age are therefore equal. With exact ages, scale-down would always delete the
-// youngest pod, which is often on the newest node. An unknown time counts as the most recent
-// time. A time that is not in the past counts as the second most recent.
+// youngest pod, which is often on the newest node. If since is zero, the time is unknown, and
+// logAge returns -2. If since is not in the past, it returns -1.
 func logAge(since, now time.Time) int {
 	switch {
 	case since.IsZero():
@@ -103,7 +103,7 @@ func deletionCost(pod *corev1.Pod) int32 {
 
 // podsToDelete returns the n pods that scale-down deletes first. It does not change the order
 // of pods. The argument relatedPods maps a node to the number of active pods on it that belong
-// to the owner or to its siblings. It is empty if no object controls the owner.
+// to the owner or to its siblings; see [Kind]. It is empty if no object controls the owner.
 func podsToDelete(pods []*corev1.Pod, n int, relatedPods map[string]int, now time.Time) []*corev1.Pod {
 	if n >= len(pods) {
 		return pods

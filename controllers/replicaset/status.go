@@ -32,8 +32,8 @@ type syncResult struct {
 	now     time.Time
 }
 
-// status returns the new status. From base it keeps only the conditions of other types than
-// ReplicaFailure.
+// status returns the new status. From base it takes only the conditions; see the method
+// conditions. All other fields come from this sync.
 func (result syncResult) status(base Status, countsTerminating bool) Status {
 	status := Status{
 		Replicas:           int32(len(result.active)),
@@ -58,8 +58,9 @@ func (result syncResult) status(base Status, countsTerminating bool) Status {
 	return status
 }
 
-// conditions returns base with the condition ReplicaFailure added or removed. An existing
-// condition ReplicaFailure keeps its reason, message and lastTransitionTime.
+// conditions returns base with the condition ReplicaFailure if a create or delete failed, and
+// without it otherwise. If base already has the condition and this sync failed too, the
+// condition keeps its reason, message and lastTransitionTime.
 func (result syncResult) conditions(base []Condition) []Condition {
 	at := slices.IndexFunc(base, func(c Condition) bool { return c.Type == replicaFailure })
 	switch {
@@ -104,8 +105,8 @@ func (c *Controller) updateStatus(ctx context.Context, result syncResult) error 
 	return c.writeStatus(ctx, fresh, result)
 }
 
-// writeStatus writes the new status to base, if the status of base is different. After a
-// conflict, base is a newer version of the owner than the one that the sync read.
+// writeStatus writes the new status if it differs from the status of base. Base is the owner
+// as this sync read it, or, after a conflict, a newer version from the API server.
 func (c *Controller) writeStatus(ctx context.Context, base Owner, result syncResult) error {
 	status := result.status(base.Status, c.traits.CountsTerminating)
 	if equality.Semantic.DeepEqual(base.Status, status) {

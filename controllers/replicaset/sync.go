@@ -24,8 +24,9 @@ import (
 // sync reconciles the owner with the given key.
 //
 //  1. If the caches do not contain this controller's last writes for the owner, the
-//     sync is retried later. For a kind without ReadsOwnWrites, this is so only after
-//     unmet expectations have expired. The pods then exist, but their events are late.
+//     sync is retried later. For a kind without ReadsOwnWrites, this rule applies only
+//     after unmet expectations have expired. The pods then exist, but their events are
+//     late.
 //  2. Expectations are checked before the pods are listed. In the opposite order, an event
 //     between the two could satisfy the expectations although its pod is not in the list.
 //  3. Pods are adopted and released. After an error the sync ends, because the list of
@@ -160,8 +161,8 @@ func (c *Controller) scale(ctx context.Context, owner Owner, active []*corev1.Po
 }
 
 // create creates n pods with slow start. If the namespace is terminating, the expectations of
-// the rejected creates stay unmet. Therefore, the controller does not try again before the
-// owner is deleted too.
+// the rejected creates stay unmet. The controller then does not try again until the
+// expectations expire. Until then, the owner is usually deleted too.
 func (c *Controller) create(ctx context.Context, owner Owner, n int) error {
 	id := owner.ID()
 	c.expectations.ExpectCreations(id, n)

@@ -3,9 +3,9 @@
 // status.
 //
 // A ReplicationController differs from a ReplicaSet. Its selector compares labels by equality
-// only, and its status has no terminatingReplicas. A sync of a ReplicationController does not
-// wait until the caches contain the controller's own writes. It waits for them only after
-// unmet expectations have expired.
+// only, and its status has no terminatingReplicas. A sync of a ReplicaSet does nothing while
+// the caches lack the controller's own writes. For a ReplicationController, this rule applies
+// only after unmet expectations have expired.
 package replication
 
 import (

@@ -23,10 +23,11 @@ type denyPolicy struct {
 	// the expression is true. message is the error message for a denied object.
 	resource            schema.GroupResource
 	expression, message string
-	// reason is the reason in the Status of the error for a denied object.
+	// reason is the field reason of the Status that the API server returns for a denied
+	// object.
 	reason metav1.StatusReason
-	// probe sends a dry-run create that the policy must deny. It shows whether the API
-	// server enforces the policy.
+	// probe sends a dry-run create that the policy must deny. While the API server does not
+	// deny the create, it does not enforce the policy yet.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
@@ -54,7 +55,7 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 	api := d.env.Admin.AdmissionregistrationV1()
 	meta := metav1.ObjectMeta{Name: d.name}
 	if _, err := api.ValidatingAdmissionPolicies().Create(ctx, d.spec(meta), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("creating validatingadmissionpolicies %s: %w", d.name, err)
+		return fmt.Errorf("creating ValidatingAdmissionPolicy %s: %w", d.name, err)
 	}
 	_, err := api.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: meta,
@@ -67,12 +68,12 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("creating validatingadmissionpolicybindings %s: %w", d.name, err)
+		return fmt.Errorf("creating ValidatingAdmissionPolicyBinding %s: %w", d.name, err)
 	}
 	return nil
 }
 
-// spec returns the policy with the given metadata.
+// spec returns the ValidatingAdmissionPolicy object, with the given metadata.
 func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create},
@@ -99,13 +100,13 @@ func (d *denyPolicy) remove(ctx context.Context) error {
 		api.ValidatingAdmissionPolicyBindings().Delete, api.ValidatingAdmissionPolicies().Delete,
 	} {
 		if err := remove(ctx, d.name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("deleting validatingadmissionpolicies %s and its binding: %w", d.name, err)
+			return fmt.Errorf("deleting ValidatingAdmissionPolicy %s and its binding: %w", d.name, err)
 		}
 	}
 	return awaitRefused(ctx, d.env, d.probe, d.name, false)
 }
 
-// ref returns a reference to the policy for the history.
+// ref returns a reference to the policy, for records of the history.
 func (d *denyPolicy) ref() *history.Ref {
 	return &history.Ref{Resource: "validatingadmissionpolicies.admissionregistration.k8s.io", Name: d.name}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Name is the fault type name-taken: it creates a ReplicaSet with the name that the subject
-// has chosen.
+// Name is the fault type name-taken: it creates a ReplicaSet with a name that the subject
+// is about to use.
 var Name = faults.Type{
 	Name: "name-taken",
 	Description: "Before the subject creates a ReplicaSet, the fault creates another one with the same name, as in a hash collision of two pod templates. " +
@@ -84,7 +84,7 @@ func newName(params faults.Params) (faults.Fault, error) {
 type name struct {
 	params NameParams
 	env    *faults.Env
-	remove func() // ends the calls of match by the proxy; nil before Inject
+	remove func() // makes the proxy stop calling match; nil before Inject
 
 	mu     sync.Mutex
 	left   int            // number of ReplicaSets that the fault may still create
@@ -116,8 +116,8 @@ func (n *name) Summary() string {
 	return "created " + strings.Join(n.taken, ", ")
 }
 
-// match makes a create of a ReplicaSet wait until the fault has created a ReplicaSet with
-// the same name. The API server then answers the create of the subject with 409
+// match makes the subject's create of a ReplicaSet wait until the fault has created a
+// ReplicaSet with the same name. The API server then answers the subject with 409
 // (AlreadyExists).
 func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
@@ -161,7 +161,8 @@ func (n *name) take(ctx context.Context, request *history.Request) {
 	n.left++
 }
 
-// detail describes the ReplicaSet of the fault for the record of a firing.
+// detail describes the ReplicaSet that the fault creates. The record of a firing contains
+// this text.
 func (p *NameParams) detail() string {
 	if p.Template == templateSame {
 		return "the same template and another controller"

@@ -36,8 +36,8 @@ var Namespace = faults.Type{
 // Terminating. Heal removes it.
 const namespaceFinalizer = "gauntlet/terminating"
 
-// namespaceTimeout is the maximum time until the API server has removed the namespace and
-// its objects. Among them are pods, which have a grace period.
+// namespaceTimeout is the maximum time that Heal waits. It is long, because the API server
+// removes the namespace only after its pods, which have a grace period.
 const namespaceTimeout = 2 * time.Minute
 
 // terminating is a fault of type namespace-terminating, which deletes the namespace of the
@@ -51,11 +51,11 @@ func (n *terminating) Inject(ctx context.Context, env *faults.Env) error {
 	n.env = env
 	edited, err := n.edit(ctx, func(found *corev1.Namespace) { found.Finalizers = append(found.Finalizers, namespaceFinalizer) })
 	if err != nil {
-		return fmt.Errorf("adding a finalizer to namespaces %s: %w", env.Namespace, err)
+		return fmt.Errorf("adding a finalizer to namespace %s: %w", env.Namespace, err)
 	}
 	n.uid = edited.UID
 	if err := n.namespaces().Delete(ctx, env.Namespace, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(n.uid))}); err != nil {
-		err = fmt.Errorf("deleting namespaces %s: %w", env.Namespace, err)
+		err = fmt.Errorf("deleting namespace %s: %w", env.Namespace, err)
 		return errors.Join(err, n.removeFinalizer(context.WithoutCancel(ctx)))
 	}
 	env.Report.Fired(0, &history.Ref{Resource: "namespaces", Name: env.Namespace, UID: n.uid}, "deleted")
@@ -106,12 +106,13 @@ func (n *terminating) removeFinalizer(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("removing the finalizer from namespaces %s: %w", n.env.Namespace, err)
+		return fmt.Errorf("removing the finalizer from namespace %s: %w", n.env.Namespace, err)
 	}
 	return nil
 }
 
-// edit reads the namespace, changes it and updates it. It retries after a conflict.
+// edit reads the namespace, changes it with the function change and updates it. It retries
+// after a conflict.
 func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) (edited *corev1.Namespace, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		found, err := n.namespaces().Get(ctx, n.env.Namespace, metav1.GetOptions{})
@@ -125,8 +126,8 @@ func (n *terminating) edit(ctx context.Context, change func(*corev1.Namespace)) 
 	return edited, err
 }
 
-// namespaces returns the client with which the fault changes namespaces. It bypasses the
-// fault proxy.
+// namespaces returns the client with which the fault changes namespaces. The requests of
+// this client bypass the fault proxy.
 func (n *terminating) namespaces() typedcorev1.NamespaceInterface {
 	return n.env.Admin.CoreV1().Namespaces()
 }

@@ -39,8 +39,8 @@ type PendingParams struct {
 	Prefix string `yaml:"prefix"`
 }
 
-// prefixPattern matches the permitted values of the parameter prefix, which is inserted
-// into a CEL expression.
+// prefixPattern matches the permitted values of the parameter prefix. It excludes quotation
+// marks, because the fault inserts the prefix into a CEL expression.
 var prefixPattern = regexp.MustCompile("^([a-z0-9][a-z0-9-]{0,62})?$")
 
 // newPending returns a pod-pending fault with the given parameters, or an error if the
@@ -62,17 +62,18 @@ func newPending(params faults.Params) (faults.Fault, error) {
 	}}, nil
 }
 
-// probeBinding sends a dry-run binding of a pod that does not exist and whose name begins
-// with prefix. Its error shows whether the policy denies bindings.
+// probeBinding sends a dry-run binding of a pod whose name begins with prefix. The pod does
+// not exist. The returned error shows whether the policy denies bindings.
 func probeBinding(ctx context.Context, env *faults.Env, prefix string) error {
 	return env.Admin.CoreV1().Pods(env.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "probe"}, Target: corev1.ObjectReference{Kind: "Node", Name: "probe"},
 	}, dryRun)
 }
 
-// pendingInterval is the time between two lists of the pods. The scheduler retries a pod
-// after one second at the earliest. The interval is shorter, so that the fault sees every
-// denied pod.
+// pendingInterval is the time between two list requests for pods. The condition
+// PodScheduled of a denied pod contains the denial until the scheduler retries the pod,
+// which takes at least one second. The interval is shorter, so that the fault sees the
+// denial.
 const pendingInterval = 100 * time.Millisecond
 
 // pending is a fault of type pod-pending, which makes the API server deny the bindings of
@@ -94,7 +95,7 @@ func (p *pending) Inject(ctx context.Context, env *faults.Env) error {
 
 func (p *pending) Heal(ctx context.Context) error {
 	if err := p.End(ctx); err != nil {
-		return fmt.Errorf("waiting until the current list of pods has ended: %w", err)
+		return fmt.Errorf("waiting until the list request in progress has ended: %w", err)
 	}
 	return p.remove(ctx)
 }

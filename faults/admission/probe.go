@@ -21,14 +21,14 @@ const (
 
 	// inForceTimeout is the maximum time until the API server enforces a new policy or
 	// quota. It also limits the time until the API server no longer enforces a deleted one.
-	// inForceInterval is the time between two probes.
+	// inForceInterval is the time between two checks.
 	inForceTimeout  = time.Minute
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probes contains a function for each resource that sends a dry-run create. The API server
-// enforces a new policy or quota only after its informer has received the object. The error
-// of the dry-run create shows when this is the case.
+// probes maps a resource to a function that sends a dry-run create of this resource. The
+// API server enforces a new policy or quota only some time after its creation. The error of
+// the dry-run create shows whether the API server enforces it already.
 var probes = map[string]func(context.Context, *faults.Env) error{
 	podResource: func(ctx context.Context, env *faults.Env) error {
 		_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx,
@@ -48,14 +48,14 @@ var probes = map[string]func(context.Context, *faults.Env) error{
 // dryRun makes the API server admit or refuse a create without storing the object.
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// probeMeta returns the metadata of the object in a probe. The object has a controllerRef,
-// like the objects that the subject creates.
+// probeMeta returns the metadata of the object in the dry-run create of a probe. The object
+// has a controllerRef, like the objects that the subject creates.
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}
 }
 
-// probeTemplate returns the pod template of the object in a probe.
+// probeTemplate returns the pod template of the object in the dry-run create of a probe.
 func probeTemplate() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"probe": "yes"}},
@@ -63,9 +63,10 @@ func probeTemplate() corev1.PodTemplateSpec {
 	}
 }
 
-// awaitRefused waits until the API server refuses a probe because of the policy or quota
-// with the given name. If refused is false, it waits until the API server no longer refuses
-// the probe for this reason. Another policy may still refuse the probe.
+// awaitRefused waits until the API server enforces the policy or quota with the given name.
+// The API server then refuses the dry-run create of probe, with the name in the error. If refused is
+// false, awaitRefused waits until the error no longer contains the name. Another policy may
+// still refuse the create.
 func awaitRefused(ctx context.Context, env *faults.Env, probe func(context.Context, *faults.Env) error, name string, refused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()

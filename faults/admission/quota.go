@@ -75,7 +75,7 @@ func (q *quota) Inject(ctx context.Context, env *faults.Env) error {
 	if ref.UID, err = q.createQuota(ctx); err != nil {
 		return errors.Join(err, q.Heal(context.WithoutCancel(ctx)))
 	}
-	env.Report.Fired(0, ref, fmt.Sprintf("allows %d pods", q.hard))
+	env.Report.Fired(0, ref, fmt.Sprintf("limits the namespace to %d pods", q.hard))
 	return nil
 }
 
@@ -100,17 +100,17 @@ func (q *quota) createQuota(ctx context.Context) (types.UID, error) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(q.hard, resource.DecimalSI)}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("creating resourcequotas %s/%s: %w", q.env.Namespace, q.name, err)
+		return "", fmt.Errorf("creating ResourceQuota %s/%s: %w", q.env.Namespace, q.name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, inForceTimeout)
 	defer cancel()
-	return made.UID, cluster.Poll(ctx, inForceInterval, "the status of resourcequotas "+q.env.Namespace+"/"+q.name, func(ctx context.Context) error {
+	return made.UID, cluster.Poll(ctx, inForceInterval, "the status of ResourceQuota "+q.env.Namespace+"/"+q.name, func(ctx context.Context) error {
 		now, err := quotas.Get(ctx, q.name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if _, known := now.Status.Used[corev1.ResourcePods]; !known {
-			return errors.New("its status does not contain the number of pods yet")
+			return errors.New("the status does not contain the current number of pods yet")
 		}
 		return nil
 	})
@@ -123,9 +123,9 @@ func (q *quota) Heal(ctx context.Context) error {
 	}
 	err := q.env.Admin.CoreV1().ResourceQuotas(q.env.Namespace).Delete(ctx, q.name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting resourcequotas %s/%s: %w", q.env.Namespace, q.name, err)
+		return fmt.Errorf("deleting ResourceQuota %s/%s: %w", q.env.Namespace, q.name, err)
 	}
 	return awaitRefused(ctx, q.env, probes[podResource], q.name, false)
 }
 
-func (q *quota) Summary() string { return fmt.Sprintf("allowed %d pods", q.hard) }
+func (q *quota) Summary() string { return fmt.Sprintf("limited the namespace to %d pods", q.hard) }

@@ -59,8 +59,9 @@ func newSkew(params faults.Params) (faults.Fault, error) {
 }
 
 // sampleSkew draws random parameters of a clock-skew fault for a generated scenario. It
-// draws shifts of at most 5 s ahead. A pod that seems to become ready in the future becomes
-// available only after that time, so a large shift would delay the workload.
+// draws shifts of at most 5 s ahead. After such a shift, a new pod seems to become ready in
+// the future, and the subject counts it as available only later. A larger shift would delay
+// the workload too much.
 func sampleSkew(r *rand.Rand, _ faults.SampleInput) any {
 	return &SkewParams{Ahead: faults.Pick(r, 300*time.Millisecond, 700*time.Millisecond, 2*time.Second, 5*time.Second,
 		-300*time.Millisecond, -700*time.Millisecond, -2*time.Second, -30*time.Second, -10*time.Minute)}
@@ -84,8 +85,8 @@ func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// report records a firing when the subject receives an object of the workload with shifted
-// timestamps for the first time.
+// report records one firing for each object in the namespace of the run. It does so when the
+// subject first receives this object with shifted timestamps.
 func (s *skew) report(request uint64, object *history.Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

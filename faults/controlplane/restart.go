@@ -54,9 +54,9 @@ type RestartParams struct {
 
 const (
 	downtimeDefault = time.Second
-	// downtimeMax is the longest permitted downtime. It is shorter than the grace period
-	// after which the node controller marks nodes as lost. Lost nodes would be another
-	// fault.
+	// downtimeMax is the longest permitted downtime. During the downtime, kubelets cannot
+	// renew their leases. After a grace period, which is longer than downtimeMax, the node
+	// controller would set nodes to not ready, as the fault node-not-ready does.
 	downtimeMax = 30 * time.Second
 )
 
@@ -82,8 +82,8 @@ type restart struct {
 	cluster cluster.Restartable
 	faults.Background
 
-	// Only the goroutine of the fault uses the following fields while it runs. After it has
-	// ended, only Heal uses them.
+	// While the goroutine of the fault runs, only the goroutine uses the following fields.
+	// After the goroutine has ended, only Heal uses them.
 	down   bool          // the fault has stopped the part and not started it again
 	outage time.Duration // from the kill until the control plane was ready again
 }

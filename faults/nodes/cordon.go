@@ -52,11 +52,11 @@ var effects = []string{string(corev1.TaintEffectNoExecute), string(corev1.TaintE
 // taintKey is the key of the taint that a node-taint fault adds to nodes.
 const taintKey = "gauntlet/out-of-service"
 
-// isTaint reports whether a node-taint fault has added the taint.
+// isTaint reports whether a node-taint fault has added the taint: if its key is taintKey.
 func isTaint(t corev1.Taint) bool { return t.Key == taintKey }
 
-// tainted returns the mark of a node that has a taint with the key taintKey and the given
-// effect.
+// tainted returns the mark that adds a taint to a node. The taint has the key taintKey and
+// the given effect.
 func tainted(effect corev1.TaintEffect) mark {
 	return mark{
 		state: state{"tainted " + string(effect), func(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isTaint) }},
@@ -109,7 +109,8 @@ func sampleTaint(r *rand.Rand, _ faults.SampleInput) any {
 	return &TaintParams{Count: 1 + r.IntN(sampleCountMax), Effect: string(corev1.TaintEffectNoSchedule)}
 }
 
-// marking is a fault of type node-cordon or node-taint, which marks nodes until Heal.
+// marking is a fault of type node-cordon or node-taint. It cordons or taints nodes until
+// Heal.
 type marking struct {
 	wanted int // number of nodes to mark
 	mark   mark

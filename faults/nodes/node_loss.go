@@ -67,8 +67,8 @@ var CutOff = faults.Type{
 	NotGeneratedReason: notGeneratedReason,
 }
 
-// lossMode is a way in which a fault makes a node fail, such as stopping its kubelet, and
-// recovers it.
+// lossMode is a way in which a fault makes a node fail and recovers it. For example, the
+// fault stops the kubelet and starts it again.
 type lossMode struct {
 	state
 	// lose makes the node with the given name fail. After an error the node may have failed
@@ -107,9 +107,9 @@ var (
 	}
 )
 
-// withCluster turns do, which is a method of the interface C, into a function for lossMode.
-// This function calls do on the cluster of the run. It returns an error if the cluster does
-// not implement C.
+// withCluster returns a function for the fields lose and recover of lossMode. The returned
+// function calls do, a method of the interface C, on the cluster of the run. It returns an
+// error if the cluster does not implement C.
 func withCluster[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		c, ok := env.Cluster.(C)
@@ -120,8 +120,8 @@ func withCluster[C any](do func(C, context.Context, string) error) func(context.
 	}
 }
 
-// withNodeMarkedLost returns a function for lossMode.lose. This function calls do, which
-// makes the node fail, and then marks the node and its pods as not ready.
+// withNodeMarkedLost returns a function for the field lose of lossMode. The returned
+// function calls do, which makes the node fail, and then markNodeLost.
 func withNodeMarkedLost[C any](do func(C, context.Context, string) error) func(context.Context, *faults.Env, string) error {
 	return func(ctx context.Context, env *faults.Env, node string) error {
 		if err := withCluster(do)(ctx, env, node); err != nil {
@@ -141,7 +141,7 @@ func newLoss(params faults.Params, mode lossMode) (faults.Fault, error) {
 	return &loss{params: p, mode: mode}, nil
 }
 
-// loss is a fault that makes nodes fail in the way of mode, and recovers them in Heal.
+// loss is a fault that makes nodes fail, and recovers them in Heal. Its field mode says how.
 type loss struct {
 	params CountParams
 	mode   lossMode
@@ -172,11 +172,11 @@ func (l *loss) Heal(ctx context.Context) (err error) {
 	return err
 }
 
-func (l *loss) Summary() string { return fmt.Sprintf("%s %d nodes", l.mode.description, l.count) }
+func (l *loss) Summary() string { return fmt.Sprintf("%d nodes %s", l.count, l.mode.description) }
 
 // markNodeLost sets the Ready condition of a node to Unknown and that of its pods to False.
-// The node controller would do this only after its grace period. The node controller then
-// adds the taints of a lost node and evicts the pods.
+// Without markNodeLost, the node controller would set these conditions only after its grace
+// period. After they are set, the node controller taints the node and evicts the pods.
 func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 	nodes := env.Admin.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -195,13 +195,14 @@ func markNodeLost(ctx context.Context, env *faults.Env, name string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("setting the conditions of nodes %s: %w", name, err)
+		return fmt.Errorf("setting the conditions of node %s: %w", name, err)
 	}
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error { return markNotReady(ctx, env, pod) })
 }
 
-// markNotReady sets the Ready condition of a pod to False. It returns an error on a
-// conflict, which the caller may ignore, because the node controller evicts the pod anyway.
+// markNotReady sets the Ready condition of a pod to False. If the pod has changed, it
+// returns a conflict error. The caller may ignore this error, because the node controller
+// evicts the pod anyway.
 func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -216,7 +217,7 @@ func markNotReady(ctx context.Context, env *faults.Env, pod *corev1.Pod) error {
 // deleteNode deletes a node and the pods of the workload on it, with a grace period of 0.
 func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	if err := env.Admin.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
-		return fmt.Errorf("deleting nodes %s: %w", name, err)
+		return fmt.Errorf("deleting node %s: %w", name, err)
 	}
 	return eachPod(ctx, env, name, func(pod *corev1.Pod) error {
 		return env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -225,19 +226,19 @@ func deleteNode(ctx context.Context, env *faults.Env, name string) error {
 	})
 }
 
-// eachPod calls do for every pod of the workload on a node. It ignores errors of do which
-// say that the pod is gone or has changed.
+// eachPod calls do for every pod of the workload on a node. It ignores an error of do if
+// the error says that the pod no longer exists or has changed.
 func eachPod(ctx context.Context, env *faults.Env, node string, do func(*corev1.Pod) error) error {
 	list, err := env.Admin.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {
-		return fmt.Errorf("listing the pods on nodes %s: %w", node, err)
+		return fmt.Errorf("listing the pods on node %s: %w", node, err)
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
 		if err := do(pod); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("changing pods %s/%s on nodes %s: %w", pod.Namespace, pod.Name, node, err)
+			return fmt.Errorf("changing pod %s/%s on node %s: %w", pod.Namespace, pod.Name, node, err)
 		}
 	}
 	return nil

@@ -2,8 +2,8 @@
 // cordons, drains, taints, stops, disconnects or deletes nodes.
 //
 // The faults never choose a control-plane node. Its loss would also stop the control plane,
-// and the controllers under test if they run in pods. Faults of the packages controlplane
-// and processes stop these.
+// and the controllers under test if they run in pods. To stop the control plane or the
+// controllers, use the faults of the packages controlplane and processes.
 package nodes
 
 import (
@@ -51,45 +51,45 @@ func decodeCount(params faults.Params) (CountParams, error) {
 	return p, checkCount(params, p.Count)
 }
 
-// nodeRef returns a reference to a node for the history.
+// nodeRef returns a reference to a node, for records of the history.
 func nodeRef(name string) *history.Ref { return &history.Ref{Resource: "nodes", Name: name} }
 
 // notGeneratedReason says why generated scenarios do not contain the faults of nodes that
 // delete pods.
 const notGeneratedReason = "a controller that misses the deletion of a new pod, because its watch ended, waits 5 minutes for its expectations to expire (allowed behavior expired-expectations)"
 
-// state is a condition of a node, such as cordoned, into which a fault puts nodes. The
-// fault never picks a node that is in this state already.
+// state describes the state into which a fault puts nodes, such as cordoned. The fault never
+// picks a node that is in this state already.
 type state struct {
 	description string                  // text for records, such as "cordoned"
 	in          func(*corev1.Node) bool // reports whether the node is in the state
 }
 
-// mark is a state of a node that a fault causes by updating the Node object. The scheduler
-// assigns no new pods to a marked node.
+// mark is a state that a fault causes by an update of the Node object, such as cordoned or
+// tainted. The scheduler assigns no new pods to a node with a mark.
 type mark struct {
 	state
 	apply  func(*corev1.Node) // changes the Node object so that the node is marked
 	remove func(*corev1.Node) // reverts apply
 }
 
-// cordoned is the mark of a node with spec.unschedulable, as kubectl cordon sets it.
+// cordoned is the mark that sets spec.unschedulable of a node, as kubectl cordon does.
 var cordoned = mark{
 	state:  state{"cordoned", func(n *corev1.Node) bool { return n.Spec.Unschedulable }},
 	apply:  func(n *corev1.Node) { n.Spec.Unschedulable = true },
 	remove: func(n *corev1.Node) { n.Spec.Unschedulable = false },
 }
 
-// markedNodes contains the nodes that a fault has marked, and from which Heal must remove
-// the mark.
+// markedNodes contains the nodes that a fault has cordoned or tainted. Heal removes the
+// mark from these nodes.
 type markedNodes struct {
 	mark
 	env   *faults.Env
 	nodes []string
 }
 
-// applyTo picks count random nodes and marks them. If an update fails, it removes the mark
-// from the nodes that it has marked, and returns an error.
+// applyTo applies the mark to random nodes, at most count. If an update fails, it removes
+// the mark from the nodes that it has marked, and returns an error.
 func (m mark) applyTo(ctx context.Context, env *faults.Env, count int) (*markedNodes, error) {
 	nodes, err := m.pick(ctx, env, count)
 	if err != nil {
@@ -115,8 +115,8 @@ func (m *markedNodes) removeAll(ctx context.Context) (err error) {
 	return err
 }
 
-// forEach calls do for every node and returns the nodes for which do failed. The caller can
-// call it again for these nodes.
+// forEach calls do for every node, even after an error. It returns the nodes for which do
+// failed, so that the caller can try again for these nodes.
 func forEach(nodes []string, do func(node string) error) (left []string, err error) {
 	var all []error
 	for _, node := range nodes {
@@ -127,8 +127,8 @@ func forEach(nodes []string, do func(node string) error) (left []string, err err
 	return left, errors.Join(all...)
 }
 
-// pick returns the names of random worker nodes that are not in the state yet. It returns
-// count names, or fewer if there are fewer such nodes. If there are none, it returns an
+// pick returns the names of count random worker nodes that are not in the state s yet. If
+// there are fewer such nodes, it returns all of them. If there are none, it returns an
 // error.
 func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, error) {
 	list, err := env.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -137,14 +137,14 @@ func (s state) pick(ctx context.Context, env *faults.Env, count int) ([]string, 
 	}
 	names := s.candidates(list.Items)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("found %d nodes, but no worker node that is not yet %s; expected at least one", len(list.Items), s.description)
+		return nil, fmt.Errorf("found no worker node that is not %s already, among %d nodes; expected at least one", s.description, len(list.Items))
 	}
 	env.Rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	return names[:min(count, len(names))], nil
 }
 
-// candidates returns the names of the worker nodes that are not in the state yet. It sorts
-// the names, so that the same seed picks the same nodes in every run.
+// candidates returns the names of the worker nodes that are not in the state s yet. It
+// sorts the names, so that the same seed picks the same nodes in every run.
 func (s state) candidates(nodes []corev1.Node) []string {
 	var names []string
 	for i := range nodes {
@@ -171,7 +171,7 @@ func edit(ctx context.Context, env *faults.Env, name string, change func(*corev1
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("updating nodes %s: %w", name, err)
+		return fmt.Errorf("updating node %s: %w", name, err)
 	}
 	return nil
 }

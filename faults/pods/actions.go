@@ -13,8 +13,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/standin"
 )
 
-// action is something that a fault does to a pod, such as deleting it. It may also say how
-// the fault undoes it.
+// action is something that a fault does to a pod, such as deleting it. For some actions, it
+// also says how the fault undoes the action later.
 type action struct {
 	// detail returns the text for the record of a firing, such as "evicted".
 	detail func(*churn) string
@@ -22,8 +22,8 @@ type action struct {
 	// nil, the action is possible for every active pod.
 	applicable func(*corev1.Pod) bool
 	// do performs the action on a pod. A conflict error means that the pod has changed or
-	// was replaced since the fault read it. do returns the resourceVersion that the action
-	// has caused, or 0 if the version is unknown.
+	// was replaced since the fault read it. do returns the resourceVersion of the pod after
+	// the action, or 0 if it is unknown.
 	do func(*churn, context.Context, *corev1.Pod) (history.Version, error)
 	// undo reverts the action on the current version of the pod. If undo is nil, the action
 	// is permanent.
@@ -35,9 +35,10 @@ type action struct {
 // fixedDetail returns a function for action.detail that always returns the same text.
 func fixedDetail(words string) func(*churn) string { return func(*churn) string { return words } }
 
-// These are capabilities that some actions need. A real kubelet at once overwrites a pod
-// status that another client writes, so such an action needs simulated kubelets. The pods
-// of an existing cluster do not run the stand-in container, which some actions call.
+// These are capabilities that some actions need. An action that writes a pod status needs
+// simulated kubelets, because a real kubelet would overwrite the status at once. An action
+// that calls the stand-in container cannot run on an existing cluster, whose pods do not
+// run this container.
 var (
 	simulatedKubelets    = []cluster.Capability{cluster.SimulatedKubelets}
 	controlledContainers = []cluster.Capability{cluster.ControlsContainers}
@@ -113,8 +114,8 @@ func (c *churn) succeed(ctx context.Context, pod *corev1.Pod) (history.Version, 
 }
 
 // restart restarts the containers of a pod. With real kubelets, it makes the stand-in
-// container exit. With simulated kubelets, it writes a pod status with a higher restart
-// count that is not ready.
+// container exit. With simulated kubelets, it only writes a pod status: it increments the
+// restart counts and makes the pod not ready.
 func (c *churn) restart(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return 0, c.callStandin(ctx, pod, standin.Die)
@@ -139,8 +140,8 @@ func restartable(pod *corev1.Pod) bool {
 	})
 }
 
-// afterRestart makes a pod ready again after restart. It does nothing with real kubelets,
-// which write the pod status themselves.
+// afterRestart undoes the action restart: it makes the pod ready again. It does nothing
+// with real kubelets, which write the pod status themselves.
 func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	if c.env.Capabilities.Has(cluster.RealKubelets) {
 		return nil
@@ -148,8 +149,9 @@ func (c *churn) afterRestart(ctx context.Context, pod *corev1.Pod) error {
 	return c.makeReady(ctx, pod)
 }
 
-// lingerFinalizer is the finalizer of the action linger. A deleted pod remains until the
-// action is undone, because undo removes the finalizer.
+// lingerFinalizer is the finalizer that the action linger adds to a pod before it deletes
+// the pod. The pod stays terminating until the fault undoes the action, which removes the
+// finalizer.
 const lingerFinalizer = "gauntlet/linger"
 
 // deleteWithFinalizer adds lingerFinalizer to a pod and then deletes the pod, which remains

@@ -103,9 +103,9 @@ type churn struct {
 	faults.Background
 
 	fired atomic.Int64 // number of actions
-	// pendingUndos contains the pods on which the action must be undone, ordered by the
-	// time of the undo. Only the goroutine of the fault uses it while it runs. After it has
-	// ended, only Heal uses it.
+	// pendingUndos contains the pods on which the fault must still undo the action, the
+	// earliest first. While the goroutine of the fault runs, only the goroutine uses this
+	// field. After the goroutine has ended, only Heal uses it.
 	pendingUndos []pendingUndo
 }
 
@@ -162,8 +162,8 @@ func (c *churn) run(ctx context.Context) {
 	}
 }
 
-// failDetail and deleteDetail return the texts for the record that a pod was failed or
-// deleted.
+// failDetail returns the text for the record that the fault made a pod fail. deleteDetail
+// returns the text for the record that the fault deleted a pod.
 func failDetail(c *churn) string {
 	if !c.env.Capabilities.Has(cluster.SimulatedKubelets) {
 		return "set activeDeadlineSeconds to 1"

@@ -51,8 +51,8 @@ var targetParams = []faults.Param{
 	{Name: "times", Description: "The maximum number of actions.", Bounds: "0 to 1000000", Default: "0 (no limit)"},
 }
 
-// Targets contains the parameters that select the pods, and say how often the fault acts on
-// one of them.
+// Targets contains the parameters that pod-relabel and pod-disown have in common. They
+// select the pods, and say how often the fault changes one of these pods.
 type Targets struct {
 	// Selector is a label selector. If it is empty, it selects all pods of the namespace.
 	Selector string `yaml:"selector"`

@@ -32,8 +32,8 @@ func sampleChurn(r *rand.Rand, _ faults.SampleInput) any {
 	return p
 }
 
-// sampleTargets draws random values for how often a fault acts on a pod. The empty Selector
-// selects all pods.
+// sampleTargets draws a random interval and a random number of actions. It leaves Selector
+// empty, which selects all pods of the namespace.
 func sampleTargets(r *rand.Rand) Targets {
 	return Targets{Every: faults.PickTime(r, 100*time.Millisecond, 800*time.Millisecond, 50*time.Millisecond), Times: 1 + r.IntN(10)}
 }

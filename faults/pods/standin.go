@@ -13,7 +13,7 @@ import (
 )
 
 // errUnreachable means that the stand-in container of a pod did not answer. The container
-// has exited or is being restarted, or its node is lost.
+// has exited or is being restarted, or its node is down or disconnected.
 var errUnreachable = errors.New("the stand-in container did not answer")
 
 // isUnreachable reports whether an error says that the stand-in container did not answer.

@@ -80,7 +80,8 @@ func (c *churn) applicable(pod *corev1.Pod) bool {
 	return fits == nil || fits(pod)
 }
 
-// delete deletes a pod, with its UID as a precondition.
+// delete deletes a pod. The UID of the pod is a precondition, so the fault never deletes
+// another pod that has the same name.
 func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	return 0, c.env.Admin.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: c.grace,
@@ -89,7 +90,8 @@ func (c *churn) delete(ctx context.Context, pod *corev1.Pod) (history.Version, e
 }
 
 // fail writes the status that a kubelet writes when it evicts a pod: phase Failed and Ready
-// condition False. One update writes the whole status.
+// condition False. It sets phase and conditions in one update, so no client sees a pod with
+// only one of the two.
 func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()
 	changed.Status.Phase = corev1.PodFailed
@@ -103,7 +105,7 @@ func (c *churn) fail(ctx context.Context, pod *corev1.Pod) (history.Version, err
 }
 
 // expire sets activeDeadlineSeconds of a pod to 1, so that a real kubelet makes the pod
-// fail. The kubelet may need two seconds for this. The returned resourceVersion is that of
+// fail. The kubelet may need two seconds for it. The returned resourceVersion is that of
 // the update, not that of the failure.
 func (c *churn) expire(ctx context.Context, pod *corev1.Pod) (history.Version, error) {
 	changed := pod.DeepCopy()

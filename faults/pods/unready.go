@@ -49,8 +49,9 @@ func (c *churn) makeReady(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// restoreDue undoes the actions whose downtime has passed. If an undo fails, the next tick
-// tries it again, and at last Heal does. Only Heal returns the error.
+// restoreDue undoes the actions whose downtime has passed. It ignores the error of an undo
+// that fails, because the fault tries the undo again at the next tick, and finally in Heal.
+// If the undo fails in Heal too, Heal returns the error.
 func (c *churn) restoreDue(ctx context.Context) {
 	now := c.env.Clock.Now()
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
@@ -58,14 +59,13 @@ func (c *churn) restoreDue(ctx context.Context) {
 	})
 }
 
-// restoreAll undoes the action on every pod on which it is not undone yet, without waiting
-// for the downtime.
+// restoreAll undoes all actions that are not undone yet. It does not wait for the downtime.
 func (c *churn) restoreAll(ctx context.Context) error {
 	var errs []error
 	c.pendingUndos = slices.DeleteFunc(c.pendingUndos, func(p pendingUndo) bool {
 		err := c.restoreWhenReachable(ctx, p)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("undoing action %s on pods %s/%s: %w", c.action, p.namespace, p.name, err))
+			errs = append(errs, fmt.Errorf("undoing action %s on pod %s/%s: %w", c.action, p.namespace, p.name, err))
 		}
 		return err == nil
 	})
@@ -86,7 +86,8 @@ func (c *churn) restoreWhenReachable(ctx context.Context, p pendingUndo) (err er
 	return err
 }
 
-// restore undoes the action on one pod. It does nothing if the pod has been deleted.
+// restore undoes the action on one pod. It does nothing if the pod no longer exists, or if
+// another pod has the same name now.
 func (c *churn) restore(ctx context.Context, p pendingUndo) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		pod, err := c.env.Admin.CoreV1().Pods(p.namespace).Get(ctx, p.name, metav1.GetOptions{})

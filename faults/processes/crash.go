@@ -9,8 +9,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Crash is the fault type crash: it kills a replica of the subject at a trigger and starts
-// it again.
+// Crash is the fault type crash: when its trigger matches, it kills a replica of the
+// subject. It starts the replica again after a downtime.
 var Crash = faults.Type{
 	Name: "crash",
 	Description: "The fault kills the replica of the subject whose request or watch event matched the trigger, for example between a write and its response. " +
@@ -41,17 +41,16 @@ func NewCrash(params faults.Params) (faults.Fault, error) {
 }
 
 // crash is a fault of type crash, which kills a replica and starts it again. If it has a
-// trigger, Inject returns only after the kill, because the trigger may hold a request until
-// then.
+// trigger, the trigger may hold a request until Inject returns. Inject therefore returns
+// only after the kill.
 type crash struct {
 	restart
-	remove func() // ends the breaking of the request; nil if no request is broken
+	remove func() // makes the proxy no longer break the request of the trigger; nil without a trigger
 }
 
 // Inject kills the replica whose request or watch event matched the trigger. If the proxy
-// holds this request before it forwards the request, Inject also makes the proxy break the
-// request. The API server then does not receive it. Without a trigger, a goroutine kills
-// the leader.
+// has not forwarded the request yet, it breaks the request, so that the API server does not
+// receive it. If the fault has no trigger, a goroutine kills the leader.
 func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 	if env.Trigger.Replica == "" {
 		return c.restart.Inject(ctx, env)

@@ -49,8 +49,8 @@ type freeze struct {
 	env    *faults.Env
 	faults.Background
 
-	// Only the goroutine of the fault uses the following fields while it runs. After it has
-	// ended, only Heal uses them.
+	// While the goroutine of the fault runs, only the goroutine uses the following fields.
+	// After the goroutine has ended, only Heal uses them.
 	paused []string // replicas that Heal must resume
 	count  int      // number of replicas that the fault has paused
 }
@@ -87,8 +87,8 @@ func (f *freeze) Heal(ctx context.Context) error {
 
 func (f *freeze) Summary() string { return fmt.Sprintf("paused %d replicas", f.count) }
 
-// pause pauses the given replicas. It also adds a replica to paused if the attempt fails,
-// because the replica may be paused nevertheless.
+// pause pauses the given replicas and adds them to f.paused. It also adds a replica whose
+// pause failed, because the replica may be paused nevertheless.
 func (f *freeze) pause(ctx context.Context, replicas []string) {
 	for _, replica := range replicas {
 		f.paused = append(f.paused, replica)

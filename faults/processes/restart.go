@@ -109,8 +109,8 @@ type restart struct {
 	env    *faults.Env
 	faults.Background
 
-	// Only the goroutine of the fault uses the following fields while it runs. After it has
-	// ended, only Heal uses them.
+	// While the goroutine of the fault runs, only the goroutine uses the following fields.
+	// After the goroutine has ended, only Heal uses them.
 	down  []string // replicas that the fault has stopped and not started again
 	ended int      // number of stops
 }

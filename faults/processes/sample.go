@@ -8,7 +8,7 @@ import (
 )
 
 // sampleRestart draws random parameters of a restart fault for a generated scenario. The
-// downtime ends before the fault is healed.
+// downtime is at most the time from the injection until the fault is healed.
 func sampleRestart(r *rand.Rand, o faults.SampleInput) any {
 	return &RestartParams{
 		How:      faults.Pick(r, howNames...),

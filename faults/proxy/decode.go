@@ -184,8 +184,8 @@ func unwrap(data []byte) ([]byte, error) {
 	return envelope.Raw, nil
 }
 
-// responseContent is the decoded body of a response. Only the fields for the kind of body
-// are set.
+// responseContent is the decoded body of a response. The body is a Status, a single object
+// or a list; the fields for the other two are empty.
 type responseContent struct {
 	reason string          // reason of a Status
 	cause  string          // first cause in the details of a Status
@@ -256,7 +256,8 @@ func (t *target) readList(obj runtime.Object) (*history.List, error) {
 	return list, err
 }
 
-// readEvent decodes one watch event, with its frame, for the history.
+// readEvent decodes one watch event for the history. frame contains the bytes of the event
+// in the stream; a protobuf event begins with its length.
 func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error) {
 	event, err := decodeEvent(in, frame)
 	if err != nil {
@@ -285,7 +286,7 @@ func (t *target) readEvent(in encoding, frame []byte) (*history.Delivery, error)
 	return delivery, nil
 }
 
-// readBookmark copies the resourceVersion of a bookmark to the delivery. It also copies
+// readBookmark copies the resourceVersion of a bookmark to the delivery. It also sets
 // whether the bookmark ends the initial events of a streaming list.
 func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	m, err := meta.Accessor(obj)
@@ -301,8 +302,8 @@ func readBookmark(delivery *history.Delivery, obj runtime.Object) error {
 	return nil
 }
 
-// encodeEvent encodes a watch event with its object and its frame, for a stream of the
-// given encoding.
+// encodeEvent returns the bytes of a watch event with the given object, for a stream of the
+// given encoding. A protobuf event begins with its length.
 func encodeEvent(in encoding, eventType history.EventType, obj runtime.Object) ([]byte, error) {
 	body, err := encode(in, obj)
 	if err != nil {

@@ -45,7 +45,8 @@ type exchange struct {
 	request  *http.Request
 	target   target
 	// conn is the connection on which the request arrived. The exchange holds the lock
-	// conn.delivering while it records and writes a response.
+	// conn.delivering while it records and writes a response (but not a byte stream such as
+	// a log). Otherwise a fault could reset the connection between the record and the write.
 	conn *subjectConn
 	// record is the request record in the history. It must not change after it has been
 	// appended to the history.
@@ -117,9 +118,9 @@ func (x *exchange) gap(err error) {
 }
 
 // readRequest reads the request of the subject and creates its record. It returns the body
-// for the API server. If a clock skew has shifted timestamps in the body of an update, the
-// returned body has the original ones. An error means that the subject did not send the
-// complete request.
+// for the API server. In the body of an update, it replaces the creationTimestamp and
+// deletionTimestamp that a clock skew has shifted by the original ones. An error means that
+// the subject did not send the complete request.
 func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
@@ -185,10 +186,10 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 	return response, connected.Load(), err
 }
 
-// upstreamRequest returns the request that the proxy sends to the API server. It has the
-// body in the argument, and differs from the subject's request in its host and its
-// hop-by-hop headers. It does not ask for compression, because the proxy decodes events and
-// lists. A stale-list fault also changes its query.
+// upstreamRequest returns the request that the proxy sends to the API server, with the given
+// body. It differs from the subject's request in its host and its hop-by-hop headers. It
+// does not ask for compression, because the proxy decodes responses. A stale-list fault also
+// changes its query.
 func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
 	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
@@ -249,9 +250,9 @@ func (x *exchange) relayObject(response *http.Response) {
 	}
 }
 
-// deliver records a response and writes it to the subject. It reports whether the write
-// succeeded. body is the part of the response body that has been read, and complete says
-// whether it is the whole body.
+// deliver records a response and writes it to the subject. It returns false if the subject
+// can no longer receive the response, or if the write fails. body is the part of the
+// response body that has been read, and complete says whether it is the whole body.
 func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
 	x.conn.delivering.RLock()
 	defer x.conn.delivering.RUnlock()

@@ -8,8 +8,9 @@ import (
 	"io"
 )
 
-// frameBytesMax is the maximum length of one watch event. Objects are much smaller, because
-// etcd accepts requests of at most 1.5 MiB.
+// frameBytesMax is the maximum length of one watch event. If an event is longer, the
+// proxy forwards the rest of the stream without decoding it. Objects are much smaller,
+// because etcd accepts requests of at most 1.5 MiB.
 const frameBytesMax = 16 << 20
 
 // frameHeaderBytes is the size of the length that precedes each protobuf event, in
@@ -17,7 +18,7 @@ const frameBytesMax = 16 << 20
 const frameHeaderBytes = 4
 
 // errNoFrame means that the next bytes of a watch stream are not a watch event. The proxy
-// forwards these bytes unchanged.
+// forwards these bytes and the rest of the stream unchanged.
 var errNoFrame = errors.New("the bytes in the watch stream are not a watch event")
 
 // nextFrame appends the bytes of the next event in a watch stream to buffer, unchanged. At

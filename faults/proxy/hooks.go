@@ -76,8 +76,8 @@ type LostResponse struct {
 
 // WatchFault returns the effect of a fault on a watch event, or nil to leave the event
 // unchanged. The proxy calls every WatchFault when the event arrives from the API server.
-// If several faults hold the event, the longest hold applies. The event is not in the
-// history yet, so its Held is 0.
+// If several faults hold the event, the longest hold applies. The field Held of the event
+// is 0, because the proxy sets it only at the delivery.
 //
 // The proxy calls a WatchFault from many goroutines, and the events of the watch wait until
 // it returns. A WatchFault must not change stream or event, or keep a reference to them. It
@@ -96,8 +96,8 @@ type WatchEffect struct {
 	Hold time.Duration
 }
 
-// hooks is the set of registered faults. Requests read it without a lock, because every
-// change replaces the whole snapshot in current.
+// hooks is the set of registered faults. Requests read the set without a lock: every change
+// of the set stores a new snapshot in current.
 type hooks[F any] struct {
 	mu      sync.Mutex // held while current is replaced
 	current atomic.Pointer[hookSet[F]]
@@ -112,7 +112,7 @@ type hookSet[F any] struct {
 
 // hook is one registered fault. Each call of the fault holds mu for reading, and the
 // removal locks mu for writing. The removal therefore waits for calls in flight, and the
-// fault does not fire after it.
+// fault does not fire after its removal.
 type hook[F any] struct {
 	fault   F
 	mu      sync.RWMutex

@@ -37,9 +37,9 @@ func (x *exchange) delay(d time.Duration) error {
 	}
 }
 
-// refuse sends the subject an error in place of the API server's response, and records it.
-// The argument record says whether the API server received the request, and with which
-// status it answered. refuse fills in the other fields of the record.
+// refuse sends the subject an error in place of the API server's response, and records the
+// error. The argument record says whether the API server received the request, and with
+// which status the API server answered. refuse sets the other fields of the record.
 func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 	status := refusal.status(x.record)
 	record.ID, record.Code, record.Reason, record.Fault = x.record.ID, refusal.Code, string(status.Reason), x.effect.Fault

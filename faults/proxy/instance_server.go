@@ -17,9 +17,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
-// instanceServer receives the requests of one replica of the subject on a listener of its
-// own. It uses its own connections to the API server, because the replica would have its
-// own without a proxy.
+// instanceServer receives the requests of one replica of the subject. Each replica has a
+// listener and connections to the API server that no other replica uses, as without a
+// proxy.
 type instanceServer struct {
 	proxy      *Proxy
 	subject    string // name of the replica, such as "subject-0"
@@ -87,8 +87,8 @@ func (s *instanceServer) serve(listener net.Listener) error {
 	return fmt.Errorf("fault proxy: serving replica %s: %w", s.subject, err)
 }
 
-// close closes the listener and breaks the connections to the subject. It closes the unused
-// connections to the API server.
+// close closes the listener and breaks the connections to the subject. It also closes the
+// connections to the API server on which no request is in flight.
 func (s *instanceServer) close() error {
 	err := s.server.Close()
 	s.transports.closeIdle()

@@ -240,9 +240,9 @@ func (p *Proxy) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, p.failures...)...)
 }
 
-// enter reports whether the proxy accepts a new request, which it does until Stop is
-// called. If so, Stop waits for the request, and the caller must call handlers.Done after
-// it.
+// enter registers a new request, so that Stop waits until the request has ended. The caller
+// must call handlers.Done after the request. After Stop was called, enter returns false, and
+// the caller must not serve the request.
 func (p *Proxy) enter() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -15,7 +15,7 @@ const queueBytesMax = 64 << 20
 
 // event is one watch event from its arrival at the proxy until its delivery to the subject.
 type event struct {
-	raw []byte // bytes of the event with its frame
+	raw []byte // bytes of the event in the stream; a protobuf event begins with its length
 	// delivery is the record of the event for the history. It is nil if raw could not be
 	// decoded.
 	delivery *history.Delivery
@@ -27,15 +27,15 @@ type event struct {
 	end *streamEnd
 }
 
-// hold is the time before which one fault does not allow the delivery of an event.
+// hold says until when one fault delays the delivery of an event.
 type hold struct {
 	hook  *hook[WatchFault]
 	until time.Time
 }
 
-// due returns the time from which the event may be delivered. This is the latest end of its
-// holds, without the holds of removed faults. It is the zero time if no fault holds the
-// event.
+// due returns the time until which the event must wait: the latest end of its holds. It
+// ignores the holds of removed faults. If no fault holds the event, it returns the zero
+// time.
 func (e *event) due() time.Time {
 	var due time.Time
 	for _, h := range e.holds {

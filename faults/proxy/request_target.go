@@ -22,8 +22,8 @@ type target struct {
 	skewed      bool // the response has shifted timestamps; see SkewClock
 }
 
-// requestRef returns the ID of a request together with its resource, for the reports of a
-// clock skew. The argument is the ID.
+// requestRef returns the given request ID with the resource of t. A clock skew uses both
+// when it reports an object with shifted timestamps.
 func (t *target) requestRef(request uint64) requestRef { return requestRef{request, t.resource} }
 
 // namespaceSubresources are the subresources of a Namespace. In a path
@@ -120,8 +120,8 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 // The proxy forwards these responses without decoding them.
 var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
-// hasObjectBody reports whether the response to a request contains an object, a list or a
-// Status. The response to a watch contains a Status only if it is an error.
+// hasObjectBody reports whether the body of the response is an object, a list or a Status. It is
+// not meant for successful watches, whose response is a stream of events.
 func (t *target) hasObjectBody() bool {
 	return t.resource != "" && !slices.Contains(streamSubresources, t.subresource)
 }

@@ -29,9 +29,9 @@ type skewedClock struct {
 	// reporters are called for each object that the subject receives with shifted
 	// timestamps.
 	reporters []*SkewReporter
-	// serverTimes contains the original timestamps of each object that the subject received
-	// with shifted ones. When the subject writes the object back, the proxy restores the
-	// original timestamps.
+	// serverTimes contains two original timestamps of each object that the subject received
+	// during a shift: creationTimestamp and deletionTimestamp. When the subject updates the
+	// object, the proxy restores them.
 	serverTimes map[types.UID]serverTimes
 }
 
@@ -57,7 +57,8 @@ type requestRef struct {
 // SkewClock shifts the creationTimestamp and deletionTimestamp of all objects, all timestamps
 // in the status of pods, and the timestamps in the conditions of nodes. It does not shift
 // timestamps that other clients set, such as the subject, nor managedFields. When the
-// subject updates an object, the proxy restores the original timestamps.
+// subject updates an object, the proxy restores the original creationTimestamp and
+// deletionTimestamp.
 //
 // API timestamps have a resolution of one second. If the duration is not a whole number of
 // seconds, some timestamps are shifted by one more second than others. For example, a shift
@@ -97,8 +98,9 @@ func (s *skewedClock) report(request requestRef, m metav1.Object) {
 func (s *skewedClock) offset() time.Duration { return time.Duration(s.ahead.Load()) }
 
 // skewTime returns the timestamp that a clock would have set if it were ahead by the given
-// duration. Timestamps are whole seconds. To round the result, skewTime assumes a fraction
-// of the second at which the timestamp was set. This fraction depends only on t.
+// duration. Timestamps contain no fractions of a second. For the rounding, skewTime assumes
+// a fraction for t, for example that the clock was at 12:00:05.3 when it set 12:00:05. The
+// fraction depends only on t.
 func skewTime(t time.Time, ahead time.Duration) time.Time {
 	if t.IsZero() {
 		return t
@@ -122,7 +124,8 @@ func (s *skewedClock) skewAll(request requestRef, obj runtime.Object, ahead time
 	return true, s.skewObject(request, obj, ahead)
 }
 
-// skewObject stores the original timestamps of an object and shifts them.
+// skewObject shifts the timestamps of an object. Before that, it stores the original
+// creationTimestamp and deletionTimestamp for restoreTimes.
 func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead time.Duration) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -151,9 +154,9 @@ func (s *skewedClock) skewObject(request requestRef, obj runtime.Object, ahead t
 	return nil
 }
 
-// recordServerTimes stores the original timestamps of an object. It keeps a stored
-// deletionTimestamp even if the subject later receives an older version of the object,
-// which has none.
+// recordServerTimes stores the original creationTimestamp and deletionTimestamp of an
+// object. If original has no deletionTimestamp, the stored one remains: the subject has
+// then received an older version of an object that is being deleted.
 func (s *skewedClock) recordServerTimes(uid types.UID, original serverTimes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +207,8 @@ func stateTimes(s *corev1.ContainerState) []*metav1.Time {
 	return all
 }
 
-// restoreTimes replaces the shifted timestamps in an object that the subject writes by the
-// original ones. It reports whether it changed a timestamp.
+// restoreTimes restores the original creationTimestamp and deletionTimestamp in an object
+// that the subject writes. It reports whether it changed one of them.
 func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -229,8 +232,9 @@ func (s *skewedClock) restoreTimes(obj runtime.Object) bool {
 	return changed
 }
 
-// restoreBody returns the body of an update with the original timestamps. It returns body
-// unchanged if the subject never received shifted timestamps.
+// restoreBody returns the body of an update with the original creationTimestamp and
+// deletionTimestamp. It returns body unchanged if the subject never received shifted
+// timestamps.
 func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 	s.mu.Lock()
 	unused := len(s.serverTimes) == 0
@@ -247,7 +251,7 @@ func (s *skewedClock) restoreBody(in encoding, body []byte) ([]byte, error) {
 
 // skewBody returns the body of a response with shifted timestamps. The second result
 // reports whether they are shifted. It is false if no clock skew is active, or if the body
-// contains no timestamps.
+// is empty, is a Status or cannot be decoded.
 func (s *skewedClock) skewBody(request requestRef, in encoding, body []byte) ([]byte, bool, error) {
 	ahead := s.offset()
 	if ahead == 0 || len(body) == 0 {
@@ -288,8 +292,8 @@ func (s *skewedClock) skewEvent(request requestRef, in encoding, frame []byte) (
 	return skewed, true, err
 }
 
-// decodeEvent decodes the frame and the type of a watch event. The object in the event
-// stays encoded.
+// decodeEvent decodes a watch event. Its object stays encoded. frame contains the bytes of
+// the event in the stream; a protobuf event begins with its length.
 func decodeEvent(in encoding, frame []byte) (event metav1.WatchEvent, err error) {
 	switch in {
 	case jsonEncoding:

@@ -18,11 +18,12 @@ import (
 // not receive.
 type subjectConn struct {
 	net.Conn
-	// delivering is locked for reading from the record of a response or event until its
-	// flush. resetAfterWrites locks it for writing while it resets the connection.
+	// delivering prevents a reset between the record of a response or event and its write.
+	// The goroutine that records and writes it holds the lock for reading. resetAfterWrites
+	// holds the lock for writing.
 	delivering sync.RWMutex
-	// writes is incremented before and after each write. It is even when no write is in
-	// progress.
+	// writes is incremented before and after each write. With it, resetAfterWrites finds out
+	// whether a write is in progress (odd number), or was made since its last check.
 	writes atomic.Int64
 	// broken is true after the proxy has reset the connection. Requests on the connection
 	// may notice the reset only later.
@@ -56,9 +57,9 @@ const (
 	writeDrainTimeout = time.Second
 )
 
-// resetAfterWrites resets the connection, with all requests on it. Before that it waits
-// until all recorded responses are written, or until timeout fires. conn is the TLS
-// connection over c. The caller must not hold the lock delivering.
+// resetAfterWrites resets the connection, with all requests on it. Before the reset it waits
+// until all recorded responses are written, or until timeout delivers a value. conn is the
+// TLS connection over c. The caller must not hold the lock delivering.
 func (c *subjectConn) resetAfterWrites(conn net.Conn, timeout <-chan time.Time) {
 	tick := time.NewTicker(writeQuietPeriod)
 	defer tick.Stop()

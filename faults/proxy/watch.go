@@ -124,8 +124,8 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	return buffer, err
 }
 
-// inspect decodes an event and stores the effects of the registered faults in it. If a
-// clock skew is active, it also shifts the timestamps of the event.
+// inspect decodes an event, calls the registered faults and stores their effects in the
+// event. If a clock skew is active, it also shifts the timestamps of the event.
 func (s *stream) inspect(e *event) {
 	var err error
 	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
@@ -157,8 +157,8 @@ func (s *stream) inspect(e *event) {
 	}
 }
 
-// endOf returns a description of how the stream ended. err is the error of the last read
-// from the API server.
+// endOf describes how the stream from the API server ended. err is the error of the last
+// read: io.EOF if the API server ended the watch, and another error if the connection broke.
 func (s *stream) endOf(err error) *streamEnd {
 	if errors.Is(err, io.EOF) {
 		return &streamEnd{reason: "the API server ended the watch"}
@@ -166,8 +166,8 @@ func (s *stream) endOf(err error) *streamEnd {
 	return &streamEnd{reason: "the connection to the API server broke: " + err.Error(), err: err}
 }
 
-// deliverEvents delivers the queued events in order. It waits with each event until no
-// fault holds the event any longer. It returns how the stream ended.
+// deliverEvents delivers the queued events in order, each one after no fault holds it any
+// longer. It returns a description of how the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
 	delivering := false // true while the lock conn.delivering is held: from the record of an event until its flush
@@ -220,8 +220,8 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 }
 
 // waitUntilDue waits until no fault holds the event any longer. A hold ends when its time
-// is over or when its fault is removed. waitUntilDue returns an error if the subject closes
-// the watch.
+// is over or when its fault is removed. waitUntilDue returns an error if the subject or a
+// fault ends the watch, or if the proxy stops.
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {

@@ -35,8 +35,8 @@ var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
 // EndWatches ends each open watch for which matches returns true. It returns the requests
 // of these watches, and does not wait until their streams have ended. The proxy discards
-// the events that it holds for these watches. The subject learns of the changes from its
-// next watch or list. The history contains the end of each watch with the name of the
+// the events that it holds for these watches. The subject gets the discarded changes from
+// its next watch or list. The history record of the end of a watch contains the name of the
 // fault.
 //
 // matches must not change the request or keep a reference to it.
@@ -84,9 +84,9 @@ func (s *stream) register(cancel context.CancelFunc) {
 	streams.all[s] = true
 }
 
-// unregister removes the stream from the set of open watches. It returns the end that a
-// fault caused. If no fault ended the watch, or if the watch broke first, it returns its
-// argument.
+// unregister removes the stream from the set of open watches, and returns how the watch
+// ended. If a fault ended the watch, it returns s.injectedEnd. If no fault did, or if the
+// connection broke or the subject closed the watch first, it returns its argument.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
 	streams := &s.proxy.openStreams
 	streams.mu.Lock()

@@ -16,7 +16,7 @@ import (
 type TunnelOptions struct {
 	// Name is the name in the certificate of the relay, as given to [NewPair].
 	Name string
-	// Identity authenticates the test process. It is the second result of [NewPair].
+	// Identity authenticates the gauntlet process. It is the second result of [NewPair].
 	Identity Identity
 	// Relay opens a TCP connection to the relay in the pod.
 	Relay func(context.Context) (net.Conn, error)
@@ -38,8 +38,9 @@ const (
 	backoffMax = time.Second
 )
 
-// Tunnel is the side of a relay that runs in the test process. It opens connections to the
-// relay, and joins each connection that the relay uses with the fault proxy.
+// Tunnel is the side of a relay that runs in the gauntlet process. It keeps idle
+// connections to the relay open. When the subject needs one of them, the Tunnel connects it
+// to the fault proxy.
 type Tunnel struct {
 	options TunnelOptions
 	tls     *tls.Config
@@ -48,7 +49,7 @@ type Tunnel struct {
 	all     sync.WaitGroup // goroutines of the Tunnel
 
 	once  sync.Once     // closes ready
-	ready chan struct{} // closed after the relay has added the first connection to its pool
+	ready chan struct{} // closed after the relay has accepted the first connection for its pool
 
 	mu      sync.Mutex
 	lastErr error // error of the last failed attempt to connect to the relay or to the proxy
@@ -78,7 +79,7 @@ func (t *Tunnel) Close() {
 	t.all.Wait()
 }
 
-// WaitReady waits until the relay has added the first connection to its pool. If ctx is
+// WaitReady waits until the relay has accepted the first connection for its pool. If ctx is
 // canceled first, the returned error contains the last failure to connect.
 func (t *Tunnel) WaitReady(ctx context.Context) error {
 	select {
@@ -127,8 +128,8 @@ func (t *Tunnel) maintainIdle() {
 	}
 }
 
-// openIdle opens a connection to the relay, and returns after the relay has added the
-// connection to its pool.
+// openIdle opens a connection to the relay, and returns after the relay has accepted the
+// connection for its pool.
 func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, handshakeTimeout, fmt.Errorf("the relay did not accept the connection within %s", handshakeTimeout))
 	defer cancel()
@@ -156,8 +157,8 @@ func (t *Tunnel) openIdle() (conn *tls.Conn, err error) {
 	return conn, nil
 }
 
-// forward opens a connection to the proxy. It joins this connection with conn, a connection
-// to the relay that the relay has taken for the subject.
+// forward opens a connection to the fault proxy and joins it with conn. conn is a connection
+// that the relay has taken from its pool for the subject.
 func (t *Tunnel) forward(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(t.ctx, joinTimeout)
 	defer cancel()

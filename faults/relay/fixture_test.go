@@ -43,7 +43,7 @@ func dial(t *testing.T, to net.Listener) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// pair creates the identities of pod and test process.
+// pair creates the identities of pod and gauntlet process.
 func pair(t *testing.T, name string) (pod, run Identity) {
 	t.Helper()
 	pod, run, err := NewPair(name, time.Now())

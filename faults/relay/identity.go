@@ -24,8 +24,8 @@ type Identity struct {
 	Authority []byte
 }
 
-// NewPair creates the identities of the two sides of one relay: pod and test process (run).
-// name is the name of the relay, a DNS label such as "subject-0". The test process verifies
+// NewPair creates the identities of the two sides of one relay: pod and gauntlet process (run).
+// name is the name of the relay, a DNS label such as "subject-0". The gauntlet process verifies
 // the name, so it never connects to the relay of another replica. The certificate of one
 // side is not valid for the other. NewPair discards the private key of the authority.
 func NewPair(name string, now time.Time) (pod, run Identity, err error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRelayRejectsOtherClients checks that the relay accepts only clients with the
-// certificate of the test process.
+// certificate of the gauntlet process.
 func TestRelayRejectsOtherClients(t *testing.T) {
 	pod, _ := pair(t, "subject-0")
 	_, otherRun := pair(t, "subject-0")
@@ -66,7 +66,7 @@ func TestRelayRejectsOtherClients(t *testing.T) {
 	}
 }
 
-// TestConnectRejectsOtherRelays checks that the test process connects only to a relay with
+// TestConnectRejectsOtherRelays checks that the gauntlet process connects only to a relay with
 // the expected certificate and name.
 func TestConnectRejectsOtherRelays(t *testing.T) {
 	pod, run := pair(t, "subject-0")
@@ -80,8 +80,8 @@ func TestConnectRejectsOtherRelays(t *testing.T) {
 	}{
 		{"relay of another run", podOfOtherRun, run, "unknown authority"},
 		{"relay of another replica", otherPod, otherRun, "not subject-0"},
-		{"relay with the certificate of the test process", run, run, "incompatible key usage"},
-		{"test process with the certificate of the relay", pod, pod, "bad certificate"},
+		{"relay with the certificate of the gauntlet process", run, run, "incompatible key usage"},
+		{"gauntlet process with the certificate of the relay", pod, pod, "bad certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			relay, proxy := serve(t, test.relay, testTimeout), listen(t)

@@ -1,27 +1,28 @@
-// Package relay connects a subject in a pod to the fault proxy in the test process.
+// Package relay connects a subject in a pod to the fault proxy in the gauntlet process.
 //
-// The subject is the controllers under test. The test process is the process of gauntlet that
-// runs the fault proxy. A pod cannot connect to the test process, which is behind the network
-// of the container engine or on another machine. The test process therefore opens all
-// connections, as for a reverse tunnel:
+// The subject is the controllers under test. In this package, the gauntlet process is the
+// process that runs the fault proxy; the relay is another process, in the pod. A pod cannot
+// connect to the gauntlet process, which is behind the network of the container engine or on
+// another machine. The gauntlet process therefore opens all connections, as for a reverse
+// tunnel:
 //
-//	in the pod                       in the test process
+//	in the pod                       in the gauntlet process
 //	subject ─▶ Serve ◀═ mutual TLS ═ Connect ─▶ fault proxy
 //
-// The relay in the pod has a pool of idle connections, which the test process has opened.
+// The relay in the pod has a pool of idle connections, which the gauntlet process has opened.
 // When the subject opens a connection to the relay, the relay takes one connection from the
 // pool and joins the two. It forwards all data, the end of the data in each direction, and
-// TCP resets. Each connection of the subject uses a connection of the pool of its own.
+// TCP resets. Each connection of the subject uses a separate connection of the pool.
 //
 // Three messages of one byte each are sent on a connection of the pool. All bytes after the
 // third message are data of the subject and the proxy.
 //
-//	parked   the relay has added the connection to its pool
+//	parked   the relay has accepted the connection and adds it to its pool
 //	taken    the relay has taken the connection for a connection of the subject
 //	joined   Connect has opened the connection to the proxy
 //
 // The relay neither interprets nor records the data. It accepts connections only from the
-// test process that created its certificate.
+// gauntlet process that created its certificate.
 package relay
 
 import (
@@ -38,9 +39,9 @@ import (
 
 // These are the messages of the relay protocol, as the package comment describes them.
 const (
-	messageParked byte = 'p' // from the relay: the connection is in the pool
+	messageParked byte = 'p' // from the relay: it adds the connection to its pool
 	messageTaken  byte = 't' // from the relay: connect this connection to the proxy
-	messageJoined byte = 'j' // from the test process: the connection to the proxy is open
+	messageJoined byte = 'j' // from the gauntlet process: the connection to the proxy is open
 )
 
 const (
@@ -59,10 +60,11 @@ type duplexConn interface {
 	CloseWrite() error
 }
 
-// tunnelConn is the TCP connection that carries TLS between the pod and the test process.
-// Its Read returns an error at EOF. A port forwarder between pod and test process, such as
-// that of a container engine, may turn a TCP reset into EOF. If the peer closes the
-// connection normally, a close_notify alert of TLS precedes EOF.
+// tunnelConn is the TCP connection that carries TLS between the pod and the gauntlet process.
+// Before a normal end of the data, TLS receives a close_notify alert and does not read up to
+// EOF. EOF on the TCP connection therefore means that the connection broke: a port
+// forwarder, such as that of a container engine, may turn a TCP reset into EOF. Read returns
+// an error in place of this EOF.
 type tunnelConn struct{ *net.TCPConn }
 
 // Read reads from the TCP connection. It returns errNoCloseNotify in place of io.EOF.
@@ -84,7 +86,7 @@ var errNoCloseNotify = errors.New("the connection was closed without a TLS close
 func newTunnelConn(conn net.Conn) (tunnelConn, error) {
 	raw, ok := conn.(*net.TCPConn)
 	if !ok {
-		return tunnelConn{}, fmt.Errorf("the connection between relay and test process has the type %T; expected a TCP connection", conn)
+		return tunnelConn{}, fmt.Errorf("the connection between relay and gauntlet process has the type %T; expected a TCP connection", conn)
 	}
 	return tunnelConn{raw}, nil
 }

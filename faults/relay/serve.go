@@ -18,21 +18,21 @@ import (
 type Options struct {
 	// Subject is the TCP listener to which the subject connects. Serve closes it.
 	Subject net.Listener
-	// Control is the TCP listener to which the test process connects. Serve closes it.
+	// Control is the TCP listener to which the gauntlet process connects. Serve closes it.
 	Control net.Listener
 	// Identity authenticates the relay in the pod. It is the first result of [NewPair].
 	Identity Identity
 	// Patience is the maximum time that a connection of the subject waits for an idle
-	// connection of the test process. After that time, Serve resets the connection of the
-	// subject. Patience must be longer than the test process needs to open a connection.
+	// connection of the gauntlet process. After that time, Serve resets the connection of the
+	// subject. Patience must be longer than the gauntlet process needs to open a connection.
 	Patience time.Duration
 	// Log logs a failure. It may be nil.
 	Log func(format string, args ...any)
 }
 
-// idleMax is the maximum number of idle connections in the pool. A test process that dies
-// without closing its connections leaves them in the pool. Without the limit, their number
-// would grow.
+// idleMax is the maximum number of idle connections in the pool. A gauntlet process that is
+// killed can leave dead connections in the pool. Without the limit, their number would grow
+// with each such process.
 const idleMax = 64
 
 // server is the side of a relay that runs in the pod.
@@ -45,7 +45,7 @@ type server struct {
 	grew chan struct{} // closed when a connection is added to the pool, and then replaced
 }
 
-// idleConn is a connection in the pool, which the test process has opened.
+// idleConn is a connection in the pool, which the gauntlet process has opened.
 type idleConn struct {
 	conn *tls.Conn
 	// joined receives nil when messageJoined has arrived. It receives an error if the
@@ -95,7 +95,7 @@ func accept(ctx context.Context, listener net.Listener, handle func(context.Cont
 	}
 }
 
-// park adds a connection of the test process to the pool. It returns when messageJoined has
+// park adds a connection of the gauntlet process to the pool. It returns when messageJoined has
 // arrived or the connection is broken.
 func (s *server) park(ctx context.Context, accepted net.Conn) {
 	raw, err := newTunnelConn(accepted)
@@ -173,11 +173,11 @@ func (s *server) forward(ctx context.Context, raw net.Conn) {
 	join(ctx, subject, control)
 }
 
-// connectProxy takes a connection from the pool and asks the test process to connect it to
+// connectProxy takes a connection from the pool and asks the gauntlet process to connect it to
 // the proxy. It waits for a usable connection, at most for the time Patience, and discards
 // broken connections.
 func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the test process opened no usable connection within %s", s.Patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("the gauntlet process opened no usable connection within %s", s.Patience))
 	defer cancel()
 	for {
 		s.mu.Lock()
@@ -199,14 +199,14 @@ func (s *server) connectProxy(ctx context.Context) (*tls.Conn, error) {
 		if err == nil {
 			return idle.conn, nil
 		}
-		s.Log("discarded an idle connection from the test process: %v", err)
+		s.Log("discarded an idle connection from the gauntlet process: %v", err)
 	}
 }
 
-// connectProxy asks the test process to connect this connection to the proxy. It returns
-// nil when the test process has done so.
+// connectProxy asks the gauntlet process to connect this connection to the proxy. It returns
+// nil after the gauntlet process has answered that the proxy is connected.
 func (idle *idleConn) connectProxy(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the test process did not answer within %s", joinTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("the gauntlet process did not answer within %s", joinTimeout))
 	defer cancel()
 	cancelReset := context.AfterFunc(ctx, func() { tcp.Reset(idle.conn) }) // makes receiveMessage in park return an error
 	err := sendMessage(idle.conn, messageTaken)

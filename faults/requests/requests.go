@@ -16,8 +16,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// durationMax is the longest delay that a scenario may give to a request or to the
-// replacement of a response.
+// durationMax is the longest delay that a scenario may specify. It limits the delay of a
+// request, and of the error or reset that the subject receives for a lost response.
 const durationMax = 10 * time.Minute
 
 // effectFunc returns the effect of the fault on a request, and a text for the record of the
@@ -34,7 +34,7 @@ type fault struct {
 	action string
 
 	env    *faults.Env
-	remove func() // ends the calls of match by the proxy; nil before Inject
+	remove func() // makes the proxy stop calling match; nil before Inject
 }
 
 // newFault returns a fault that has the given effect on the requests that match selects.
@@ -49,7 +49,8 @@ func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	return nil
 }
 
-// Heal ends the fault. The proxy then forwards the delayed requests at once.
+// Heal ends the fault. The proxy then ends all delays at once. It forwards or resets the
+// delayed requests, as the effect of the fault says.
 func (f *fault) Heal(context.Context) error {
 	if f.remove != nil {
 		f.remove()

@@ -21,12 +21,13 @@ var codesByVerb = map[string][]int{
 }
 
 // outageMax is the longest time for which a generated fault fires on every matching
-// request. It is short, because a client that backs off may need the same time again to
-// recover.
+// request. It is short: after the fault, a client that backs off may wait as long again
+// until its next request.
 const outageMax = 1500 * time.Millisecond
 
-// sampleMatch draws random parameters that select requests. If times is not 0, the drawn
-// limit on the number of firings is at most times.
+// sampleMatch draws random parameters that select requests. Unless it draws the parameter
+// nth, it draws the parameter times from 1 to the argument times. If the argument is 0, it
+// draws no limit.
 func sampleMatch(r *rand.Rand, o faults.SampleInput, times int) Match {
 	request := faults.Pick(r, o.Requests...)
 	m := Match{Verb: request.Verb, Resource: request.Resource, Subresource: request.Subresource}

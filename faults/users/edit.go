@@ -66,10 +66,10 @@ type edit struct {
 	once  sync.Once     // closes begun
 }
 
-// Inject returns when the first step has completed or failed. If the first step has a pause
-// (after) or a condition (await), Inject returns at once. The trigger of the fault may hold
-// a request until Inject returns. If the step waited for the effect of the held request,
-// neither the step nor the request could continue.
+// Inject returns when the first step has completed or failed. The trigger of the fault may
+// hold a request until Inject returns, so the request continues after the step. If the first
+// step has a pause (after) or a condition (await), Inject returns at once. Otherwise the
+// step could await the effect of a request that continues only after the step.
 func (e *edit) Inject(ctx context.Context, env *faults.Env) error {
 	e.begun = make(chan struct{})
 	e.Begin(ctx, func(ctx context.Context) { e.run(ctx, env) })
@@ -96,7 +96,7 @@ func (e *edit) Summary() string {
 }
 
 // run performs the steps until one fails or the fault is healed. If the fault is healed
-// during the pause or the condition of a step, run cancels this step.
+// during a step, run cancels this step with its requests.
 func (e *edit) run(ctx context.Context, env *faults.Env) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -122,6 +122,7 @@ type stepRecorder struct {
 }
 
 // Append records a completed step as a firing, and a failed step as a failure of the fault.
+// It does not record a step that fails after Heal was called, because Heal cancels steps.
 func (d stepRecorder) Append(record history.Record) {
 	step := record.Step
 	if step == nil {

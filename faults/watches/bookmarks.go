@@ -48,7 +48,7 @@ func NewBookmarks(params faults.Params) (faults.Fault, error) {
 type bookmarks struct {
 	resource string
 	env      *faults.Env
-	remove   func() // ends the calls of match by the proxy; nil before Inject
+	remove   func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	dropped int // number of dropped bookmarks
@@ -73,8 +73,8 @@ func (b *bookmarks) Summary() string {
 	return fmt.Sprintf("dropped %d bookmarks", b.dropped)
 }
 
-// match makes the proxy drop a bookmark, and records the firing. It leaves other events
-// unchanged, and the bookmark that ends the initial events of a streaming list.
+// match makes the proxy drop a bookmark, and records the firing. It drops no other event. It
+// also keeps the bookmark that ends the initial events of a streaming list.
 func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil

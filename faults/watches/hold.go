@@ -95,8 +95,8 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 	return newHolding(p.Resource, holdUntilHealed, "holds the events of this watch until the fault is healed"), nil
 }
 
-// resourceParam returns the documentation of the parameter resource, which begins with the
-// given description.
+// resourceParam returns the documentation of the parameter resource. The text begins with
+// the given description.
 func resourceParam(description string) faults.Param {
 	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: "one of " + strings.Join(faults.Resources, ", ")}
 }
@@ -108,17 +108,17 @@ type holding struct {
 	hold     time.Duration // from the arrival of an event until its delivery
 	detail   string        // text for the record of a firing
 	env      *faults.Env
-	remove   func() // ends the calls of match by the proxy; nil before Inject
+	remove   func() // makes the proxy stop calling match; nil before Inject
 
 	mu      sync.Mutex
 	streams map[uint64]bool // watches with a held event, by request ID
 	events  int             // number of held events
 }
 
-// newHolding returns a fault that holds watch events of a resource. says is the text for
+// newHolding returns a fault that holds watch events of a resource. detail is the text for
 // the record of a firing.
-func newHolding(resource string, hold time.Duration, says string) *holding {
-	return &holding{resource: resource, hold: hold, detail: says, streams: map[uint64]bool{}}
+func newHolding(resource string, hold time.Duration, detail string) *holding {
+	return &holding{resource: resource, hold: hold, detail: detail, streams: map[uint64]bool{}}
 }
 
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {

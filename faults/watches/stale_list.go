@@ -14,7 +14,7 @@ import (
 )
 
 // Stale is the fault type stale-list: the API server answers lists with the state at the
-// injection.
+// time of the injection.
 var Stale = faults.Type{
 	Name: "stale-list",
 	Description: "The API server answers the subject's lists of one resource with the state at the time of the injection, as if its watch cache lagged. " +
@@ -51,8 +51,8 @@ func NewStale(params faults.Params) (faults.Fault, error) {
 type stale struct {
 	resource string
 	env      *faults.Env
-	version  history.Version // resourceVersion at the injection, at which every list is answered
-	remove   func()          // ends the calls of match by the proxy; nil before Inject
+	version  history.Version // resourceVersion of the cluster at the injection
+	remove   func()          // makes the proxy stop calling match; nil before Inject
 
 	mu    sync.Mutex
 	lists int // number of lists answered at version
@@ -86,8 +86,9 @@ func (s *stale) Summary() string {
 	return fmt.Sprintf("answered %d lists at resourceVersion %d", s.lists, s.version)
 }
 
-// match makes the API server answer a list at the version of the fault. It refuses a
-// streaming list, so that the subject sends a list. It leaves all other requests unchanged.
+// match makes the API server answer a list with the state at s.version. It refuses a
+// streaming list, so that the subject sends a normal list. It leaves all other requests
+// unchanged.
 func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 	if request.Resource != s.resource {
 		return nil

@@ -110,8 +110,8 @@ func (e *end) Summary() string {
 	return fmt.Sprintf("ended %d watches in %d rounds", e.ended.Load(), e.rounds.Load())
 }
 
-// run ends the open watches in rounds, until the fault is healed or has done the last
-// round.
+// run ends the open watches in rounds. It stops when the fault is healed, or after as many
+// rounds as the parameter times says.
 func (e *end) run(context.Context) {
 	for e.params.Times == 0 || e.rounds.Load() < int64(e.params.Times) {
 		if !e.round() {
@@ -149,7 +149,8 @@ func (e *end) round() bool {
 	}
 }
 
-// matches reports whether the fault ends a watch.
+// matches reports whether the fault ends a watch: if the watch is of the resource in the
+// parameters.
 func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.params.Resource }
 
 // holdBeforeEnd makes the proxy hold the events of the watches that the fault is going to

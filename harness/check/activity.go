@@ -23,7 +23,8 @@ type Activity struct {
 	Failures []string
 }
 
-// observe adds a record to the counts.
+// observe adds the write, the fault event or the failed step that a record contains to the
+// counts.
 func (a *Activity) observe(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.IsWrite():

@@ -73,8 +73,11 @@ type Settings struct {
 	Controllers []kube.Controller
 }
 
-// idleAfter returns how long a process must send nothing before it counts as idle. The time
-// is lag plus the time in which the client-side rate limit admits two requests.
+// idleAfter returns how long a process must send nothing before it counts as idle.
+//
+// The model assumes that an idle process has no sync in progress. The time is the constant lag
+// (1 s), plus the time in which the client-side rate limit admits two requests. The rate limit
+// may delay a request of a sync by that much.
 func (s Settings) idleAfter() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -82,8 +85,11 @@ func (s Settings) idleAfter() time.Duration {
 	return lag + time.Duration(2/s.QPS*float64(time.Second))
 }
 
-// batchTime returns how long the requests of one sync may take to be sent. The time is lag
-// plus the time in which the client-side rate limit admits burstLimit requests.
+// batchTime returns the maximum time between a decision of a sync and the last request that
+// follows from it.
+//
+// The time is the constant lag (1 s), plus the time in which the client-side rate limit admits
+// burstLimit (500) requests. One sync creates or deletes at most that many pods.
 func (s Settings) batchTime() time.Duration {
 	if s.QPS <= 0 {
 		return lag
@@ -135,15 +141,15 @@ func Find(id string) (Check, bool) {
 	return Check{}, false
 }
 
-// Run runs all checks on a history. It returns one result for each check, in the order of
-// All, and counts of what happened in the history. It reads the records once.
+// Run runs all checks on a history. It returns one result for each check, in the order of All,
+// and counts of what happened in the history. It reads the records once.
 //
 // A check that applies to none of the controllers under test does not run. Its verdict is
 // not-exercised.
 //
-// A history is incomplete if it is truncated, has a gap, or ends before the phase end. The
-// verdict of a check on an incomplete history is unknown, except for a safety violation that
-// the history shows. Run returns any other read error without results.
+// A history is incomplete if it is truncated, has a gap, or has no record of the last phase
+// (PhaseEnd). The verdict of a check on an incomplete history is unknown, except for a safety
+// violation that the history shows. Run returns any other read error without results.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

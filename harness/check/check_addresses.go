@@ -15,8 +15,8 @@ import (
 // addressesCheck examines each create and update of Endpoints that the subject sends.
 //
 // It skips the writes of a process until the process has listed Services and pods. It also
-// skips Endpoints whose Service has no selector in the cache, or is not in the cache at
-// all. The check orphan-endpoints examines those Endpoints.
+// skips Endpoints if, in the cache, their Service is missing, has no selector, or is of type
+// ExternalName. The check orphan-endpoints examines those Endpoints.
 var addressesCheck = Check{
 	ID:               "addresses",
 	Guarantee:        "Endpoints list the addresses and ports of the Service's pods, according to a cached version of each pod that the controller may have acted on. Endpoints have the labels of the Service and at most 1000 addresses, ready addresses first.",
@@ -71,12 +71,12 @@ func (checker *addressesChecker) Observe(m *Model, r *history.Record) {
 	})
 }
 
-// mismatch compares written Endpoints with the addresses that one version of the Service
-// requires. It returns what is wrong with the Endpoints and what was expected, or "" for
-// both.
+// mismatch compares written Endpoints with what one version of the Service requires. It
+// returns what is wrong with the Endpoints, and what was expected. Both are empty if nothing
+// is wrong.
 //
-// The Endpoints are right if they match, for each pod, some version of the pod. The cache
-// must have contained this version at or after the time in the parameter since.
+// For each pod, the controller may have acted on any version that the cache contained at the
+// time since or later. The Endpoints need to match only one of them.
 func (versions *podVersions) mismatch(s *objects.Service, e *objects.Endpoints, got objects.AddressSet, since time.Duration) (wrong, expected string) {
 	if want := expectedLabels(s); !maps.Equal(e.Labels, want) {
 		return fmt.Sprintf("have labels %v", map[string]string(e.Labels)), fmt.Sprintf("labels %v, according to the Service", want)
@@ -131,8 +131,8 @@ func readyInEach(s *objects.Service, versions []cachedVersion[podVersion]) bool 
 	})
 }
 
-// podNameOf returns the name of a pod from its cached versions, for evidence. Some of these
-// versions may be nil, because the pod was not in the cache at that time.
+// podNameOf returns the name of a pod from its cached versions, for evidence. A version
+// without a pod says that the cache did not contain the pod then.
 func podNameOf(versions []cachedVersion[podVersion]) string {
 	for _, each := range versions {
 		if each.value.Pod != nil {
@@ -142,13 +142,16 @@ func podNameOf(versions []cachedVersion[podVersion]) string {
 	return ""
 }
 
-// someVersionLists reports whether some version of a pod requires exactly the addresses in
-// listed.
+// someVersionLists reports whether the Endpoints list a pod as one of its cached versions
+// requires.
 //
-// The parameter listed contains the addresses that the Endpoints of the Service list for
-// this pod. If part is true, it is enough that a version requires every address in listed.
-// If no version matches, want contains the addresses that the latest version requires. A
-// version with a body that cannot be decoded matches any addresses.
+// The parameter listed contains the addresses that the Endpoints list for this pod. They must
+// be equal to the addresses that the version requires. If part is true, because the Endpoints
+// are truncated, some of these addresses may be missing.
+//
+// The result want contains the addresses that the matching version requires or, if none
+// matches, the latest version. A version with a body that cannot be decoded matches any
+// addresses.
 func someVersionLists(s *objects.Service, listed objects.AddressSet, versions []cachedVersion[podVersion], part bool) (want objects.AddressSet, ok bool) {
 	for _, each := range versions {
 		want = objects.AddressSet{}

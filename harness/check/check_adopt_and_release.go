@@ -15,9 +15,9 @@ import (
 // adoptAndReleaseCheck examines each status write of a ReplicaSet or ReplicationController.
 //
 // It skips the write if the object is terminating, or if its selector has changed since the
-// process started. It also skips a write that is not based on the latest cached version of
-// the object. After a read from the API server, for example, a write is based on another
-// version.
+// process started. It also skips a write that is not based on the latest cached version of the
+// object. After a conflict, for example, a controller reads the object from the API server and
+// writes its earlier status again.
 var adoptAndReleaseCheck = Check{
 	ID:               "adopt-and-release",
 	Guarantee:        "Before a controller writes the status of a ReplicaSet or ReplicationController, it tries to adopt each active pod in its cache that matches and has no controller. It also tries to release each of its pods that no longer matches the selector.",
@@ -31,12 +31,13 @@ var adoptAndReleaseCheck = Check{
 // adoptAndReleaseChecker reports a status write if the controller did not first try each
 // adoption or release that was due.
 //
-// A sync adopts and releases pods before it writes the status. An attempt is a patch or
-// update of the pod, even if the API server rejects it.
+// A sync adopts and releases pods before it writes the status. An attempt is a patch or update
+// of the pod, even if the API server rejects it.
 //
-// A pod may have changed just before the sync. The checker therefore ignores an adoption or
-// release that has been due only for a short time. It must have been due for the constant
-// lag (1 s) when the process received the owner version on which the status write is based.
+// The checker ignores a pod that changed just before the sync, because the sync may have acted
+// on the version before the change. It reports a pod only if the adoption or release was
+// already due at a certain time. This time is lag (1 s) before the process received the owner
+// version on which the status write is based.
 type adoptAndReleaseChecker struct {
 	findings
 	lastAttempt map[*process]map[types.UID]time.Duration // when each process last tried to adopt or release each pod
@@ -82,8 +83,8 @@ func missingAction(p *objects.Pod) string {
 	return "release"
 }
 
-// recordAttempt records when the process tried to adopt or release a pod. It removes the
-// entries of pods that are no longer in the cache.
+// recordAttempt records when the process tried to adopt or release a pod. It forgets attempts
+// for pods that are no longer in the cache of the process.
 func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) {
 	attempted := checker.lastAttempt[c.process]
 	if attempted == nil {
@@ -94,12 +95,12 @@ func (checker *adoptAndReleaseChecker) recordAttempt(c *call, at time.Duration) 
 	attempted[c.pod.UID] = at
 }
 
-// notAttempted returns a pod that the process had to adopt or release before a status
-// write, but did not.
+// notAttempted returns a pod that the process had to adopt or release before a status write,
+// but did not.
 //
-// The adoption or release must have been due at the time in the parameter since. An attempt
-// that the API server rejected is enough. If there are several such pods, notAttempted
-// returns the first one by name. If there is none, it returns nil.
+// The pod must have needed the adoption or release at the time since, and in all later
+// versions. An attempt is enough, even if the API server rejected it. If there are several
+// such pods, notAttempted returns the first one by name. If there is none, it returns nil.
 func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration) (first *objects.Pod) {
 	o, view := c.ownerState.owner(), c.process.view
 	counts := view.podCountsOf(o.UID)
@@ -122,8 +123,9 @@ func (checker *adoptAndReleaseChecker) notAttempted(c *call, since time.Duration
 	return first
 }
 
-// adoptableOrReleasableSince returns when the owner first had to adopt or release a cached
-// pod. In all versions that the cache has contained since then, the owner has to do so.
+// adoptableOrReleasableSince returns since when the owner has had to adopt or release a cached
+// pod, without interruption. It looks at the versions of the pod that the cache contained in
+// the recent window.
 func (v *view) adoptableOrReleasableSince(uid types.UID, o *objects.Owner) time.Duration {
 	since := time.Duration(0)
 	states := v.podVersionsSince[uid]

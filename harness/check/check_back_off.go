@@ -71,11 +71,12 @@ type keyFailures struct {
 	streaks map[string]*failureStreak // by call.key, which is the same for each retry of a request
 	// created counts the successful creates of pods for the key.
 	created int
-	// lastCreated is the time of the last successful create, by the clock of the process.
+	// lastCreated is the time of the last successful create, on the clock of the process
+	// (Model.processTime).
 	lastCreated time.Duration
-	// batchAllowance is the number of failed creates that the checker still ignores. They
-	// may belong to the same batch as the last successful create. After n successes, slow
-	// start sends batches of at most n + 1 creates.
+	// batchAllowance is the number of further failed creates that the checker ignores. They may
+	// belong to the same batch as the last successful create, and are then no retries. After n
+	// successes, slow start sends batches of at most n + 1 creates.
 	batchAllowance int
 }
 
@@ -92,8 +93,8 @@ func newBackOffChecker(s Settings) Checker {
 
 // of returns the failures of a work queue key, and creates an entry if there is none.
 //
-// When the number of entries has doubled, it removes those of ended processes, and those
-// whose failures and events are too old to count.
+// When the number of entries has doubled since the last cleanup, of removes entries of ended
+// processes. It also removes entries whose failures, events and creates are too old to count.
 func (checker *backOffChecker) of(key workQueueKey, at time.Duration) *keyFailures {
 	if s := checker.byKey[key]; s != nil {
 		return s
@@ -155,8 +156,8 @@ func (checker *backOffChecker) recordDelivery(m *Model) {
 	}
 }
 
-// deliveriesTo returns the number of additional failures that recent deliveries to a
-// process allow. It creates an entry for a new process, and then removes those of ended
+// deliveriesTo returns the number of additional failures that recent deliveries to a process
+// allow. It creates an entry for a new process, and then removes the entries of ended
 // processes.
 func (checker *backOffChecker) deliveriesTo(p *process) *slidingSum {
 	if checker.deliveries[p] == nil {

@@ -39,8 +39,8 @@ func (checker *burstLimitChecker) Observe(m *Model, _ *history.Record) {
 	case callCreatePod:
 		calls, verb = &state.creates, "creates"
 		wanted = state.createBound.recent.bounds(m.processTime).high - state.podCounts.replicas
-		// The process may have counted these pods as its own creates. It then no longer
-		// waits for the same number of creates.
+		// The process may have taken these pods, which it did not create, for its own. It then
+		// stops waiting for as many of its own creates, and may send as many more.
 		allowed += state.excessObserved
 	case callDeletePod:
 		calls, verb = &state.deletes, "deletes"

@@ -7,15 +7,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// cacheSyncedCheck examines the first writes of each process for each kind of object that
-// the process reconciles.
+// cacheSyncedCheck examines the first writes of each process for each kind of object that the
+// process reconciles.
 //
-// It stops at the first write for which all required caches have synced (see
-// requiredResources). A controller without a contract requires the caches of all kinds that
-// its row in the registry lists as watched.
+// After one write for which all required caches had synced, the check examines no further
+// writes for that kind. The function requiredResources says which caches are required. For a
+// controller without a contract, these are the caches of all kinds that its row in the
+// registry lists as watched.
 //
-// The check does not require the cache of a resource if the process never lists or watches
-// all its objects. The process may then read the objects in another way.
+// The check does not require the cache of a resource if the process never lists or watches all
+// objects of that resource. The process may then read the objects in another way.
 var cacheSyncedCheck = Check{
 	ID:        "cache-synced",
 	Guarantee: "A controller writes nothing until its informer caches have synced.",
@@ -29,8 +30,8 @@ var cacheSyncedCheck = Check{
 // this object has not synced.
 type cacheSyncedChecker struct {
 	findings
-	// exercisedFor contains, for each process, the resources of which it has written an object
-	// after the required caches had synced.
+	// exercisedFor contains, for each process, the reconciled resources for which it has sent a
+	// write after the required caches had synced. The checker ignores later writes for them.
 	exercisedFor map[*process]map[string]bool
 }
 
@@ -70,8 +71,9 @@ func (checker *cacheSyncedChecker) Observe(m *Model, r *history.Record) {
 // requiredResources returns the resources whose caches must have synced before the process
 // sends the call.
 //
-// The first element is the resource of the object that the controller reconciles. The
-// result is nil if this object is unknown.
+// The first element is the resource of the object that the controller reconciles, or pods if
+// that object is not in the cache. The result is nil if the model does not know for which
+// object the process sent the call.
 func (c *call) requiredResources() []string {
 	switch {
 	case c.rollout != nil:
@@ -90,9 +92,9 @@ func (c *call) requiredResources() []string {
 	return []string{o.Resource, objects.PodResource}
 }
 
-// neverSynced reports whether the process has requested all objects of a resource, but its
-// cache of them has not synced. If the process has not requested all of them, the result is
-// false.
+// neverSynced reports whether the process has requested all objects of a resource, but has not
+// received them yet. It returns false if the process has requested only some objects, for
+// example with a selector.
 func (v *view) neverSynced(resource string) bool {
 	return v.requestedAll[resource] && v.reachedVersion[resource] == 0
 }

@@ -71,12 +71,13 @@ type statusWrite struct {
 	written    *objects.Deployment
 	start      time.Time // the start of the history
 	now        time.Time // when the write was sent
-	processNow time.Time // when the write was sent, by the clock of the process
-	// earliestDecision is when the version in the field from arrived in the cache. The
-	// process decided on the write at this time or later.
+	processNow time.Time // when the write was sent, on the clock of the process (Model.processTime)
+	// earliestDecision is when the process received the version on which the write is based. It
+	// cannot have decided on the write before that time.
 	earliestDecision time.Time
-	// allStatesKnown is true if the model has every state of the ReplicaSets that was in
-	// the cache at earliestDecision or later.
+	// allStatesKnown is true if the model has every state that the ReplicaSets had in the cache
+	// since earliestDecision. Otherwise the checker cannot compare the replica counts, or a
+	// condition ReplicaFailure that the write adds.
 	allStatesKnown bool
 	mismatches     []mismatch
 }
@@ -118,10 +119,10 @@ func statusCounts(s *objects.DeploymentStatus) [5]int {
 	return [5]int{s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas}
 }
 
-// countBounds returns each replica count of the written status with the lowest and the
-// highest allowed value.
+// countBounds returns each replica count of the written status with the lowest and the highest
+// allowed value.
 //
-// It combines the recent states of the ReplicaSets in every way. One sync writes the
+// It allows every combination of recent states, one for each ReplicaSet. One sync writes the
 // ReplicaSets one after another, and the cache may receive new versions of some of them in
 // between.
 func (write *statusWrite) countBounds() []fieldBounds {
@@ -212,14 +213,16 @@ func (write *statusWrite) failsThroughout(set *objects.Owner) bool {
 	return every(write.rollout.replicaSets, func(s cachedVersion[replicaSetsState]) bool { return in(s.value.cached) && in(s.value.withOwnWrites) })
 }
 
-// estimatesProgress reports whether the status comes from a sync that evaluated the
-// progress of the rollout. Only such a sync reads the condition ReplicaFailure of all
-// ReplicaSets.
+// estimatesProgress reports whether the status comes from a sync that evaluated the progress
+// of the rollout. Only such a sync reads the condition ReplicaFailure of all ReplicaSets.
 //
-// The sync must have changed the condition Progressing to a reason that follows from the
-// progress. The new lastUpdateTime must be at least the constant lag later than the oldest
-// ReplicaSet state in the model. Otherwise the sync may have acted on an older state,
-// because the client may have delayed the write (allowed behavior client-rate-limit).
+// Such a sync changes the condition Progressing to the reason ReplicaSetUpdated,
+// NewReplicaSetAvailable or ProgressDeadlineExceeded.
+//
+// The new lastUpdateTime must also be at least lag (1 s) later than the oldest ReplicaSet
+// state in the model. Otherwise the sync may have acted on a state that the model has
+// forgotten, because the client may have delayed the write (allowed behavior
+// client-rate-limit).
 func (write *statusWrite) estimatesProgress() bool {
 	after := write.written.Status.ConditionWithTime(objects.ProgressingCondition)
 	earliest := write.start.Add(write.rollout.replicaSets[0].since + lag)
@@ -300,8 +303,9 @@ func (write *statusWrite) checkDeadline(found string, before objects.ConditionWi
 // couldHaveScaled reports whether the controller could have continued the rolling update
 // instead of reporting a missed deadline.
 //
-// It returns true only if the rolling update could have scaled a ReplicaSet in every state
-// that the cache contained within 2 * lag before the write.
+// It looks at the states of the ReplicaSets that the cache contained in the last 2 * lag (2 s)
+// before the write. The result is true only if each of them allowed the rolling update to
+// scale a ReplicaSet.
 func (write *statusWrite) couldHaveScaled() bool {
 	d, at := write.written, write.processNow.Sub(write.start)
 	if d.Recreate || d.Paused || write.processNow.Sub(write.earliestDecision) < deadlineReportMax || write.rollout.mayBeDelayed(at) || !write.rollout.ownershipClear(at-2*lag, at) {
@@ -332,9 +336,9 @@ const deadlineReportMax = 3 * lag
 // checkOverdue reports a status without ProgressDeadlineExceeded if the progress deadline
 // passed more than deadlineReportMax ago.
 //
-// It applies only if the process cached this version of the Deployment before the deadline,
-// and has not written the status since then. It skips a terminating Deployment, for which
-// the controller writes only counts.
+// It applies only if the write is based on a version that the process received before the
+// deadline, and if the process has not written the status since then. It skips a terminating
+// Deployment, for which the controller writes only counts.
 func (write *statusWrite) checkOverdue() {
 	c := write.from.Status.ConditionWithTime(objects.ProgressingCondition)
 	switch c.Reason {
@@ -354,11 +358,12 @@ func (write *statusWrite) checkOverdue() {
 		"reason "+objects.DeadlineExceededReason)
 }
 
-// mayBeDelayed reports whether the process may have had a reason not to report a missed
-// deadline yet. The parameter due is the time of the deadline.
+// mayBeDelayed reports whether something may have kept the controller from its next step for
+// the Deployment. The next step is to scale a ReplicaSet, or to report a missed deadline. The
+// parameter due is the time at which this step was due.
 //
-// There are two such reasons. First, a call for the Deployment failed or took longer than
-// lag, at most decisionWindowMax before the deadline or at any time after it. Second, the
+// There are two such reasons. First, a call for the Deployment failed or took longer than lag
+// (1 s), at most decisionWindowMax before the time due or at any time after it. Second, the
 // Deployment was being scaled: a sync then only scales ReplicaSets.
 func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	return r.delayedAt >= due-decisionWindowMax || slices.ContainsFunc(r.deployments, func(d cachedVersion[*objects.Deployment]) bool {
@@ -368,8 +373,8 @@ func (r *rolloutState) mayBeDelayed(due time.Duration) bool {
 	})
 }
 
-// cachedSince returns the time at which a version of the Deployment arrived in the cache.
-// It returns 0 if the model no longer has this version.
+// cachedSince returns the time at which the process received a version of the Deployment. It
+// returns 0 if the model no longer has this version.
 func (r *rolloutState) cachedSince(version *objects.Deployment) time.Duration {
 	for _, d := range r.deployments {
 		if d.value.Version == version.Version {

@@ -29,8 +29,8 @@ var expectationsCheck = Check{
 // permits a number of creates or deletes.
 //
 // Each call that the process sends uses up one permitted call, and a failed call gives it
-// back. Permitted calls that remain expire when the process has been idle and has observed
-// all its calls.
+// back. The remaining permitted calls expire when the process has observed all its calls and
+// was idle. A process is idle if it has sent nothing for a while and awaits no response.
 type expectationsChecker struct {
 	findings
 	states perOwnerState[permittedCalls]
@@ -41,10 +41,13 @@ type expectationsChecker struct {
 type permittedCalls struct {
 	creates int
 	deletes int
-	// active and controlledOrAdoptable contain the lowest and the highest number of cached
-	// pods in the recent window. The checker records a number only when the process may
-	// decide on new calls. active counts the pods that the owner certainly controls.
-	// controlledOrAdoptable also counts orphans that the owner may adopt.
+	// active and controlledOrAdoptable contain the lowest and the highest number of cached pods
+	// in the recent window. The checker records a number only when the process may decide on
+	// new calls.
+	//
+	// active counts the replicas of the owner, with and without those that the process may have
+	// missed (possiblyUncounted). controlledOrAdoptable counts all active pods that the owner
+	// controls or may adopt.
 	active                recentWindow
 	controlledOrAdoptable recentWindow
 }
@@ -86,9 +89,9 @@ func (state *ownerState) countDiffers() bool {
 	return o != nil && !o.Terminating && o.Replicas != state.podCounts.replicas
 }
 
-// decide permits as many calls as the cache justifies now. It does nothing while the
-// process has unobserved calls. The call in the parameter except does not count as
-// unobserved.
+// decide permits as many calls as the cache justifies now. It does nothing while the process
+// has outstanding calls for the owner. The parameter except is the call that the process sends
+// now, or nil; it does not count as outstanding.
 func (permitted *permittedCalls) decide(state *ownerState, except *call, at time.Duration) {
 	if !state.expectationsSatisfied(except) {
 		return

@@ -21,22 +21,22 @@ var leaseHolderWritesCheck = Check{
 	New:              newLeaseHolderWritesChecker,
 }
 
-// leaseHolderWritesChecker reports writes of a process that does not hold the lease
-// according to its own clock.
+// leaseHolderWritesChecker reports writes of a process that does not hold the lease according
+// to its own clock.
 //
-// A process holds the lease for leaseDurationSeconds after each successful write of the
-// lease. The clock of the process does not advance while the process is paused (allowed
-// behavior paused-process).
+// A process holds the lease for leaseDurationSeconds after each successful write of the lease.
+// The checker measures this time on the clock of the process, which stops while the process is
+// paused (allowed behavior paused-process).
 //
-// The first call after the lease has expired is allowed, because the machine may have
-// stalled while the process was sending this call. For a short time after such a stall, all
-// calls are allowed. Workers may continue for that long, until the leader elector notices
-// that the lease has expired.
+// The first call after the lease has expired is allowed, because the machine may have stalled
+// while the process was sending this call. For a short time after such a stall, all calls are
+// allowed. Workers may continue for that long, until the leader elector notices that the lease
+// has expired.
 type leaseHolderWritesChecker struct {
 	findings
 	lastSent map[*process]time.Duration // when each process sent its latest call
-	// resumingUntil is the end of the time after a stall in which all calls are allowed, by
-	// the clock of the run.
+	// resumingUntil is the end of the time after a stall in which all calls are allowed. It is
+	// a time of the run (Model.now), because a stall affects all processes.
 	resumingUntil time.Duration
 }
 

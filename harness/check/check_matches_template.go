@@ -135,8 +135,9 @@ func (created *createdObject) ownerMismatch() string {
 	return ""
 }
 
-// longestName is the maximum length of an object's name. The generateName of a pod has no
-// dash at its end if the name of the owner is that long.
+// longestName is the maximum length of an object's name. The generateName of a pod is the name
+// of its owner and a dash. The controller omits the dash if the name of the owner already has
+// the maximum length.
 const longestName = 253
 
 // podMismatch describes how a pod differs from a pod template (contract ReplicaSet 11). It
@@ -186,7 +187,7 @@ func (created *createdObject) replicaSetMismatch(desired desiredContent) string 
 	case applied:
 		return "with annotation " + objects.LastAppliedAnnotation
 	case hash == "" || set.Template.Hash != hash || selected != hash:
-		return fmt.Sprintf("with label %s=%q, but its template has the label value %q and its selector %q", objects.PodTemplateHashLabel, hash, set.Template.Hash, selected)
+		return fmt.Sprintf("with label %s=%q, but %q in its template and %q in its selector", objects.PodTemplateHashLabel, hash, set.Template.Hash, selected)
 	case !strings.HasPrefix(created.object.Name, created.owner.Name+"-"):
 		return fmt.Sprintf("with name %q, not %s-<hash>", created.object.Name, created.owner.Name)
 	}

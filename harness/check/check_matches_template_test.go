@@ -90,7 +90,7 @@ func TestMatchesTemplateOfReplicaSets(t *testing.T) {
 			o.Body = newReplicaSetOf("web", "v2", 10, 10).Body
 		})},
 		{name: "without pod-template-hash", want: Fail, evidence: `with label pod-template-hash=""`, build: except(func(o *history.Object) { delete(o.Labels, objects.PodTemplateHashLabel) })},
-		{name: "another pod-template-hash than its pods", want: Fail, evidence: `with label pod-template-hash="v7", but its template has the label value "v1"`, build: except(func(o *history.Object) {
+		{name: "another pod-template-hash than its pods", want: Fail, evidence: `with label pod-template-hash="v7", but "v1" in its template`, build: except(func(o *history.Object) {
 			o.Labels[objects.PodTemplateHashLabel] = "v7"
 		})},
 		{name: "without an annotation of its Deployment", want: Fail, evidence: "with annotations map[] from its Deployment, not map[team:paint]", build: except(func(o *history.Object) {

@@ -10,8 +10,9 @@ import (
 
 // noWritesWhenSettledCheck examines each write after the run has reported convergence.
 //
-// Its verdict is unknown if the run ended too early. It is also unknown if another client
-// changed an object after convergence and the subject then wrote.
+// Its verdict is unknown if the run did not converge, or if it ended less than Settings.Quiet
+// after convergence. It is also unknown if another client changed an object after convergence
+// and the subject then wrote.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
@@ -26,9 +27,10 @@ var noWritesWhenSettledCheck = Check{
 // convergence.
 //
 // The subject may finish its work in progress for the constant lag (1 s), or for half of
-// Settings.Quiet if that is shorter. If another client changes an object later, the checker
-// ignores the writes that follow. It also ignores updates of truncated Endpoints, because
-// upstream updates them in each sync (allowed behavior truncated-endpoints).
+// Settings.Quiet if that is shorter. If another client then changes an object, the checker
+// does not report the writes that follow, and the verdict is unknown. The checker also ignores
+// updates of truncated Endpoints, because upstream updates them in each sync (allowed behavior
+// truncated-endpoints).
 type noWritesWhenSettledChecker struct {
 	findings
 	quietTime time.Duration // how long the run must be observed after convergence

@@ -40,8 +40,8 @@ type orphanEndpointsChecker struct {
 	findings // writes that no cached Service justifies
 	*convergenceChecker
 	createdAt map[types.UID]time.Duration // when each existing Endpoints object was first committed, by UID
-	// serviceSince contains the time at which each existing Service was first committed, by
-	// name.
+	// serviceSince contains the time at which each existing Service was first committed, by the
+	// name of the Service.
 	serviceSince map[objectName]time.Duration
 }
 
@@ -58,8 +58,7 @@ func newOrphanEndpointsChecker(s Settings) Checker {
 	return checker
 }
 
-// orphans returns the UIDs of the Endpoints without a Service that some process must
-// delete.
+// orphans returns the UIDs of Endpoints that have no Service and that a process must delete.
 func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []types.UID {
 	return slices.DeleteFunc(sortedByName(m.committed.endpoints, namespace), func(uid types.UID) bool {
 		e := m.committed.endpoints[uid]
@@ -71,8 +70,8 @@ func (checker *orphanEndpointsChecker) orphans(m *Model, namespace string) []typ
 	})
 }
 
-// pending returns the reason why some process must still delete the Endpoints. The second
-// result is empty if no process must delete them.
+// pending returns the reference of the Endpoints, and the reason why a process must still
+// delete them. The second result is empty if no process must delete them.
 func (checker *orphanEndpointsChecker) pending(m *Model, uid types.UID) (*history.Ref, []pending) {
 	e := m.committed.endpoints[uid]
 	list := pendings{subject: e.String()}
@@ -109,7 +108,7 @@ func (checker *orphanEndpointsChecker) Observe(m *Model, r *history.Record) {
 	for _, event := range m.events {
 		state := event.process.serviceStates[event.service]
 		// The events include objects outside of the run, such as the Service kubernetes in the
-		// namespace default.
+		// namespace default. These objects do not exercise the check.
 		otherNamespace := m.start.Namespace != "" && event.service.namespace != m.start.Namespace
 		if state != nil && !otherNamespace && state.mayBeForeign() {
 			checker.exercised++
@@ -132,11 +131,12 @@ func (checker *orphanEndpointsChecker) recordService(m *Model, commit *history.C
 	}
 }
 
-// inUse reports whether a process deletes the Endpoints of an existing Service that was
-// never in its cache.
+// inUse reports whether a process deletes the Endpoints of an existing Service that was never
+// in its cache.
 //
-// The result is true only if the Service has existed for longer than batchTime. A read of
-// the Service from the API server, before the delete, would then have found it.
+// The result is true only if the Service has existed for longer than batchTime. The process
+// decided on the delete in that time, and could have found the Service by a read from the API
+// server.
 func (checker *orphanEndpointsChecker) inUse(m *Model, c *call) bool {
 	since, exists := checker.serviceSince[c.serviceState.name]
 	s := m.committed.serviceNamed(c.serviceState.name)
@@ -161,7 +161,7 @@ func (checker *orphanEndpointsChecker) checkWrite(m *Model, c *call, verb string
 		checker.report(m, c, verb, "which are a leader-election record", "no delete of leader-election records")
 	case checker.inUse(m, c):
 		checker.addKnownViolation(earlyLeftovers, func() Evidence {
-			return checker.evidence(m, c, verb, "whose Service exists but is not yet in the cache of the process", "a live read of the Service before the delete")
+			return checker.evidence(m, c, verb, "whose Service exists but is not yet in the cache of the process", "a read of the Service from the API server before the delete")
 		})
 	}
 	checker.exercised++
@@ -187,9 +187,9 @@ func (checker *orphanEndpointsChecker) evidence(m *Model, c *call, verb, problem
 
 // Result combines the results for writes of Endpoints and for Endpoints without a Service.
 //
-// It returns the result for the writes if one of them is a violation, or if no Endpoints
-// had to be deleted at the end. Otherwise it returns the result of the convergence check.
-// In both cases, Result.Exercised includes the allowed writes.
+// It returns the result for the writes if one of them is a violation, or if no process had to
+// delete Endpoints at the end of the run. Otherwise it returns the result of the convergence
+// check. In both cases, Result.Exercised includes the allowed writes.
 func (checker *orphanEndpointsChecker) Result() Result {
 	result := checker.convergenceChecker.result
 	switch {

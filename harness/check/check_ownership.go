@@ -7,17 +7,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// ownershipCheck examines three things: each committed object, writes to pods, and deletes
-// by controllers without a contract.
+// ownershipCheck examines three things: each committed object, writes to pods, and deletes by
+// controllers without a contract.
 //
-// In each committed object, it counts the controllers. It examines each delete, adoption
-// and release of a pod by a controller of ReplicaSets or ReplicationControllers. It skips a
-// pod that was never in the cache of the process.
+// In each committed object, it counts the controllers. It examines each delete, adoption and
+// release of a pod by a controller of ReplicaSets or ReplicationControllers. It skips a pod
+// that was never in the cache of the process.
 //
-// A controller without a contract must not delete an object of another controller. An
-// object is of another controller if its chain of controllers ends with a kind that no
-// controller under test watches. The check examines only kinds of which a controller under
-// test has controlled an object.
+// A controller without a contract must not delete an object of another controller. To find the
+// responsible controller, the check follows the controllerRef of the object, then that of its
+// owner, and so on. The object belongs to another controller if no controller under test
+// watches the kind at the end of this chain.
+//
+// The check examines such a delete only if a controller under test has controlled some object
+// of the same kind.
 var ownershipCheck = Check{
 	ID:               "ownership",
 	Guarantee:        "An object has at most one controller. A controller deletes no object that another controller controls. A controller of ReplicaSets or ReplicationControllers deletes only pods that its owner controls. It releases only pods that no longer match the selector. It adopts only active orphans that match, after it has read the owner from the API server.",
@@ -80,7 +83,8 @@ func (checker *ownershipChecker) oneController(m *Model, r *history.Record) {
 }
 
 // deletesItsOwn reports the delete of a pod that no ReplicaSet or ReplicationController
-// under test controlled in any cached version.
+// controlled. The delete is allowed if one recent cached version of the pod had such a
+// controller, or if the process itself has adopted the pod.
 func (checker *ownershipChecker) deletesItsOwn(m *Model, c *call) {
 	checker.exercised++
 	if _, adopted := c.process.adopted[c.pod.UID]; adopted {
@@ -112,8 +116,8 @@ func (checker *ownershipChecker) adoptsAnOrphan(m *Model, c *call) {
 	read, ok := c.process.liveReads[c.ownershipChange.owner]
 	confirmed := func(s cachedPodState) bool { return free(s) && ok && !read.terminating && s.since < read.sentSeq }
 	if !c.anyCachedState(confirmed) {
-		checker.report(m, c, "adopted", fmt.Sprintf(" for %s without a live read of it since the pod became an orphan", c.ownerState.name()),
-			"a live read that shows the owner not terminating, after the pod became an orphan")
+		checker.report(m, c, "adopted", fmt.Sprintf(" for %s without a read of the owner from the API server since the pod became an orphan", c.ownerState.name()),
+			"a read from the API server, after the pod became an orphan, that shows the owner not terminating")
 	}
 }
 
@@ -152,8 +156,9 @@ func (checker *ownershipChecker) report(m *Model, c *call, verb, detail, expecte
 	})
 }
 
-// deletesNoForeign reports a generic controller that deletes an object of another
-// controller. The cache of the process shows whose object it is.
+// deletesNoForeign reports the delete of an object by a generic controller if another
+// controller is responsible for the object. It decides from the controllerRefs in the cache of
+// the process.
 func (checker *ownershipChecker) deletesNoForeign(m *Model, c *call) {
 	if c.generic == nil || !c.generic.deletes || c.generic.object == nil {
 		return

@@ -55,13 +55,13 @@ func TestOwnership(t *testing.T) {
 			h.readLive(rs)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts an orphan without a live read (mutant R10)", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
+		{name: "adopts an orphan without a live read (mutant R10)", want: Fail, evidence: "without a read of the owner from the API server", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts its former pod again without a live read (mutant R10)", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
+		{name: "adopts its former pod again without a live read (mutant R10)", want: Fail, evidence: "without a read of the owner from the API server", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 2)
 			pods := h.running(rs, 2)
 			h.deliver(h.removeOwner(pods[0]))
@@ -79,14 +79,14 @@ func TestOwnership(t *testing.T) {
 			pods := h.running(rs, 2)
 			h.adopt(pods[0], rs)
 		}},
-		{name: "adopts after a live read that preceded the orphan", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
+		{name: "adopts after a live read that preceded the orphan", want: Fail, evidence: "without a read of the owner from the API server", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			h.readLive(rs)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)
 			h.adopt(pod, rs)
 		}},
-		{name: "adopts although the live read showed the owner terminating", want: Fail, evidence: "without a live read of it", build: func(h *historyBuilder) {
+		{name: "adopts although the live read showed the owner terminating", want: Fail, evidence: "without a read of the owner from the API server", build: func(h *historyBuilder) {
 			rs := deliveredReplicaSet(h, 1)
 			pod := h.pod(nil, "web")
 			h.deliver(pod)

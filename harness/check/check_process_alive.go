@@ -23,7 +23,7 @@ var processAliveCheck = Check{
 }
 
 // leaseGrace is the maximum time between a failed renewal of the lease and the exit of the
-// leader. The clock of the process measures this time.
+// leader. It is measured on the clock of the process, which stops while the process is paused.
 const leaseGrace = 30 * time.Second
 
 // subjectPrefix is the prefix of the names of the subject's processes. Other processes of a

@@ -77,9 +77,9 @@ func (checker *proportionalScalingChecker) Observe(m *Model, _ *history.Record) 
 // olderToGoFirst returns an older ReplicaSet that a rolling update had to scale to 0 first
 // (contract Deployment 9).
 //
-// It returns nil if some cached version justifies the scale-down. For example, the
-// controller may first remove pods that are not available, from a ReplicaSet of any age.
-// The order of two ReplicaSets is unknown if their creation timestamps are equal.
+// It returns nil if some cached version justifies the scale-down. For example, the controller
+// may first remove pods that are not available, from a ReplicaSet of any age. ReplicaSets with
+// equal creation timestamps do not count as older.
 func (s *scaling) olderToGoFirst() (older *objects.Owner) {
 	if !s.isRollingUpdate() || s.mayBePending() {
 		return nil
@@ -162,10 +162,14 @@ func scaledSizes(d *objects.Deployment, sets []*objects.Owner, set, current *obj
 // proportionalSizes returns the allowed sizes of one of several active ReplicaSets that are
 // scaled in proportion.
 //
-// If the exact size is not certain, the ReplicaSet may get any size between its current
-// size and its share. The largest one may also get the remainder after all shares. Rounding
-// depends on the order of the ReplicaSets, so the remainder may differ by one for each of
-// them.
+// If the history determines the exact size (see exactSize), only this size is allowed.
+// Otherwise the ReplicaSet may get any size between its current size and its proportional
+// share.
+//
+// The largest ReplicaSet may also get the replicas that remain after all shares. Rounding
+// depends on the order of the ReplicaSets, so this remainder may differ by one for each of
+// them. If some have to scale up and others down, the remainder is unknown: the largest may
+// get any size.
 func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *objects.Owner) allowedSizes {
 	most := d.MaxPods()
 	if d.Replicas == 0 {
@@ -188,15 +192,16 @@ func proportionalSizes(d *objects.Deployment, active []*objects.Owner, set *obje
 	return result
 }
 
-// exactSize returns the size that one of several active ReplicaSets must get, if the
-// history determines it. The parameter most is the new total of all of them.
+// exactSize returns the size that one of several active ReplicaSets must get, if the history
+// determines it. The parameter most is the new total of all of them.
 //
 // The controller gives each ReplicaSet its share in turn, until no replicas are left to
 // distribute. The first ReplicaSet also gets the remainder.
 //
-// The size is certain only under these conditions. All ReplicaSets have the max-replicas
-// annotation, and either all scale up or all scale down. The order of the ReplicaSets is
-// strict. In a scale-down, the first ReplicaSet has enough replicas for the remainder.
+// The result certain is true only if all these conditions hold. All ReplicaSets have the
+// max-replicas annotation. Either all scale up, or all scale down. No two have the same size
+// and the same creation timestamp. In a scale-down, the first ReplicaSet has enough replicas
+// for the remainder.
 func exactSize(d *objects.Deployment, active []*objects.Owner, set *objects.Owner, most int) (to int, certain bool) {
 	missing := most - sumOf(active, specReplicas)
 	ordered, strict := sortForScaling(active, missing > 0)

@@ -32,13 +32,13 @@ var revisionsCheck = Check{
 // higher revision than all ReplicaSets in the cache.
 //
 // The field collisionCount must not decrease. It may increase by one after a create that
-// failed because another ReplicaSet has the name. The ReplicaSet with that name must not be
-// the Deployment's own one for this template.
+// failed because another ReplicaSet has the name. A ReplicaSet that the Deployment controls
+// and that has its template is no reason for an increase.
 //
-// A controller must not create a second ReplicaSet with the same template. If two
-// ReplicaSets have the same template, it must scale up the older one. These two rules apply
-// only if every cached state on which the process may have acted contains the other
-// ReplicaSet.
+// A controller must not create a ReplicaSet with the template of an existing one. If two
+// ReplicaSets have the same template, it must scale up the older one. The checker reports a
+// violation of these two rules only if the other ReplicaSet is in every cached state on which
+// the process may have acted.
 type revisionsChecker struct{ findings }
 
 func newRevisionsChecker(Settings) Checker { return &revisionsChecker{} }
@@ -159,8 +159,9 @@ func (checker *revisionsChecker) checkCollisionCount(m *Model, r *history.Reques
 // nameMayBeTaken reports whether the API server may have rejected a recent create because
 // another ReplicaSet has the name.
 //
-// The ReplicaSet with that name, in the cache or in etcd, must not be the Deployment's own
-// one for this template. If no ReplicaSet has the name any more, the result is true.
+// It looks for a ReplicaSet with that name in the cache and in etcd. One that the Deployment
+// controls and that has its template does not count. If there is none any more, the result is
+// true, because the ReplicaSet may have been deleted.
 func (m *Model) nameMayBeTaken(r *rolloutState, d *objects.Deployment) bool {
 	for name := range r.takenNames {
 		holders := []*objects.Owner{

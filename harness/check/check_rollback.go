@@ -91,8 +91,8 @@ func (r *rolloutState) wrongRollback(from, to *objects.Deployment) string {
 	return fmt.Sprintf("the template of the requested revision %d", from.RollbackTo)
 }
 
-// wrongRefusal returns the rollback that the controller should have done before it removed
-// the annotation. It returns "" if it was right not to roll back.
+// wrongRefusal returns the rollback that the controller should have done when it removed the
+// annotation. It returns "" if the controller was right not to roll back.
 func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	var asked *objects.Owner
 	for _, asked = range r.rollbackTargets(from) {
@@ -106,11 +106,11 @@ func (r *rolloutState) wrongRefusal(from *objects.Deployment) string {
 	return fmt.Sprintf("a rollback to the template of ReplicaSet %s with revision %d", asked.Name, asked.Revision)
 }
 
-// rollbackTargets returns the ReplicaSets whose template the requested rollback may
-// restore.
+// rollbackTargets returns the ReplicaSets whose template the requested rollback may restore.
 //
-// The result has at least one entry for each cached state on which the process may have
-// acted. The entry is nil if no ReplicaSet has the requested revision in that state.
+// The process may have acted on several states of the ReplicaSets. For each of them, the
+// result has an entry for each ReplicaSet with the requested revision, or a nil entry if there
+// is none.
 func (r *rolloutState) rollbackTargets(d *objects.Deployment) (all []*objects.Owner) {
 	for _, state := range r.replicaSets {
 		for _, sets := range [][]*objects.Owner{state.value.cached, state.value.withOwnWrites} {

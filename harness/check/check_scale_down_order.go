@@ -29,17 +29,19 @@ var scaleDownOrderCheck = Check{
 	New:              newScaleDownOrderChecker,
 }
 
-// scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod
-// that had to be deleted first.
+// scaleDownOrderChecker reports a scale-down that deletes one pod but leaves another pod that
+// had to be deleted first.
 //
 // The process may have acted on any of several cached versions of the two pods. The checker
 // reports a violation only if the remaining pod comes first in every combination of these
 // versions.
 //
-// A scale-down ends when the process is idle. It also ends after a status write of the
-// owner: the next delete begins another scale-down. If the process deleted fewer pods than
-// necessary, the scale-down is incomplete, because the machine may have stalled in the
-// meantime.
+// A scale-down ends when the process is idle: it has sent nothing for a while and awaits no
+// response. It also ends when, after the last delete, the process gets a response to a create
+// or a status write for the owner. The next delete then begins another scale-down.
+//
+// The checker ignores a scale-down that deleted fewer pods than necessary. More deletes may
+// follow, because the machine may have stalled.
 type scaleDownOrderChecker struct {
 	findings
 	scaleDowns perOwnerState[scaleDownState]
@@ -49,11 +51,12 @@ type scaleDownOrderChecker struct {
 // scaleDownState contains the latest scale-down of one owner, and what the checker needs to
 // find its beginning.
 type scaleDownState struct {
-	// lastAnswered is the time of the last response to a create or status write for the
-	// owner. The process decided on the next scale-down after this time.
+	// lastAnswered is the time of the last response to a create or status write for the owner.
+	// The process decides on later scale-downs after it has received this response.
 	lastAnswered time.Duration
-	// created contains the pods that the process created for the owner. The process deletes
-	// no pod before it has observed all of them.
+	// created contains the pods that the process created for the owner. The process deletes no
+	// pod before it has observed all of them. These pods are therefore candidates even if they
+	// arrived in the cache just before the scale-down.
 	created map[types.UID]bool
 	current *scaleDown
 }
@@ -62,7 +65,7 @@ type scaleDownState struct {
 // chose.
 type scaleDown struct {
 	firstRecord, lastRecord int64         // sequence numbers of the first and the latest delete request
-	lastSentAt              time.Duration // when the latest delete was sent, by the clock of the process
+	lastSentAt              time.Duration // when the latest delete was sent, on the clock of the process (Model.processTime)
 	now                     time.Time     // wall-clock time of the first delete
 	candidates              map[types.UID]*candidate
 	allPodsKnown            bool // every pod of the owner is a candidate
@@ -135,9 +138,10 @@ func (checker *scaleDownOrderChecker) recordDelete(m *Model, c *call) {
 
 // newScaleDown returns a scale-down that begins with the given delete.
 //
-// Two times limit how old the controller's decision can be. One is lag before the last
-// response to a create or status write for the owner. The other is batchTime before the
-// delete, because the client-side rate limit delays calls no longer than that.
+// The controller may have decided on the scale-down some time before the delete, but not
+// before either of two times. One is lag (1 s) before the last response to a create or status
+// write for the owner. The other is batchTime before the delete, because the client-side rate
+// limit delays calls no longer than that.
 func newScaleDown(m *Model, c *call, ownerScaleDowns *scaleDownState) *scaleDown {
 	state := c.ownerState
 	begun := &scaleDown{firstRecord: c.seq, now: m.start.Time.Add(m.now), candidates: map[types.UID]*candidate{}, allPodsKnown: true,
@@ -174,7 +178,7 @@ func (c *scaleDown) addStates(v *view) {
 }
 
 // checkAll checks the pending scale-downs of the owners for which selected returns true. It
-// drops those of ended processes.
+// drops the scale-downs of ended processes.
 func (checker *scaleDownOrderChecker) checkAll(m *Model, selected func(*ownerState) bool) {
 	for state := range checker.pending {
 		switch {
@@ -230,8 +234,9 @@ func (c *scaleDown) hasAlternatives() bool {
 // findMistake returns a deleted pod (victim), a remaining pod that had to be deleted first
 // (left), and the reason. It returns nil pods if the order was right.
 //
-// It does not compare all pairs of pods. For each criterion, it compares the deleted pod
-// that comes last with the remaining pod that comes first.
+// It does not compare all pairs of pods. For each criterion of the deletion order, it compares
+// only two: the deleted pod that comes last in this order, and the remaining pod that comes
+// first.
 func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, reason string) {
 	ages := c.decidingAges(o)
 	orders := ages.orders()
@@ -264,13 +269,14 @@ func (c *scaleDown) findMistake(o *objects.Owner) (victim, left *objects.Pod, re
 	return nil, nil, ""
 }
 
-// extremes contains the last deleted pod (victim) and the first remaining pod (left) in the
-// order of one criterion.
+// extremes contains two pods, for one criterion of the deletion order. victim is the deleted
+// pod that comes last in this order, and left is the remaining pod that comes first.
 type extremes struct{ victim, left *candidate }
 
-// include compares a candidate with the extremes. A deleted pod that comes later replaces
-// victim, and a remaining pod that comes earlier replaces left. For each pod, include uses
-// the cached version that favors the subject most.
+// include compares a candidate with the extremes. The parameter by compares two pods in the
+// deletion order. A deleted pod that comes later in this order replaces victim, and a
+// remaining pod that comes earlier replaces left. For each pod, include uses the cached
+// version that favors the subject most.
 func (e *extremes) include(each *candidate, by func(a, b *objects.Pod) int) {
 	switch {
 	case each.deleted && (e.victim == nil || by(each.leastValued(), e.victim.leastValued()) > 0):
@@ -309,10 +315,11 @@ type ageOrder struct {
 
 // decidingAges returns the ages that decide the order of the candidates.
 //
-// If the pods became ready at different times, only the time since then decides. Otherwise
-// the restarts and the creation times decide. These count only if every pod of the owner is
-// a candidate with a single cached version. If not, the controller may have sorted other
-// pods, or other versions, than the checker compares.
+// If the pods became ready at different times, only these times decide. Otherwise the
+// container restarts decide, and then the creation times. The checker compares restarts and
+// creation times only if every pod of the owner is a candidate with a single cached version.
+// If not, the controller may have sorted other pods, or other versions, than the checker
+// compares.
 func (c *scaleDown) decidingAges(o *objects.Owner) ageOrder {
 	if o == nil || o.Controller.UID != "" {
 		return ageOrder{}
@@ -421,14 +428,17 @@ func classBefore(p, other *objects.Pod, order int) string {
 }
 
 // ageRatio is the ratio of two ages above which two pods are certainly in different age
-// classes. The limits of age classes are powers of two, so a ratio of 2 would be enough.
-// The value is higher because clocks differ a little.
+// classes.
+//
+// Scale-down treats pods of one age class as equally old. The limits of age classes are powers
+// of two, so a ratio of 2 would be enough. The value is higher because clocks differ a little.
 const ageRatio = 2.5
 
-// younger returns the reason why timestamp a is in a younger age class than timestamp b.
+// younger returns the reason why timestamp a is in a younger age class (see ageRatio) than
+// timestamp b. If this is not certain, it returns "".
 //
 // The parameter verb describes the state of the pod since the timestamp, such as "has been
-// ready". If a younger class is not certain, the result is "".
+// ready".
 func (c *scaleDown) younger(a, b time.Time, verb string) string {
 	if a.IsZero() || b.IsZero() {
 		return ""

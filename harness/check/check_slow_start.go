@@ -27,11 +27,12 @@ var slowStartCheck = Check{
 // If n creates have succeeded since the sync began, at most n + 1 creates may be in flight.
 // The history does not show when a sync begins. The checker assumes that a new sync begins
 // after a failure, when the process has sent the rest of the failed batch. A new sync also
-// begins after an idle period, if the previous sync has sent all its creates.
+// begins if the previous one has sent all its creates and the process then sent nothing for a
+// while.
 //
-// A rejected call that client-go resends by itself counts as in flight until client-go
-// sends it again. A call that is rejected because the namespace is terminating counts as a
-// success, because the controller does not retry it.
+// A rejected call that client-go resends by itself counts as in flight until client-go sends
+// it again. A call that is rejected because the namespace is terminating counts as a success,
+// because the controller does not retry it.
 type slowStartChecker struct {
 	findings
 	states perOwnerState[slowStartState]
@@ -45,9 +46,9 @@ type slowStartState struct {
 	succeeded     int             // number of creates that succeeded since the current sync may have begun
 	inFlight      map[uint64]bool // IDs of the creates without a response
 	clientRetries int             // number of rejected creates that client-go may resend by itself
-	// unsentOfFailedBatch is the number of calls of a failed batch that the process may
-	// still send. inFlightAtFailure contains the IDs of the calls of this batch that were
-	// in flight when it failed.
+	// unsentOfFailedBatch is the number of calls of a failed batch that the process may still
+	// send. inFlightAtFailure contains the IDs of the calls of this batch that were in flight
+	// when it failed. Their success does not count for the next sync.
 	unsentOfFailedBatch int
 	inFlightAtFailure   map[uint64]bool
 }
@@ -121,9 +122,9 @@ func (s *slowStartState) answer(answered *answeredCall) {
 
 // fail ends the current batch after one of its creates failed.
 //
-// If n creates had succeeded before, the batch has at most n + 1 calls. The process may
-// still send those that it has not sent yet. If these calls succeed, they do not count for
-// the next sync.
+// If n creates had succeeded before, the batch has at most n + 1 calls. The process may still
+// send the calls of the batch that it has not sent yet. If the calls that are now in flight
+// succeed, they do not count for the next sync.
 func (s *slowStartState) fail() {
 	s.unsentOfFailedBatch = max(0, min(burstLimit, 1+s.succeeded)-len(s.inFlight)) + s.clientRetries
 	s.needed, s.succeeded, s.clientRetries = 0, 0, 0

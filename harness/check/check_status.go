@@ -22,20 +22,20 @@ var statusCheck = Check{
 	New:              newStatusChecker,
 }
 
-// statusChecker reports a status with a count below the lowest or above the highest value
-// that the caches allow. It also reports a wrong condition ReplicaFailure.
+// statusChecker reports a status with a count below the lowest or above the highest value that
+// the caches allow. It also reports a wrong condition ReplicaFailure.
 //
-// The status may or may not count an orphan that the owner may adopt. A pod is available
-// after it has been ready for minReadySeconds. A delete that fails because the pod no
-// longer exists is not a ReplicaFailure.
+// The status may or may not count an orphan that the owner may adopt. A pod is available after
+// it has been ready for minReadySeconds. A delete that fails because the pod no longer exists
+// is not a ReplicaFailure.
 //
 // The API server rejects a status write that is not based on the latest version, so the
 // checker skips it. After a conflict, a controller reads the owner from the API server and
 // writes the same status again. The checker skips this second write too.
 //
-// After a read from the API server, a process may write a status to an owner that was never
-// in its cache. This status describes another owner with the same name (known upstream
-// issue namesake-status).
+// A process may read an owner from the API server that was never in its cache. If it then
+// writes the status of its cached owner to this owner, which has the same name, the checker
+// reports the known upstream issue namesake-status.
 type statusChecker struct{ findings }
 
 func newStatusChecker(s Settings) Checker {
@@ -67,7 +67,7 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	if c.mustReportFailure && !failing {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s: %s wrote a status without condition ReplicaFailure", o, c.process.name),
-				"condition ReplicaFailure, because creates or deletes have failed since its last status write")
+				"condition ReplicaFailure, because creates or deletes have failed since the previous status write")
 		})
 	}
 	for _, field := range state.statusFieldBounds(counts, m.start.Time.Add(m.now)) {
@@ -88,20 +88,19 @@ func (checker *statusChecker) Observe(m *Model, r *history.Record) {
 	}
 }
 
-// writesOtherOwner reports whether a status write changes an owner with the same name, but
-// another UID, than the cached owner. The process can have received that other owner only
-// by a read from the API server.
+// writesOtherOwner reports whether a status write changes another owner than the cached one.
+// The two owners have the same name and different UIDs. The process must have read the other
+// owner from the API server, because it was never in the cache.
 func (c *call) writesOtherOwner(r *history.Request) bool {
 	p, uid := c.process, r.Object.UID
 	_, read := p.liveReads[uid]
 	return c.ownerState.synced && read && uid != c.ownerState.uid && p.view.owners[uid] == nil && p.ownerStates[uid] == nil
 }
 
-// mostAvailable returns the highest number of pods that the process may report as
-// available.
+// mostAvailable returns the highest number of pods that the process may report as available.
 //
-// It counts the pods that have been ready for minReadySeconds. It also counts pods that
-// became unready recently, because the process may have decided on the status before.
+// It counts the pods that have been ready for minReadySeconds. It also counts pods that became
+// unready recently, because the process may have decided on the status before that.
 func (state *ownerState) mostAvailable(now time.Time) int {
 	ready := state.statusBounds.ready.sinceIdle.high
 	minReady := time.Duration(state.statusBounds.minReady.sinceIdle.low) * time.Second

@@ -30,9 +30,9 @@ var terminatingNamespaceCheck = Check{
 	New:              newTerminatingNamespaceChecker,
 }
 
-// lateRetriesMax is the number of creates of a ReplicaSet or Endpoints that may follow a
-// rejected one without an event. A controller may sync the object again because of a
-// deadline or a stale cache.
+// lateRetriesMax is how many creates of a ReplicaSet or Endpoints may follow a rejected create
+// even if no event arrives. A controller may sync the object again because of a deadline or a
+// stale cache.
 const lateRetriesMax = 3
 
 // terminatingNamespaceChecker reports too many creates in a terminating namespace.
@@ -48,7 +48,7 @@ type terminatingNamespaceChecker struct {
 // rejections contains the creates for one work queue key that the API server rejected
 // because the namespace is terminating.
 type rejections struct {
-	since   time.Duration // when the first create was rejected, by the clock of the process
+	since   time.Duration // when the first create was rejected, on the clock of the process (Model.processTime)
 	count   int           // number of rejected creates
 	allowed int           // maximum of count
 	pods    bool          // the rejected creates are creates of pods

@@ -11,13 +11,13 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// convergenceChecker checks that the objects of one kind converge in time after the faults
-// are healed. It also checks that they stay converged.
+// convergenceChecker checks that the objects of one kind converge in time after the faults are
+// healed. It also checks that they stay converged.
 //
-// An object has converged when the subject has nothing left to do for it. The checker
-// compares all objects only twice: when the run reports convergence (phase quiet), and when
-// the run ends. If the subject has nothing left to do at such a time, the objects converged
-// at the last change of any object of the kind, or earlier.
+// An object has converged when the subject has nothing left to do for it. The checker tests
+// this only twice: when the run reports convergence (phase quiet), and when the run ends. If
+// all objects have converged at such a time, they converged at the last change of any of them,
+// or earlier.
 type convergenceChecker struct {
 	// convergingKind describes the kind of object that this checker checks.
 	convergingKind
@@ -55,17 +55,17 @@ type convergingKind struct {
 	// pending returns the reference of an object, and how the object differs from its
 	// converged state.
 	pending func(m *Model, uid types.UID) (*history.Ref, []pending)
-	// observe updates what knownIssue needs. The checker calls it for each record. It may be
-	// nil.
+	// observe updates the state that knownIssue reads, such as counts of failed calls. The
+	// checker calls it for each record. It may be nil.
 	observe func(m *Model, r *history.Record)
 	// knownIssue returns the known upstream issue that explains why an object has not
 	// converged, or nil if no issue explains it. The function itself may be nil.
 	knownIssue func(m *Model, uid types.UID) *KnownIssue
 }
 
-// tolerance is the maximum difference between the clock of the run and the times of the
-// records. The run waits for settle.within by its own clock. The records may therefore show a
-// time that is longer or shorter by this much.
+// tolerance is how much a duration in the records may differ from the duration that the run
+// measured. The run waits for settle.within by its own clock. The times of the records may
+// therefore show a longer or shorter wait.
 const tolerance = 500 * time.Millisecond
 
 // newConvergenceChecker returns a checker for objects of the given kind.
@@ -78,8 +78,8 @@ func newConvergenceChecker(s Settings, kind convergingKind) *convergenceChecker 
 	}
 }
 
-// Observe notes when phases begin and when an object of the kind changes. It compares the
-// objects at the beginning of the phases quiet and end.
+// Observe records when phases begin and when an object of the kind changes. At the beginning
+// of the phases quiet and end, it tests whether all objects have converged.
 func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 	if checker.observe != nil {
 		checker.observe(m, r)
@@ -100,8 +100,8 @@ func (checker *convergenceChecker) Observe(m *Model, r *history.Record) {
 // countPending counts the differences of all objects from their converged state, except those
 // that the subject cannot resolve itself.
 //
-// The result known is the known upstream issue of the first object that has not converged. It
-// is nil if no known issue explains one of these objects.
+// The result known is the known upstream issue of the first object that has not converged. If
+// at least one of these objects has no known issue, the result known is nil.
 func (checker *convergenceChecker) countPending(m *Model) (result Result, known *KnownIssue) {
 	unexplained := false
 	for _, uid := range checker.all(m, m.start.Namespace) {
@@ -141,7 +141,8 @@ func (checker *convergenceChecker) explain(m *Model, uid types.UID) *KnownIssue 
 	return checker.knownIssue(m, uid)
 }
 
-// conclude returns the verdict when the run ends.
+// conclude tests at the end of the run whether all objects have converged, and returns the
+// verdict.
 func (checker *convergenceChecker) conclude(m *Model) Result {
 	result, known := checker.countPending(m)
 	converged := checker.lastChange
@@ -178,5 +179,6 @@ func (checker *convergenceChecker) conclude(m *Model) Result {
 	return result
 }
 
-// Result returns the verdict. It is unknown if the history ends before the phase end.
+// Result returns the verdict. It is unknown if the history has no record of the last phase
+// (PhaseEnd).
 func (checker *convergenceChecker) Result() Result { return checker.result }

@@ -25,7 +25,7 @@ type KnownIssue struct {
 	Slug string
 	// Description says what the controller does wrong, in one sentence.
 	Description string
-	// Reproduce says how the scenario makes the controller do so.
+	// Reproduce says how the scenario triggers the bug.
 	Reproduce string
 	// Issue is the issue on GitHub, such as kubernetes/kubernetes#102551. It is empty if no
 	// such issue is known.
@@ -33,7 +33,7 @@ type KnownIssue struct {
 	// Check is the ID of the check that fails when the scenario runs on
 	// kube-controller-manager.
 	Check string
-	// Slow is true if the scenario takes minutes.
+	// Slow is true if the scenario takes minutes. Such a scenario is not among the fast tests.
 	Slow bool
 }
 
@@ -182,13 +182,13 @@ func (state *objectSet) knownRolloutIssue(d *objects.Deployment, abandoned, drop
 	return nil
 }
 
-// processStarts reports whether the record says that a process started. The process then
-// enqueues every object that its first lists contain.
+// processStarts reports whether the record says that a process started. Its first lists
+// enqueue every object, so callers then forget the state of ended processes.
 func processStarts(r *history.Record) bool {
 	return r.Process != nil && r.Process.Event == history.ProcessStarted
 }
 
-// dropEndedProcesses removes the entries of processes that have ended.
+// dropEndedProcesses removes the keys of processes that have ended from a map.
 func dropEndedProcesses[V any](of map[workQueueKey]V) {
 	maps.DeleteFunc(of, func(key workQueueKey, _ V) bool { return key.process.ended })
 }
@@ -207,8 +207,8 @@ func (m *Model) activeKeys(key workQueueKey) iter.Seq[workQueueKey] {
 	}
 }
 
-// hasKey reports whether a map contains true for an object's work queue key. It looks at the
-// keys of all processes that may reconcile the object.
+// hasKey reports whether a map contains true for an object's work queue key. The key of any
+// process that may reconcile the object is enough.
 func hasKey(m *Model, of map[workQueueKey]bool, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		if of[key] {
@@ -230,11 +230,11 @@ func eventOf(r *history.Record) (event history.EventType, of string) {
 	return "", ""
 }
 
-// enqueuesService reports whether a list or watch event enqueues a Service (contract
-// Endpoints 1).
+// enqueuesService reports whether a list or watch event enqueues a Service (contract Endpoints
+// 1). A list of pods does so only if it changed a pod in a field that Endpoints depend on.
 //
-// If it does not, the result ended contains the pods that failed or succeeded with this
-// event. A list enqueues the Service only if it changed one of the pods.
+// If the Service is not enqueued, the result ended contains the pods that failed or succeeded
+// with this list or event.
 func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bool, ended []types.UID) {
 	event, of := eventOf(r)
 	switch {
@@ -259,8 +259,8 @@ func enqueuesService(m *Model, r *history.Record, key workQueueKey) (enqueues bo
 }
 
 // podEnqueuesService reports whether the current list or watch event changed a pod in a way
-// that enqueues its Services. If it did not, ends says whether the pod failed or succeeded
-// with this event.
+// that enqueues its Services. If it did not, the result ends says whether the pod failed or
+// succeeded with this list or event.
 func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends bool) {
 	versions := p.view.podVersions.byPod[uid]
 	n := len(versions)
@@ -277,9 +277,9 @@ func podEnqueuesService(m *Model, p *process, uid types.UID) (enqueues, ends boo
 	return false, now.Ended && !before.Ended
 }
 
-// sameForServices reports whether a change of a pod from before to version does not enqueue
-// its Services (contract Endpoints 1). It does not compare hostname and subdomain, which
-// never change.
+// sameForServices reports whether two versions of a pod differ in nothing that enqueues its
+// Services (contract Endpoints 1). It does not compare hostname and subdomain, which never
+// change.
 func (version podVersion) sameForServices(before podVersion) bool {
 	if version.Pod == nil || before.Pod == nil || version.Ready != before.Ready || version.Terminating != before.Terminating || !maps.Equal(version.Labels, before.Labels) {
 		return false

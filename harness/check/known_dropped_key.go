@@ -18,10 +18,10 @@ const maxRetries = 16
 // failure counts as the first again.
 type droppedKeys struct{ *failedAttempts }
 
-// newDroppedKeys returns droppedKeys without failures. The parameter of reports whether
-// failures of a call are counted.
-func newDroppedKeys(of func(*call) bool) droppedKeys {
-	return droppedKeys{newFailedAttempts(maxRetries, of)}
+// newDroppedKeys returns droppedKeys without failures. It counts failures only of calls for
+// which follows returns true.
+func newDroppedKeys(follows func(*call) bool) droppedKeys {
+	return droppedKeys{newFailedAttempts(maxRetries, follows)}
 }
 
 // observe counts failed calls, and records which keys the current record enqueued.
@@ -49,9 +49,11 @@ func certainlyEnqueues(m *Model, r *history.Record, event enqueueEvent) bool {
 	return event.objectChanged && of == objects.DeploymentResource
 }
 
-// recordWork records that a process sent a call for a work queue key. If the last failure is
-// longer than batchTime ago, the call comes from a later sync. An event must then have
-// enqueued the key, if the process had dropped it before.
+// recordWork records that a process sent a call for a work queue key.
+//
+// A call that is longer than batchTime after the last failure comes from a later sync. Even if
+// the process had dropped the key, an event has then enqueued it again, and recordWork records
+// this event.
 func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	for _, tried := range keys.byKey[sent.queueKey] {
 		if m.processTime-tried.failedAt > sent.process.batchTime {
@@ -60,9 +62,9 @@ func (keys droppedKeys) recordWork(m *Model, sent *call) {
 	}
 }
 
-// explains reports whether an object is not synced because its key was dropped. The process
-// that dropped the key must not be paused and may hold the lease. No event has enqueued the
-// key since.
+// explains reports whether an object is not synced because a process dropped its key. No event
+// must have enqueued the key since then. Processes that are paused, or that cannot hold the
+// lease, do not count.
 func (keys droppedKeys) explains(m *Model, i workQueueKey) bool {
 	for key := range m.activeKeys(i) {
 		for _, tried := range keys.byKey[key] {

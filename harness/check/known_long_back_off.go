@@ -19,7 +19,7 @@ const (
 // backingOffKeys finds the owners of pods whose key waits in a work queue for its next retry.
 // It recognizes the known upstream issue long-back-off.
 //
-// It counts the failures of each call in a row. A key no longer waits if an event has
+// It counts the consecutive failures of each call. A key no longer waits if an event has
 // enqueued it since the last failed call.
 type backingOffKeys struct{ *failedAttempts }
 

@@ -18,8 +18,8 @@ import (
 // Endpoints 1). The next event that enqueues the Service removes its entry.
 type unnoticedEnds map[workQueueKey]map[types.UID]time.Duration
 
-// observe adds the pods that ended with the current record. It removes pods whose end the
-// process has noticed since.
+// observe adds the pods that failed or succeeded with the current record. It removes them when
+// an event enqueues the Service, and when the process writes the Endpoints.
 func (ends unnoticedEnds) observe(m *Model, r *history.Record) {
 	switch {
 	case processStarts(r):

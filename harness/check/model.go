@@ -133,8 +133,8 @@ type enqueueEvent struct {
 	objectChanged bool // true if the object of the key itself changed, false if only an object that it owns or selects did
 }
 
-// workQueueKey is a key in a work queue of a process. The key of a Service is its name in the
-// field service. The key of any other object is its uid.
+// workQueueKey is a key in a work queue of a process. The field service identifies a Service;
+// the field uid identifies any other object.
 type workQueueKey struct {
 	process *process
 	uid     types.UID
@@ -154,11 +154,13 @@ type process struct {
 	// serviceStates contains the state of each Service and its Endpoints, by the name of the
 	// Service.
 	serviceStates map[objectName]*serviceState
-	// startupOrphans contains the UIDs of the Endpoints that had no Service in the cache when
-	// the caches of Services and Endpoints had synced. It is nil until then.
+	// startupOrphans contains the UIDs of the Endpoints that had no Service when the caches of
+	// Services and Endpoints had synced. The process must delete them. The map is nil before
+	// that time.
 	startupOrphans map[types.UID]bool
 
-	// idleAfter is how long a process must send nothing before it counts as idle.
+	// idleAfter is how long a process must send nothing before it counts as idle. The model
+	// assumes that an idle process has no sync in progress.
 	idleAfter time.Duration
 	// batchTime is how long the client's rate limit may delay the last request of a batch. If
 	// no request for an object was in flight for batchTime, the process decided on its next
@@ -176,9 +178,9 @@ type process struct {
 	// the last of them.
 	idlePeriods int
 	idleUntil   time.Duration
-	// prunedAt is when the model last removed pod states that are older than
-	// decisionWindowMax. The model also removes old states after an idle period. That would
-	// not suffice, because a process may never be idle.
+	// prunedAt is when the model last removed pod states that are older than decisionWindowMax.
+	// The model also removes old states after an idle period. That alone would not suffice,
+	// because a process may never be idle.
 	prunedAt time.Duration
 
 	// deleting maps each pod that the process is deleting to the state of the owner for which
@@ -189,13 +191,13 @@ type process struct {
 	// to the adoption adds an entry. A list or bookmark removes it, if the cache contains the
 	// new controllerRef by then or no longer contains the pod.
 	adopted map[types.UID]types.UID
-	// liveReads contains the last successful live read of each ReplicaSet or
-	// ReplicationController, by UID.
+	// liveReads contains the last successful read of each ReplicaSet or ReplicationController
+	// from the API server instead of the cache, by UID.
 	liveReads map[types.UID]liveRead
 	lease     leaseHolder
-	// leaseFailed is true if a request for a lease failed, or if one had no response when the
-	// process ended. A leader exits in both cases if it cannot renew its lease in time.
-	// leaseLost is the time of the last such failure, or of the end of the process.
+	// leaseFailed is true if a request for a lease failed, or had no response when the process
+	// ended. The leader may then exit, because it could not renew its lease in time. leaseLost
+	// is the time of the last such failure, or of the end of the process.
 	leaseLost   time.Duration
 	leaseFailed bool
 }
@@ -207,8 +209,8 @@ type call struct {
 	seq     int64         // the sequence number of the request's record
 	sentAt  time.Duration // when the request was sent, on the clock of the process
 	verb    callVerb
-	// key identifies the request among the requests of the process. Each retry of the request
-	// has an equal key, and so has each pod create for one owner.
+	// key identifies the request among the requests of the process. All retries of a request
+	// have the same key. All pod creates for one owner have the same key, too.
 	key string
 	// queueKey is the work queue key that the worker was processing. It is the zero value if
 	// this is unknown.
@@ -324,13 +326,15 @@ type metadataSet struct {
 	byUID      map[types.UID]*objectMetadata
 	byResource map[string]map[types.UID]*objectMetadata // by resource and UID
 	uidByName  map[objectName]types.UID
-	// childResources contains each resource of which some object had a controllerRef to an
-	// object that a generic controller under test reconciles.
+	// childResources contains the resources whose objects generic controllers under test
+	// control. Some object of each resource had a controllerRef to an object that such a
+	// controller reconciles.
 	childResources map[string]bool
 	// changed is true if an object has changed since the last call of clearChanges.
 	changed bool
 	// withBodies is true if the set also stores the bodies of the objects that generic
-	// controllers under test reconcile.
+	// controllers under test reconcile. Only Settled needs them, to find out whether the
+	// objects have converged.
 	withBodies bool
 	// terminating contains the terminating objects of all kinds. It is empty unless withBodies
 	// is true.
@@ -474,7 +478,8 @@ type outstandingCalls struct {
 	// unobserved contains the calls that succeeded, by the UID of the pod, until the cache
 	// shows that the pod was created or deleted.
 	unobserved map[types.UID]*call
-	// oldestUnobserved is a time before which no call in unobserved was sent.
+	// oldestUnobserved is not later than the time at which any call in unobserved was sent. It
+	// shows without a search that no call can expire yet.
 	oldestUnobserved time.Duration
 	// expired contains the calls that were in unobserved for longer than expectationsTimeout.
 	expired map[types.UID]*call
@@ -496,8 +501,8 @@ type rolloutState struct {
 	// Deployment's status.
 	statusWrittenAt time.Duration
 	// ownWrites contains the ReplicaSets that the API server returned to the process, until
-	// the cache contains the same or a newer version. The controller may act on the returned
-	// version or on the cached one (allowed behavior lost-response).
+	// the cache contains the same or a newer version. After a write, the controller may act on
+	// the version in the response, or still on the older one in the cache.
 	ownWrites map[types.UID]*objects.Owner
 	// writtenFrom maps each version of a ReplicaSet that the process wrote to the version on
 	// which the write was based. Entries from before the recent window are removed.
@@ -505,8 +510,8 @@ type rolloutState struct {
 	// takenNames contains the names of ReplicaSets for which a create failed with
 	// AlreadyExists. The value is the time of the last such response.
 	takenNames map[string]time.Duration
-	// delayedAt is when a call for the Deployment last failed or took longer than lag. The
-	// first conflictsMax failures in a row do not set it if they are conflicts.
+	// delayedAt is when a call for the Deployment last failed or took longer than lag (1 s). A
+	// conflict does not count if it is among the first conflictsMax failures in a row.
 	delayedAt time.Duration
 	// failuresInARow counts the calls for the Deployment that failed since one succeeded.
 	failuresInARow int

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// classify finds out why the process sent a call. It sets the verb of the call, and the owner
-// of pods, Deployment or Service for which the process sent it.
+// classify finds out why the process sent a call. It sets the verb of the call, and the object
+// for which the process sent it: an owner of pods, a Deployment or a Service.
 func (p *process) classify(c *call, r *history.Request) {
 	kind := objects.OwnerKindByResource(r.Resource)
 	if kind != nil && !p.tested.reconciles(kind.Name) {
@@ -194,8 +194,8 @@ func (p *process) recordRolloutAnswer(c *call, r *history.Response, at time.Dura
 }
 
 // recordLiveRead records a ReplicaSet that the process read from the API server. The
-// Deployment controller reads a ReplicaSet after its create returned AlreadyExists. The
-// response to an earlier create may have been lost.
+// Deployment controller does such a read after its create returned AlreadyExists. The
+// ReplicaSet may be the result of its own earlier create, whose response was lost.
 func (p *process) recordLiveRead(o *history.Object, at time.Duration) {
 	if o.Resource != objects.ReplicaSetResource || len(o.Body) == 0 {
 		return
@@ -253,9 +253,11 @@ func (c *call) deletesActivePod() bool {
 	return p != nil && p.Active
 }
 
-// reportedOwner returns the cached owner of pods whose status the call writes. It returns nil
-// if the call does not write a status. It also returns nil if the write is not based on the
-// cached version, or if the process read that version from the API server.
+// reportedOwner returns the cached owner of pods whose status the call writes.
+//
+// It returns nil if the call does not write a status, or if the write is not based on the
+// cached version. It also returns nil if the process read that version from the API server,
+// because a controller may then repeat its earlier status.
 func (c *call) reportedOwner(r *history.Request) *objects.Owner {
 	if c.verb != callStatus || c.ownerState == nil || r.Subresource != "status" || r.Object == nil || !c.ownerState.synced {
 		return nil

@@ -14,8 +14,9 @@ type pausedTime struct {
 	paused bool
 }
 
-// processOf returns the name of the process that sent or received what a record contains, or
-// that started or ended. It returns "" for records of no process, such as commits.
+// processOf returns the name of the process that a record is about. The process sent a
+// request, received a response, list or event, started, or ended. The result is "" for records
+// of no process, such as commits.
 func (m *Model) processOf(r *history.Record) string {
 	switch {
 	case r.Response != nil && m.calls[r.Response.ID] != nil:

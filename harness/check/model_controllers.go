@@ -95,9 +95,9 @@ func (tested *testedControllers) genericWrites(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Writes, kind) })
 }
 
-// requiredFor returns the resources that all generic controllers of a kind watch. The
-// resource of the kind itself comes first. Kinds without a row in the tables of package kube
-// are left out.
+// requiredFor returns the resources that every generic controller of a kind watches. A
+// resource that only some of them watch is left out. The resource of the kind itself comes
+// first. Kinds without a row in the tables of package kube are left out, too.
 func (tested *testedControllers) requiredFor(kind string) []string {
 	var required []string
 	for _, c := range tested.generic {

@@ -36,8 +36,8 @@ func (list *pendings) add(ok, awaited bool, format string, args ...any) {
 }
 
 // pendingOwner returns how a ReplicaSet or ReplicationController, its pods and its status
-// differ from the converged state. The parameter now is the time at which pods must have been
-// ready for minReadySeconds. A terminating owner has no differences.
+// differ from the converged state. A terminating owner has no differences. The parameter now
+// is the current time, which decides whether a pod has been ready for minReadySeconds.
 func (state *objectSet) pendingOwner(o *objects.Owner, now time.Time) []pending {
 	if o.Terminating {
 		return nil

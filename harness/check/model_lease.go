@@ -15,13 +15,15 @@ type leaseHolder struct {
 	// held is true if a successful response showed the process as the holder of the lease, and
 	// the process has not released the lease since. It stays true after the lease has expired.
 	held bool
-	// since is the time of the last such response, or of the release. seq is the sequence
-	// number of that record.
+	// since is the time of the last response that showed the process as the holder, or of the
+	// release. seq is the sequence number of the record of this response or release.
 	since time.Duration
 	seq   int64
-	// duration is the leaseDurationSeconds that the last such response contained.
+	// duration is the leaseDurationSeconds in the last response that showed the process as the
+	// holder.
 	duration time.Duration
-	// stalled is how long the machine was stalled since the last such response.
+	// stalled is how long the machine has stalled since the last response that showed the
+	// process as the holder.
 	stalled time.Duration
 }
 

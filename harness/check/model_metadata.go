@@ -53,8 +53,8 @@ func (set *metadataSet) put(o *history.Object) {
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
-// keepBody stores the body of an object if a generic controller reconciles the object. It
-// also adds a terminating object to set.terminating.
+// keepBody stores the body of an object if a generic controller reconciles the object. It also
+// adds the object to set.terminating if it is terminating, whatever its kind.
 func (set *metadataSet) keepBody(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
 		now.body = o.Body
@@ -111,7 +111,8 @@ func (set *metadataSet) clearChanges() {
 	}
 }
 
-// collectRefs adds the references of all objects of a resource to the map into, by UID.
+// collectRefs adds the references of all objects of a resource to the map into. The keys of
+// the map are UIDs.
 func (set *metadataSet) collectRefs(into map[types.UID]history.Ref, resource string) {
 	if set != nil {
 		collectRefs(into, set.byResource[resource])
@@ -159,10 +160,12 @@ func (set *metadataSet) foreign(o *objectMetadata) bool {
 	return false
 }
 
-// pendingGeneric returns how the objects of a namespace that generic controllers reconcile
-// differ from the converged state, sorted by name. It reads only fields that have a meaning
-// in the Kubernetes API conventions: status.observedGeneration and counts of replicas. A
-// terminating object is a difference if a generic controller reconciles it or controls it.
+// pendingGeneric returns how the objects that generic controllers reconcile differ from the
+// converged state. It looks at the objects in one namespace, sorted by name.
+//
+// It reads only fields that have a meaning in the Kubernetes API conventions:
+// status.observedGeneration and counts of replicas. A terminating object is a difference, too,
+// if a generic controller reconciles it or its controller.
 func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 	if set == nil {
 		return nil

@@ -97,7 +97,8 @@ func (state *objectSet) refs(resource string) map[types.UID]history.Ref {
 // objectWithRef is any decoded object. Each type of object in an objectSet implements it.
 type objectWithRef interface{ ObjectRef() *history.Ref }
 
-// collectRefs adds the references of the objects in the map from to the map into.
+// collectRefs adds the reference of each object in from to the map into. Both maps have the
+// UIDs of the objects as keys.
 func collectRefs[T objectWithRef](into map[types.UID]history.Ref, from map[types.UID]T) {
 	for uid, o := range from {
 		into[uid] = *o.ObjectRef()
@@ -303,7 +304,7 @@ func (state *objectSet) clearChanges() {
 }
 
 // anyChanged reports whether an object has changed since the last call of clearChanges. It
-// ignores objects that enqueue nothing in the controllers under test.
+// ignores objects whose changes enqueue nothing in the controllers under test.
 func (state *objectSet) anyChanged() bool {
 	return len(state.changedObjects)+len(state.changedServices) > 0 || state.metadata.anyChanged()
 }

@@ -46,8 +46,9 @@ func (state *objectSet) orphanReplicaSets(d *objects.Deployment) []*objects.Owne
 	return orphans
 }
 
-// firstPod returns the first pod, by name, of the given ReplicaSets for which matches returns
-// true. It skips pods that failed or succeeded. It returns nil if there is no such pod.
+// firstPod returns the first pod, by name, for which matches returns true. It looks at the
+// pods of the given ReplicaSets, except those that failed or succeeded. It returns nil if
+// there is no such pod.
 func (state *objectSet) firstPod(sets []*objects.Owner, matches func(*objects.Pod) bool) (first *objects.Pod) {
 	for _, set := range sets {
 		for _, p := range state.controlled[set.UID] {

@@ -203,9 +203,9 @@ func (m *Model) applyViewChanges(p *process, complete bool) {
 	p.view.relisted = false
 }
 
-// applyDeploymentChanges updates the state of each Deployment that changed in the caches, or
-// one of whose ReplicaSets changed. An event of a ReplicaSet, or of one of its pods, may
-// enqueue the Deployment that controls it.
+// applyDeploymentChanges updates the state of each Deployment if it, or one of its
+// ReplicaSets, changed in the caches. It also records each Deployment that an event of a
+// ReplicaSet, or of a pod of a ReplicaSet, may have enqueued.
 func (m *Model) applyDeploymentChanges(p *process) {
 	for uid, change := range p.view.changedObjects {
 		if o := p.view.owners[uid]; o != nil && o.Controller.Kind == objects.DeploymentKind {

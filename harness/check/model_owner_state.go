@@ -137,21 +137,21 @@ func (calls *outstandingCalls) inFlightExcept(except *call) int {
 	return n
 }
 
-// noLongerAwaited returns for how many unobserved creates the process may have stopped
-// waiting. A create is unobserved until the cache contains its pod.
+// noLongerAwaited returns how many unobserved creates the process may no longer wait for. A
+// create is unobserved until the cache contains its pod.
 //
-// The process may have stopped waiting because it took other pods that were added to the
-// cache for the pods that it created.
+// A controller may only count the pods that are added to the cache. It then takes pods of
+// another origin for its own, and stops waiting for as many of its own creates.
 func (state *ownerState) noLongerAwaited() int {
 	return min(len(state.creates.unobserved), max(0, state.excessObserved-len(state.observedBeforeAnswer)))
 }
 
-// possiblyUncounted returns how many cached pods of the owner the last decision of the
-// process may have missed.
+// possiblyUncounted returns how many cached pods of the owner the last decision of the process
+// may have missed.
 //
-// The process waits until it has observed as many added pods as it created. If pods of
-// another origin were among them, it stopped waiting too early, before some of its own pods
-// arrived.
+// The process waits until as many pods as it created were added to the cache. If pods of
+// another origin were among them, it stopped waiting before all its own pods had arrived. Its
+// decision then did not count the pods that arrived later.
 func (state *ownerState) possiblyUncounted() int {
 	return max(0, state.excessObserved-len(state.creates.unobserved))
 }
@@ -216,7 +216,8 @@ func (counts podCounts) controlledOrAdoptable() int { return counts.controlled +
 // created is now observed. Any other pod is an excess pod: no response to a create has named
 // it.
 //
-// The result is the number of pods that the process has certainly taken for its own creates.
+// The result is the number of pods that the process has certainly counted as its own creates.
+// The field gained does not count them.
 func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own int) {
 	for _, uid := range pods {
 		if state.creates.unobserved[uid] != nil {
@@ -241,7 +242,8 @@ func (state *ownerState) observeNewPods(pods []types.UID, at time.Duration) (own
 }
 
 // observeDeletion records that a pod which the process is deleting is no longer active in the
-// cache. The pod then does not count as lost for another reason.
+// cache. It subtracts the pod from the field lost, which does not count deletes by this
+// process.
 func (state *ownerState) observeDeletion(pod types.UID, at time.Duration) {
 	delete(state.process.deleting, pod)
 	if state.deletes.unobserved[pod] != nil {

@@ -112,9 +112,9 @@ func (p *process) endIdlePeriod(at time.Duration) {
 	}
 }
 
-// extendActivity moves the times of the last activity forward by the given duration, at most
-// to the given time. That duration then does not count as idle time. It is used for stalls of
-// the machine.
+// extendActivity moves the times of the last activity forward by the given duration, but not
+// beyond the time at. After a stall of the machine, the duration of the stall then does not
+// count as idle time.
 func (p *process) extendActivity(duration, at time.Duration) {
 	postpone := func(since *time.Duration) { *since = min(*since+duration, at) }
 	postpone(&p.lastActivity)

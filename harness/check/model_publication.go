@@ -42,8 +42,7 @@ func (s *presence) record(at time.Duration, now presenceKind) {
 	}
 }
 
-// was reports whether the object was in one of the given states at any time since the given
-// time.
+// was reports whether the object was in one of the given states at the time from or later.
 func (s *presence) was(from time.Duration, kinds ...presenceKind) bool {
 	for _, kind := range kinds {
 		if s.now == kind || s.until[kind] > from {
@@ -98,8 +97,8 @@ func (state *serviceState) earliestDecision(from history.Version) time.Duration 
 }
 
 // recordWrite records that the process sent a write of the Endpoints. It also moves the start
-// of the decision window forward: the process sent or dropped every earlier write before it
-// was last idle.
+// of the decision window forward to lag before the end of the last idle period. The process
+// had sent or dropped all earlier writes by then.
 func (state *serviceState) recordWrite(p *process, at time.Duration) {
 	state.decisionWindow.callSent(p, at)
 	state.from = max(state.from, p.idleUntil-lag)
@@ -114,10 +113,12 @@ func (state *serviceState) recordAnswer(r *history.Response, at time.Duration) {
 	}
 }
 
-// mayBeForeign reports whether the Endpoints with this name may have been written by another
-// client. This is possible for a Service that the controller does not manage. It is also
-// possible for a leader-election record, unless the cache contains a managed Service with the
-// same name.
+// mayBeForeign reports whether the Endpoints with this name may belong to another client. The
+// controller must not write such Endpoints.
+//
+// Endpoints may be foreign if the controller does not manage their Service. They may also be
+// foreign if they are a leader-election record, unless the cache contains a managed Service
+// with the same name.
 func (state *serviceState) mayBeForeign() bool {
 	return state.service.now == unmanagedService || state.endpoints.now == leaderElectionRecord && state.service.now != managedService
 }

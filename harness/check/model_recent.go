@@ -6,11 +6,11 @@ import (
 )
 
 // lag is the maximum time that a controller needs to act on an event after its delivery.
-// Until lag after the event, a controller may therefore act on the version before the event.
-// A delay by the client-side rate limit comes on top of lag.
+// During that time, the controller may still act on the version before the event. A delay by
+// the client-side rate limit comes on top of lag.
 //
-// The value is generous. A healthy controller takes milliseconds. A controller with little
-// CPU time and thousands of unread events still takes less than one second.
+// The value is generous. A healthy controller takes milliseconds. A controller with little CPU
+// time and thousands of unread events still takes less than one second.
 const lag = time.Second
 
 // valueRange is the range from the lowest to the highest of some values.
@@ -33,9 +33,9 @@ func (r *valueRange) union(other valueRange) {
 	}
 }
 
-// recentWindow stores the lowest and the highest value that a number had recently. The time
-// that it covers is at least lag and less than twice lag. It has two buckets of length lag,
-// so its size does not depend on how often the number changes.
+// recentWindow stores the lowest and the highest value that a number had recently. It covers
+// at least the last lag (1 s), and less than twice that time. It has two buckets of length
+// lag, so its size does not depend on how often the number changes.
 type recentWindow struct {
 	since    time.Duration // when the current bucket began
 	current  valueRange    // the values since then
@@ -92,8 +92,8 @@ func (values *rangeSinceIdle) record(at time.Duration, v int) {
 	values.sinceIdle.include(v)
 }
 
-// becameIdle records that the process was idle until the given time. Older values than those
-// of the recent window are forgotten.
+// becameIdle records that the process was idle until the given time. It forgets the values
+// from before the recent window.
 func (values *rangeSinceIdle) becameIdle(at time.Duration) {
 	values.sinceIdle = values.recent.bounds(at)
 }
@@ -106,8 +106,8 @@ type countSinceIdle struct {
 	sinceIdle         int           // events since at least lag before the process was last idle
 }
 
-// add adds n events. n is negative if an event that was counted before turns out to have
-// another cause.
+// add adds n events. n is negative if the caller has counted events before that turn out to
+// have another cause.
 func (c *countSinceIdle) add(at time.Duration, n int) {
 	c.advance(at)
 	c.current += n
@@ -145,9 +145,8 @@ type cachedVersion[T any] struct {
 	value T
 }
 
-// keepSince removes the versions that had been replaced by a newer version at the given time.
-// It keeps the version that was current at that time. The slice is sorted by time, oldest
-// first.
+// keepSince returns the version that was current at the time from, and all later versions. The
+// slice is sorted by time, oldest first.
 func keepSince[T any](all []cachedVersion[T], from time.Duration) []cachedVersion[T] {
 	old := 0
 	for old+1 < len(all) && all[old+1].since <= from {

@@ -31,8 +31,8 @@ func newRolloutState(p *process, uid types.UID) *rolloutState {
 	return &rolloutState{process: p, uid: uid, ownWrites: map[types.UID]*objects.Owner{}, writtenFrom: map[objects.VersionKey]writeOrigin{}, takenNames: map[string]time.Duration{}, ownershipUnclearAt: never, delayedAt: never}
 }
 
-// ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment
-// in a period. The period begins lag before the time since, and ends at the time at.
+// ownershipClear reports whether it is certain which ReplicaSets belonged to the Deployment in
+// a period. The period begins at the time since, minus lag (1 s), and ends at the time at.
 //
 // The ownership is uncertain for two kinds of ReplicaSets that match the selector. An orphan
 // belongs to the Deployment only after its adoption, and the event of the adoption may be
@@ -122,19 +122,22 @@ func (r *rolloutState) hasSeen(at history.Version) {
 	}
 }
 
-// recordStatusWrite records that a write of the Deployment's status succeeded. A sync writes
-// the status once, or twice if the Deployment was paused or resumed. Later requests therefore
-// come from a sync that began after the status write before this one.
+// recordStatusWrite records that a write of the Deployment's status succeeded.
+//
+// A sync writes the status once, or twice if the Deployment was paused or resumed. Later
+// requests therefore come from a sync that began after the status write before this one. The
+// recent window begins at the response to that write, minus lag.
 func (r *rolloutState) recordStatusWrite(at time.Duration) {
 	r.from = max(r.from, r.statusWrittenAt-lag)
 	r.statusWrittenAt = at
 }
 
 // conflictsMax is the number of consecutive conflicts that do not count as a delay of the
-// rollout. The work queue repeats the first failed syncs within milliseconds.
+// rollout. After each of them, the work queue repeats the sync within milliseconds.
 const conflictsMax = 4
 
-// recordOutcome sets delayedAt if a call for the Deployment failed or took longer than lag.
+// recordOutcome sets delayedAt if a call for the Deployment took longer than lag (1 s) or
+// failed. Up to conflictsMax failures in a row do not count if they are conflicts.
 func (r *rolloutState) recordOutcome(answer *history.Response, sent, at time.Duration) {
 	if at-sent > lag {
 		r.delayedAt = at

@@ -27,18 +27,18 @@ type scaling struct {
 	stale bool
 }
 
-// newScaling describes a call that sets the spec.replicas of a ReplicaSet to the value to.
-// The parameter from is the version of the ReplicaSet on which the call is based, or 0 for a
-// create.
+// newScaling describes a call that sets the spec.replicas of a ReplicaSet. The parameter to is
+// the new value. The parameter from is the version of the ReplicaSet on which the call is
+// based, or 0 for a create.
 func (r *rolloutState) newScaling(name string, pods *objects.Template, from history.Version, to int) *scaling {
 	s := &scaling{rollout: r, name: name, to: to, template: pods, creates: from == 0}
 	since := r.from
 	for _, d := range r.deployments {
 		if !s.creates || d.value.Template.Same(pods) {
 			if len(s.deployments) == 0 && s.creates {
-				// The process can create a ReplicaSet for a template only after it has
-				// received the Deployment with that template. When the worker read its
-				// caches, events of ReplicaSets from up to lag before may have been missing.
+				// The process can create a ReplicaSet for a template only after it has received
+				// the Deployment with that template. States of the ReplicaSets from before that
+				// time do not count, with lag as a tolerance for late events.
 				since = max(since, d.since-lag)
 			}
 			s.deployments = append(s.deployments, d.value)
@@ -82,8 +82,9 @@ func (r *rolloutState) firstStateWith(states []cachedVersion[replicaSetsState], 
 	return -1
 }
 
-// derivesFrom reports whether the ReplicaSet version at equals set, or results from writes of
-// this process to set.
+// derivesFrom reports whether the process got a ReplicaSet version by its own writes,
+// beginning with the version in set. The parameter at is the resourceVersion to look for. The
+// result is also true if set itself has this resourceVersion.
 func (r *rolloutState) derivesFrom(set *objects.Owner, at history.Version) bool {
 	for range len(r.writtenFrom) + 1 {
 		if set.Version == at {

@@ -25,11 +25,14 @@ type statusBounds struct {
 	orphans             rangeSinceIdle
 	minReady            rangeSinceIdle // in seconds
 	failing             rangeSinceIdle // 1 while the cached status has ReplicaFailure=True, else 0
-	// becameUnready counts the ready pods that became not ready, or that the owner lost.
+	// becameUnready counts the ready pods that became not ready, or that the owner lost. The
+	// process may still report them as available.
 	becameUnready countSinceIdle
-	// failures counts the failed creates and deletes of pods for the owner.
+	// failures counts the failed creates and deletes of pods for the owner. A failure justifies
+	// the condition ReplicaFailure.
 	failures countSinceIdle
-	// deletesNotFound counts the deletes of the owner's pods that returned 404.
+	// deletesNotFound counts the deletes of the owner's pods that returned 404. Such a delete
+	// alone does not justify the condition ReplicaFailure.
 	deletesNotFound countSinceIdle
 	// unreportedFailure is true if a create or delete of a pod for the owner has failed since
 	// the last status write, and the cached status does not have ReplicaFailure=True.
@@ -37,7 +40,8 @@ type statusBounds struct {
 }
 
 // update extends the ranges by the cached state of the owner and of its pods. o is nil if the
-// cache does not contain the owner. replaced is true if the cache has just applied a list.
+// cache does not contain the owner. replaced is true if a list has just replaced the cached
+// objects. A sync may then have counted any mix of old and new pods.
 func (bounds *statusBounds) update(o *objects.Owner, before, now podCounts, replaced bool, at time.Duration) {
 	if o != nil && o.Version > bounds.version { // a list may return an older version
 		bounds.version, bounds.since = o.Version, at
@@ -72,7 +76,8 @@ func (bounds *statusBounds) record(counts podCounts, at time.Duration) {
 }
 
 // recordCallResult counts a failed create or delete of a pod. It does nothing if ok is true.
-// The parameter certain is true if the call was certainly for this owner.
+// The parameter certain is false if the call may have been for another owner. The status of
+// this owner need not report the failure then.
 func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Response, at time.Duration) {
 	if ok {
 		return
@@ -86,8 +91,9 @@ func (bounds *statusBounds) recordCallResult(ok, certain bool, r *history.Respon
 	}
 }
 
-// startAtVersion begins new ranges when the process receives a new version of the owner.
-// Values from before the recent window are forgotten.
+// startAtVersion begins new ranges when the process receives a new version of the owner. It
+// forgets values from before the recent window, because a sync of the new version read later
+// ones.
 func (bounds *statusBounds) startAtVersion(at time.Duration) {
 	for _, values := range []*rangeSinceIdle{
 		&bounds.generation, &bounds.replicas, &bounds.fullyLabeled, &bounds.ready, &bounds.terminatingReplicas, &bounds.orphans, &bounds.minReady, &bounds.failing,

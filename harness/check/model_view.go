@@ -208,7 +208,8 @@ func (v *view) putObject(o *history.Object, seq int64, at time.Duration) error {
 	return nil
 }
 
-// drop removes an object from the cache, and remembers the last state of a pod.
+// drop removes an object from the cache. If the object is a pod, it stores the last state of
+// the pod in formerPods.
 func (v *view) drop(resource string, uid types.UID, at time.Duration) {
 	v.metadata.remove(uid)
 	if resource != objects.PodResource {
@@ -273,7 +274,7 @@ func (v *view) lookup(namespace, name string, uid types.UID) *objects.Pod {
 	return nil
 }
 
-// prune removes the former states of pods that ended before the given time.
+// prune removes a former state of a pod if the state ended before the given time.
 func (v *view) prune(before time.Duration) {
 	for uid, seen := range v.formerPods {
 		kept := seen[:0:0]

@@ -17,7 +17,7 @@ type failedAttempts struct {
 	max int
 	// byKey contains the failed calls of each work queue key. callOf returns the inner key.
 	byKey map[workQueueKey]map[string]*callAttempts
-	// sweepAt is the size of byKey at which keys of deleted objects are removed.
+	// sweepAt is the size of byKey at which the keys of deleted objects are removed next.
 	sweepAt int
 }
 
@@ -27,10 +27,12 @@ type callAttempts struct {
 	count int // number of failed attempts
 	// latestSent is the sequence number of the request that failed last.
 	latestSent int64
-	// latestFailed is the sequence number of the first failed response of the latest attempt.
-	// Failed requests that were sent before this response are part of the same attempt.
+	// latestFailed is the sequence number of the last response that was counted as a failure or
+	// as a retry by client-go. A failed request that was sent before this response is not
+	// counted: it is part of the same attempt.
 	latestFailed int64
-	// failedAt is when the call last failed, on the clock of the process.
+	// failedAt is when the call last failed, on the clock of the process, which stops while the
+	// process is paused (Model.processTime).
 	failedAt time.Duration
 	// clientRetries is how often client-go has resent the latest attempt by itself.
 	clientRetries int
@@ -92,8 +94,8 @@ func (attempts *failedAttempts) fail(m *Model, answered *answeredCall) {
 // with 0 failures.
 //
 // When it adds a count, it deletes counts of the same key whose last failure is longer than
-// lastRetry ago. When the number of keys has doubled, it deletes the counts for deleted
-// objects.
+// lastRetry ago. When the number of keys has doubled since the last cleanup, it deletes the
+// keys of deleted objects.
 func (attempts *failedAttempts) attemptsOf(m *Model, answered *answeredCall) *callAttempts {
 	calls := attempts.byKey[answered.queueKey]
 	if calls == nil {

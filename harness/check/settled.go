@@ -62,8 +62,8 @@ func (s *Settled) Observe(r *history.Record) {
 // returns no line if the run has converged. The lines are grouped by kind and sorted by name.
 //
 // The lines include states that the subject cannot change itself, such as a pod that is not
-// ready. When the pod becomes ready, the subject has to write the status of its owner. The
-// run has therefore not converged before.
+// ready. When the pod becomes ready, the subject has to write the status of its owner. Until
+// then, the run has not converged.
 func (s *Settled) Pending() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,8 +53,8 @@ func (e *WrongEndpoints) Observe(r *history.Record) error {
 	return nil
 }
 
-// checkChangedServices compares the Endpoints of each Service that the last commit record
-// affects.
+// checkChangedServices compares the Endpoints with the expected ones, for each Service that
+// the last commit record affects.
 func (e *WrongEndpoints) checkChangedServices() {
 	for name := range e.committed.changedServices {
 		delete(e.wrong, name)

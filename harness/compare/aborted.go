@@ -16,17 +16,18 @@ type Aborted struct {
 	Index  int    // the position of the failed step in the workload, counted from 0
 	Step   string // the failed step as text
 	Reason string // the error of the failed step
-	// KnownIssue is the known upstream issue that made the step fail. It is nil if no known
-	// issue did.
+	// KnownIssue is the known upstream issue that made the step fail. It is nil if the step
+	// failed for another reason.
 	KnownIssue *check.KnownIssue
 
-	// awaited is the object whose await timed out. It is nil if the step failed otherwise.
+	// awaited is the object for which the step waited when it timed out. It is nil if the step
+	// did not fail because of a timeout.
 	awaited *history.Ref
 }
 
-// abortedAt returns the description of a workload that the failed step aborted. It returns nil
-// if the step is nil. If a violation of a known upstream issue is about the object that the
-// step waited for, it sets KnownIssue.
+// abortedAt returns the description of a workload that the failed step aborted, or nil if the
+// step is nil. It sets KnownIssue if a check found a known upstream issue in the object for
+// which the step waited.
 func abortedAt(step *history.Step, results []check.Result) *Aborted {
 	if step == nil {
 		return nil
@@ -48,9 +49,9 @@ type knownFailure struct {
 	object history.Ref // the object of the violation
 }
 
-// knownFailures returns the violations that match a known upstream issue, from checks with the
-// verdict known-upstream. It ignores checks with another verdict, because these have violations
-// that no issue explains.
+// knownFailures returns the violations that match a known upstream issue. It reads only checks
+// with the verdict known-upstream. A check with the verdict fail also has violations that no
+// known issue explains.
 func knownFailures(results []check.Result) []knownFailure {
 	var all []knownFailure
 	for _, result := range results {
@@ -77,9 +78,10 @@ func (s *Side) stepOutcome(index int) string {
 	}
 }
 
-// workloadDifferences returns a difference for each workload that was aborted. The difference
-// is not compared if a known upstream issue aborted the workload, and undeclared otherwise. If
-// both workloads were aborted at the same step, sameStepDifference decides.
+// workloadDifferences returns one difference for each workload that was aborted. The
+// classification is NotCompared if a known upstream issue aborted the workload. Otherwise it
+// becomes Undeclared, because no rule covers an aborted workload. If both workloads were
+// aborted at the same step, sameStepDifference decides.
 func workloadDifferences(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	if mine != nil && theirs != nil && mine.Index == theirs.Index {
@@ -99,9 +101,9 @@ func workloadDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// sameStepDifference compares two workloads that were aborted at the same step. There is no
-// difference if known upstream issues aborted both workloads. Both subjects are wrong if no
-// known upstream issue aborted any of the two workloads.
+// sameStepDifference compares two workloads that were aborted at the same step. If known
+// upstream issues aborted both, there is no difference. If no known upstream issue aborted
+// either of them, the classification is BothWrong.
 func sameStepDifference(subject, base *Side) []Difference {
 	mine, theirs := subject.Aborted, base.Aborted
 	d := stepDifference(mine.Index, mine.Step, subject, base)
@@ -116,8 +118,8 @@ func sameStepDifference(subject, base *Side) []Difference {
 	return []Difference{d}
 }
 
-// stepDifference returns a difference with the outcomes of one step in both runs. It has no
-// classification yet.
+// stepDifference returns a difference with the outcomes of one step in both runs. The caller
+// sets its classification.
 func stepDifference(index int, step string, subject, base *Side) Difference {
 	return Difference{
 		Aspect: Workloads, Object: fmt.Sprintf("step %d", index), What: step,
@@ -142,8 +144,8 @@ func unfinishedDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// abortedByKnownIssue returns the run whose workload ended at an earlier step than the other
-// workload. It returns nil if no run did, or if no known upstream issue aborted that run.
+// abortedByKnownIssue returns the run whose workload a known upstream issue aborted at an
+// earlier step than the other run reached. It returns nil if there is no such run.
 func abortedByKnownIssue(subject, base *Side) *Side {
 	short, other := subject, base
 	if short.Aborted == nil || other.Aborted != nil && other.Aborted.Index < short.Aborted.Index {
@@ -157,8 +159,8 @@ func abortedByKnownIssue(subject, base *Side) *Side {
 }
 
 // dependsOnMissingSteps reports whether the end state of an object depends on steps that the
-// aborted run did not complete. This holds if the other run changed the object during or after
-// these steps. It also holds if the failed step waited for the object or for its owner.
+// aborted run did not complete. It does if the other run changed the object during or after
+// these steps. It also does if the failed step waited for the object or for its owner.
 func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 	short, long := abortedByKnownIssue(subject, base), subject
 	if short == subject {
@@ -169,8 +171,8 @@ func dependsOnMissingSteps(d *Difference, subject, base *Side) bool {
 }
 
 // followsMissingSteps reports whether a difference of milestones depends on steps that the
-// aborted run did not complete. Values that occurred before the failed step do not depend on
-// these steps.
+// aborted run did not complete. A condition or an event that first occurred before the failed
+// step does not depend on them.
 func followsMissingSteps(d *Difference, subject, base *Side) bool {
 	step := abortedByKnownIssue(subject, base).Aborted.Index
 	switch kind := MilestoneKind(d.What); kind {

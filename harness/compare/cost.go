@@ -14,7 +14,7 @@ type Cost struct {
 	// Unfinished is true if the run ended early, or if its history has a gap or ends early.
 	// Costs of such a run are not compared.
 	Unfinished bool
-	// Steps are the completed steps of the workload, in the order of their ends.
+	// Steps are the completed steps of the workload, in the order in which they ended.
 	Steps []Step
 	// Converged is the time from the healing of all faults until the system converged. It is 0
 	// if the system did not converge.
@@ -66,10 +66,10 @@ func CostOf(records iter.Seq2[*history.Record, error]) (Cost, error) {
 	var healed time.Duration
 	for record, err := range records {
 		if err != nil {
-			return Cost{}, fmt.Errorf("measuring a run: %w", err)
+			return Cost{}, fmt.Errorf("computing the cost of a run: %w", err)
 		}
 		if err := wrong.Observe(record); err != nil {
-			return Cost{}, fmt.Errorf("measuring a run: %w", err)
+			return Cost{}, fmt.Errorf("computing the time with wrong Endpoints: %w", err)
 		}
 		switch {
 		case record.Request != nil && !isCounted(record.Request):

@@ -15,8 +15,9 @@ import (
 type Difference struct {
 	// Aspect says what differs: the workload, a verdict, an end state or a milestone.
 	Aspect Aspect
-	// Object says where the difference is: the ID of a check, a step of the workload, or an
-	// object by its stable name.
+	// Object says where the difference is: the ID of a check, a step of the workload, or the
+	// name of an object. The name is the stable one, which is equal in both runs. For events,
+	// Object is the kind of the objects.
 	Object string
 	// What is the part of Object that differs: the path of a field, the kind of a milestone, or
 	// the text of the step.
@@ -105,10 +106,10 @@ func Differences(subject, base *Side) []Difference {
 // WorstFirst is the order in which reports list classifications, from worst to best.
 var WorstFirst = []Classification{Undeclared, BothWrong, Declared, NotCompared, Accepted}
 
-// ours is the name of the subject whose deliberate differences the table [Deliberate] declares.
+// ours is the name of the subject to which the rules in [Deliberate] apply.
 const ours = "ours"
 
-// ruleTable is a list of rules that give a difference the same classification.
+// ruleTable is a list of rules, with the classification of the differences that they cover.
 type ruleTable struct {
 	classification Classification
 	rules          []Rule
@@ -179,8 +180,9 @@ func endStateDifferences(subject, base *Side) []Difference {
 	return all
 }
 
-// presence describes an object that only one run may have. It returns "" for nil, and shows
-// spec.replicas if the object has it.
+// presence describes an object that may be missing at the end of one run. It returns "" for
+// nil, which means missing. Otherwise it returns "spec.replicas: N" if the object has this
+// field, and "exists" if it does not.
 func presence(object map[string]string) string {
 	if object == nil {
 		return ""
@@ -240,6 +242,7 @@ func merged[K comparable, V any](a, b map[K]V) map[K]V {
 	return all
 }
 
-// Diff returns the differences of the two end states as text in the format of go-cmp. "-" marks
-// the base. It returns "" if the end states are equal.
+// Diff returns the differences of the two end states as text in the format of go-cmp. Lines
+// that begin with "-" show the base, and lines that begin with "+" the subject. If the end
+// states are equal, Diff returns "".
 func Diff(subject, base *Side) string { return cmp.Diff(base.End, subject.End) }

@@ -92,8 +92,8 @@ var omitted = map[string]bool{
 	"metadata.annotations.endpoints.kubernetes.io/last-change-trigger-time": true,
 }
 
-// sizeAnnotations are the annotations in which a ReplicaSet records sizes of its Deployment at
-// the last scaling. They are the replicas, and the maximum number of pods.
+// sizeAnnotations are annotations of a ReplicaSet with the sizes of its Deployment at the last
+// scaling. The sizes are replicas, and replicas + maxSurge.
 var sizeAnnotations = map[string]bool{
 	objects.DesiredReplicasAnnotation: true, objects.MaxReplicasAnnotation: true,
 }
@@ -138,7 +138,8 @@ type flattener struct {
 	flat  map[string]string // the result
 }
 
-// text adds a text at a path, with stable names, unless the path is omitted.
+// text adds a text at a path, unless the path is omitted. In the text, stable names replace the
+// real names.
 func (f *flattener) text(path, value string) {
 	if !omitted[path] {
 		f.flat[path] = f.names.normalize(value)

@@ -29,7 +29,8 @@ type names struct {
 	// object's first version. Both names begin with the resource. The owner of an Endpoints
 	// object is the Service with its name.
 	ownerOf map[string]string
-	// generated counts the objects with generateName. The key is the resource and the owner.
+	// generated is the number of objects with generateName so far. The key is the resource and
+	// the name of the owner.
 	generated map[string]int
 	owners    kube.Owners
 	decoder   *objects.Decoder
@@ -129,8 +130,8 @@ func (n *names) templateHash(o *history.Object) string {
 	return fmt.Sprintf("<%04x>", hash.Sum32()&0xffff)
 }
 
-// These patterns match the parts of text that differ between equal runs: times, IP addresses
-// and names of objects.
+// These patterns match text that differs between two runs even if the subjects behave alike.
+// Such text is a time, an IP address or the name of an object.
 var (
 	timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	ipPattern   = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}\b`)

@@ -76,8 +76,8 @@ func Ratios(pairs []Pair) []Ratio {
 	return slices.DeleteFunc(all, func(r Ratio) bool { return !r.hasAllValues() || r.allZero() })
 }
 
-// ratio returns the values of one metric in all pairs. The last argument returns the value of a
-// run, or NaN if the run has none.
+// ratio returns the values of one metric in all pairs. The last parameter computes the value
+// for one run. NaN means that the run does not have the metric.
 func ratio(metric, unit string, pairs []Pair, of func(Cost) float64) Ratio {
 	r := Ratio{Metric: metric, Unit: unit}
 	for _, pair := range pairs {
@@ -190,9 +190,10 @@ func (r Ratio) Finding() (finding Finding, p float64) {
 	}
 }
 
-// String returns the comparison as one line. The line has the medians of the subject and of
-// the base, the median and the range of the pairs' ratios, and the finding. An example is
-// "CPU time: 1.2 s to 2.4 s, ratio 0.50 (0.48-0.53), less (p=0.008, 5 pairs)".
+// String returns the comparison as one line. An example is "CPU time: 1.2 s to 2.4 s, ratio
+// 0.50 (0.48-0.53), less (p=0.008, 5 pairs)". Here 1.2 s is the median of the subject, 2.4 s
+// the median of the base, 0.50 the median ratio of the pairs, and (0.48-0.53) the range of
+// these ratios.
 func (r Ratio) String() string {
 	subject, base := r.Medians()
 	low, high := r.Spread()

@@ -20,11 +20,11 @@ type Rule struct {
 	Issue string
 	// Reason says why the difference is allowed.
 	Reason string
-	// Match reports whether the rule may allow a difference. It knows only the difference, not
-	// the runs.
+	// Match reports whether the rule may allow a difference. It decides by the difference
+	// alone, without the two runs.
 	Match func(*Difference) bool
-	// And reports whether the two runs also allow the difference. It is nil if Match is
-	// sufficient.
+	// And is a second condition, which also reads the two runs. The rule allows the difference
+	// if both Match and And return true. A nil And means that Match is sufficient.
 	And func(d *Difference, subject, base *Side) bool
 }
 
@@ -33,8 +33,8 @@ func (r *Rule) covers(d *Difference, subject, base *Side) bool {
 	return r.Match(d) && (r.And == nil || r.And(d, subject, base))
 }
 
-// Acceptable has the rules for differences that the guarantees allow, so they are no defect of
-// any subject. The classification of these differences is Accepted.
+// Acceptable has the rules for differences that the guarantees allow, so neither subject is
+// wrong. The classification of these differences is Accepted.
 var Acceptable = []Rule{
 	{
 		Reason: "timing decides whether a run exercises a guarantee",
@@ -183,9 +183,8 @@ var Deliberate = append(knownIssueRules(), []Rule{
 	},
 }...)
 
-// knownIssueRules returns a rule for each known upstream issue. The rule covers the verdicts of
-// the checks that the base failed because of the issue. It also covers the end states of the
-// affected objects.
+// knownIssueRules returns a rule for each known upstream issue. The rule covers the checks that
+// failed for the base because of the issue, and the end states of the affected objects.
 func knownIssueRules() []Rule {
 	var rules []Rule
 	for _, issue := range check.KnownIssues {
@@ -214,8 +213,8 @@ func knownIssueRules() []Rule {
 }
 
 // Incomparable has the rules for differences that exist because one run did not complete its
-// workload. A known upstream issue aborted that run before the other; see [Aborted]. The
-// classification of these differences is NotCompared.
+// workload. A known upstream issue aborted that run at an earlier step than the other run
+// reached; see [Aborted]. The classification of these differences is NotCompared.
 var Incomparable = []Rule{
 	{
 		Reason: "the end state depends on steps that only one run completed",
@@ -229,9 +228,9 @@ var Incomparable = []Rule{
 	},
 }
 
-// deploymentOf returns the stable name of the Deployment that owns a ReplicaSet. The argument
-// name is the ReplicaSet, or the pods of the ReplicaSet. It returns "" if no Deployment owns
-// the ReplicaSet.
+// deploymentOf returns the stable name of the Deployment that owns a ReplicaSet, or "" if no
+// Deployment owns it. The argument name is a key of Side.End: of the ReplicaSet, or of its
+// pods.
 func deploymentOf(name string, subject, base *Side) string {
 	set := strings.TrimPrefix(name, podsOf)
 	owner := cmp.Or(subject.names.ownerOf[set], base.names.ownerOf[set])
@@ -252,7 +251,8 @@ func isSize(d *Difference, subject, base *Side) bool {
 	return d.What == wholeObject || d.What == "spec.replicas" || counted || annotated && sizeAnnotations[key]
 }
 
-// sideWithout returns the run that does not have the value of the difference.
+// sideWithout returns the run that lacks the value of a difference, if only one of the runs has
+// it.
 func sideWithout(d *Difference, subject, base *Side) *Side {
 	if d.Subject == "" {
 		return subject
@@ -260,8 +260,8 @@ func sideWithout(d *Difference, subject, base *Side) *Side {
 	return base
 }
 
-// mentionsReplicaSetOf reports whether a text names a Deployment or one of its ReplicaSets. A
-// condition names the Deployment as long as it has no ReplicaSet.
+// mentionsReplicaSetOf reports whether the message of a condition names a Deployment or one of
+// its ReplicaSets. The message names the Deployment until the Deployment has a ReplicaSet.
 func (s *Side) mentionsReplicaSetOf(deployment, text string) bool {
 	if strings.Contains(text, fmt.Sprintf("Deployment %q", strings.TrimPrefix(deployment, deployments+" "))) {
 		return true
@@ -300,8 +300,9 @@ func onlyBaseFails(d *Difference, id string) bool {
 var notViolated = []string{string(check.Pass), string(check.NotExercised)}
 
 // isTransient reports whether a correct controller may set a condition of an object only for a
-// short time. The argument condition is the type, the status and the reason of the condition.
-// For a kind without a contract, these are all conditions with the status False or Unknown.
+// short time. The argument condition is the type, the status and the reason, such as
+// "Progressing=True ReplicaSetUpdated". For objects of other kinds than those of the contract,
+// every condition with the status False or Unknown counts as transient.
 func isTransient(object, condition string) bool {
 	prefixes := []string{"ReplicaFailure=", "Available=False ", "Progressing=True ", "Progressing=False ReplicaSetCreateError", "Progressing=Unknown "}
 	if resource, _, _ := strings.Cut(object, " "); !slices.Contains(managedResources(), resource) {

@@ -37,33 +37,35 @@ type Side struct {
 	// Cost is what the subject used in the run.
 	Cost Cost
 
-	// firstSeen has the step during which each value of a milestone first occurred. A step
-	// is an index from 0, or -1 for the time before the first step.
+	// firstSeen has the index of the step during which each value of a milestone first
+	// occurred. The index is -1 for the time before the first step.
 	firstSeen map[Milestone]map[string]int
-	// lastChanged has the step during which each object last changed, by the keys of End. A
-	// step is an index from 0, or -1 for the time before the first step.
+	// lastChanged has the index of the step during which each object last changed, by the keys
+	// of End. The index is -1 for the time before the first step.
 	lastChanged map[string]int
 	names       *names
 
 	// managed has the resources that the controllers under test reconcile.
 	managed []string
-	// lostAnswers is true if the subject may not have received the response to a write of a
-	// ReplicaSet, or if an event of the subject may have been lost.
+	// lostAnswers is true if a response to the subject's write of a ReplicaSet, or an event of
+	// the subject, may have been lost. It is also true if a replica of the subject ended. A
+	// missing event ScalingReplicaSet is then accepted.
 	lostAnswers bool
 	// stalledEvents is true if the last request of a component to write an event got no
-	// response. The client may then have delayed later events of that component until after the
-	// run.
+	// response. The event client then waits and may send later events only after the run.
+	// Missing events of this run are therefore accepted.
 	stalledEvents bool
 }
 
-// isNameOf reports whether a key of End is the stable name of an object with a real name.
+// isNameOf reports whether a key of End is the stable name of an object. The Ref of the object
+// has its real name.
 func (s *Side) isNameOf(name string, object history.Ref) bool {
 	return name == s.names.stableName(&history.Object{Ref: object})
 }
 
 // isOrIsOwnedBy reports whether a key of End names the given object or a dependent of the
-// object, at any depth. For a dependent that only the other run has, it uses the owners of the
-// other run.
+// object. A dependent is owned directly or through other objects. If only the other run has a
+// dependent, its owner is taken from that run.
 func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 	for name = strings.TrimPrefix(name, podsOf); name != ""; name = cmp.Or(s.names.ownerOf[name], other.names.ownerOf[name]) {
 		if s.isNameOf(name, to) {
@@ -77,7 +79,7 @@ func (s *Side) isOrIsOwnedBy(name string, to history.Ref, other *Side) bool {
 // says which property it is, and whether the values are a sequence or a set.
 type Milestone struct {
 	Kind   MilestoneKind
-	Object string // the stable name of the object
+	Object string // the stable name of the object; for Events, the kind of the objects
 }
 
 // MilestoneKind is the property of a milestone.
@@ -87,8 +89,9 @@ type MilestoneKind string
 const (
 	// Rollout is the sequence of a Deployment's ReplicaSets in the order of their creation.
 	Rollout MilestoneKind = "rollout"
-	// Sizes is the sequence of values of a ReplicaSet's spec.replicas, without the values
-	// between two turning points. At a turning point, scaling changed its direction.
+	// Sizes is the sequence of values of a ReplicaSet's spec.replicas at which scaling changed
+	// its direction. The first and the last value are also in the sequence. For example, 0, 3,
+	// 7, 5 becomes 0, 7, 5.
 	Sizes MilestoneKind = "sizes"
 	// Conditions is the set of types, statuses and reasons of an object's conditions.
 	Conditions MilestoneKind = "conditions"
@@ -157,7 +160,7 @@ type pendingRequest struct {
 }
 
 // componentOf returns the component that created an event, such as deployment-controller. It
-// returns "" if the event does not say.
+// returns "" if the event does not name a component.
 func componentOf(event *history.Object) string {
 	var body struct {
 		Source              struct{ Component string }
@@ -169,15 +172,16 @@ func componentOf(event *history.Object) string {
 	return cmp.Or(body.Source.Component, body.ReportingController)
 }
 
-// versionAtStep is a version of an object. Its step is the last one that had begun when the
-// version was committed.
+// versionAtStep is a version of an object, with the index of a step. This step was the last one
+// to begin before the version was committed.
 type versionAtStep struct {
 	*history.Object
 	step int
 }
 
-// trackLostAnswers records writes whose outcome the subject may not know, and replicas of the
-// subject that ended. In both cases a response or an event may have been lost.
+// trackLostAnswers updates lostAnswers and stalledEvents from the next record. Responses and
+// events may be lost if a write of the subject has an unknown outcome, or if a replica of the
+// subject ended.
 func (o *observer) trackLostAnswers(r *history.Record) {
 	switch {
 	case r.Request != nil && r.Request.Verb != "get" && r.Request.Verb != "list" && r.Request.Verb != "watch" &&
@@ -236,14 +240,16 @@ func resourceOf(kind string) string {
 	return k.Resource()
 }
 
-// hasMilestones reports whether objects of a resource have milestones. This holds for the
-// workload kinds of [kube.Kinds], such as Deployment, and for kinds that are not in that table.
+// hasMilestones reports whether objects of a resource have milestones. This holds for kinds
+// with the role [kube.Workload], such as Deployment, and for kinds that [kube.Kinds] does not
+// contain.
 func hasMilestones(resource string) bool {
 	kind, known := kube.ByResource(resource)
 	return !known || kind.Role == kube.Workload
 }
 
-// observe reads one record. It ignores the records after the start of the phase end.
+// observe reads one record. After the record that begins [history.PhaseEnd], it ignores all
+// records.
 func (o *observer) observe(r *history.Record) {
 	if !o.ended {
 		o.trackLostAnswers(r)
@@ -370,8 +376,8 @@ func (o *observer) milestonesOf(version versionAtStep, all *milestoneSet) error 
 	return nil
 }
 
-// normalize removes the values of a milestone that may differ between correct runs, such as
-// repetitions. The result is compared with the other run.
+// normalize reduces the values of a milestone to those that correct runs have in common. For
+// example, it removes repetitions. The result is compared with the other run.
 func (k MilestoneKind) normalize(values []string) []string {
 	switch k {
 	case Conditions, Events:
@@ -397,8 +403,8 @@ func firstOccurrences(values []string) []string {
 	return first
 }
 
-// turningPoints returns the first and the last of a sequence of integers, and its turning
-// points. At a turning point, the sequence changes between rising and falling.
+// turningPoints returns the integers at which a sequence changes between rising and falling. It
+// also returns the first and the last integer.
 func turningPoints(values []string) []string {
 	number := func(i int) int {
 		var n int

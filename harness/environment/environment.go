@@ -97,9 +97,12 @@ type Environment struct {
 	records proxy.Recorder
 	watches *subjectWatches
 
+	// namespace is the namespace that Record records.
+	namespace string
 	// teardowns are the functions with which Stop stops the components, in the order of their
-	// start.
-	teardowns Teardowns
+	// start. The first ones, controlPlaneTeardowns in number, stop the control plane.
+	teardowns             Teardowns
+	controlPlaneTeardowns int
 }
 
 // The timeouts of single steps. Each timeout is much longer than the step takes on a slow machine,
@@ -124,7 +127,8 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Environment{Options: o, provider: provider, records: discardRecords{}, watches: newSubjectWatches()}
+	e := &Environment{Options: o, provider: provider}
+	e.clear()
 	err = e.setUp(ctx, "directories", e.setUpDirectories)
 	if err == nil {
 		err = e.setUp(ctx, "control plane", e.setUpCluster)
@@ -132,7 +136,14 @@ func Start(ctx context.Context, o Options) (*Environment, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Stop(ctx))
 	}
+	e.controlPlaneTeardowns = len(e.teardowns)
 	return e, nil
+}
+
+// clear sets the fields of all components except the control plane to their state after Start.
+func (e *Environment) clear() {
+	e.Recorder, e.Dispatcher, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil
+	e.records, e.watches, e.namespace = discardRecords{}, newSubjectWatches(), Namespace
 }
 
 // Capabilities returns the capabilities of the environment's provider.
@@ -278,6 +289,21 @@ func (e *Environment) Stop(ctx context.Context) error {
 	e.teardowns = nil
 	return teardowns.Run(ctx)
 }
+
+// Reset stops all components except the control plane, in reverse order of their start. Objects
+// stay. After Reset, the program may call Record, StartProxy and StartSubject again.
+func (e *Environment) Reset(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	started := e.teardowns[e.controlPlaneTeardowns:]
+	e.teardowns = slices.Clip(e.teardowns[:e.controlPlaneTeardowns])
+	err := started.Run(ctx)
+	e.clear()
+	return err
+}
+
+// RecordedNamespace returns the namespace that Record records: that of its options, or [Namespace].
+func (e *Environment) RecordedNamespace() string { return e.namespace }
 
 // Teardowns is a list of functions that stop components, in the order in which the components were
 // started.

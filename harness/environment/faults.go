@@ -47,7 +47,7 @@ func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(contex
 		return nil, fmt.Errorf("%s: not supported by provider %s: %w", i.Fault, e.Provider, err)
 	}
 	if i.Namespace == "" {
-		i.Namespace = Namespace
+		i.Namespace = e.namespace
 	}
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%s %d", i.Namespace, i.Index)
@@ -95,7 +95,7 @@ func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faul
 		Admin:        e.Admin,
 		Dynamic:      e.Dynamic,
 		Capabilities: e.Capabilities(),
-		Namespace:    Namespace,
+		Namespace:    e.namespace,
 		Pods:         e.Pods,
 		Clock:        e.Clock,
 		Report:       report,

@@ -1,10 +1,12 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -18,6 +20,9 @@ import (
 type RecordOptions struct {
 	// File is the path of the history file, which Record creates.
 	File string
+	// Namespace is the namespace of the workload, which is created if it does not exist. Empty means
+	// the constant Namespace. An existing cluster supports no other namespace.
+	Namespace string
 	// Start is the first record of the history. Record sets its fields Provider and Namespace.
 	Start history.Start
 	// Kinds lists the kinds of objects for which every committed state is recorded.
@@ -37,6 +42,7 @@ type observer interface {
 // Record creates the namespace of the workload and the history. Until Stop, it records every
 // committed state of the objects in this namespace whose kind is in o.Kinds.
 func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
+	e.namespace = cmp.Or(o.Namespace, Namespace)
 	for _, part := range []struct {
 		name  string
 		setUp func(context.Context) error
@@ -60,12 +66,12 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 	defer cancel()
 	if _, shared := e.Cluster.(cluster.Shared); !shared {
 		_, err := e.Admin.CoreV1().Namespaces().Create(ctx,
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}, metav1.CreateOptions{})
-		if err != nil {
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
-	accounts, err := e.Admin.CoreV1().ServiceAccounts(Namespace).Watch(ctx,
+	accounts, err := e.Admin.CoreV1().ServiceAccounts(e.namespace).Watch(ctx,
 		metav1.ListOptions{FieldSelector: "metadata.name=default"})
 	if err != nil {
 		return err
@@ -76,12 +82,12 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errors.New("the watch ended before ServiceAccount " + Namespace + "/default existed")
+	return errors.New("the watch ended before ServiceAccount " + e.namespace + "/default existed")
 }
 
 // setUpHistory creates the history file, the recorder that writes it, and the Dispatcher.
 func (e *Environment) setUpHistory(o RecordOptions) (err error) {
-	o.Start.Provider, o.Start.Namespace = e.Provider, Namespace
+	o.Start.Provider, o.Start.Namespace = e.Provider, e.namespace
 	e.watches.recording = true
 	observers := []func(*history.Record){e.watches.observe}
 	if o.OnRecord != nil {
@@ -107,7 +113,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	provider, ok := e.Cluster.(cluster.EtcdProvider)
 	if !ok {
 		watching, err := observe.Start(ctx, observe.Options{
-			Config: e.Cluster.Config(cluster.Admin), Namespace: Namespace, Kinds: kinds, Recorder: e.Dispatcher,
+			Config: e.Cluster.Config(cluster.Admin), Namespace: e.namespace, Kinds: kinds, Recorder: e.Dispatcher,
 		})
 		if err != nil {
 			return err
@@ -120,7 +126,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 		return err
 	}
 	e.teardowns = append(e.teardowns, func(context.Context) error { return etcd.Close() })
-	following, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: Namespace, Kinds: kinds, Recorder: e.Dispatcher})
+	following, err := observe.Follow(ctx, observe.FollowOptions{Etcd: etcd, Namespace: e.namespace, Kinds: kinds, Recorder: e.Dispatcher})
 	if err != nil {
 		return err
 	}

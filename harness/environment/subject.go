@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -26,6 +27,9 @@ type SubjectOptions struct {
 	// must have the same value, so that the control plane does not run them. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
+	// Kinds describes the kinds that Controllers watch and that no table of package kube has, such
+	// as custom resources.
+	Kinds []kube.Kind
 	// Spec has the number of replicas and their settings, in the same format as a scenario. If its
 	// lease duration is 0, all settings except Replicas have their default values.
 	Spec scenario.Subject
@@ -39,14 +43,18 @@ type SubjectOptions struct {
 	Gauntlet string
 }
 
-// StartSubject starts the controllers under test, with exactly the permissions that they need. It
-// returns when a replica holds the lease. After calls of Record and StartProxy, it also waits until
-// the leader watches all resources that its controllers need.
+// StartSubject starts the controllers under test, and grants them the permissions that they need
+// ([subject.Grant]). It returns when a replica holds the lease. After calls of Record and
+// StartProxy, it also waits until the leader watches all resources that its controllers need. For
+// the target [subject.Program], it does nothing.
 //
 // The replicas are local processes, or pods if the provider has the capability SubjectInPods. They
 // connect to the fault proxy if StartProxy was called, and otherwise directly to the API server.
 // Without a fault proxy, the kubelet restarts replicas that run in pods; e.Subject then stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
+	if o.Target == subject.Program {
+		return nil
+	}
 	return e.setUp(ctx, "subject", func(ctx context.Context) error {
 		if err := o.complete(); err != nil {
 			return err
@@ -69,6 +77,17 @@ func (o *SubjectOptions) complete() (err error) {
 		o.Controllers, err = kube.ControllersNamed()
 	}
 	return err
+}
+
+// watched returns the kinds that the leader must watch before the subject is ready.
+func (o *SubjectOptions) watched() []kube.Kind {
+	watched := kube.Watched(o.Controllers)
+	for _, kind := range o.Kinds {
+		if slices.ContainsFunc(o.Controllers, func(c kube.Controller) bool { return slices.Contains(c.Watches, kind.Name) }) {
+			watched = append(watched, kind)
+		}
+	}
+	return watched
 }
 
 // settings returns the settings of the replicas, with leaseNamespace as the namespace of the
@@ -155,7 +174,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		return err
 	}
 	if e.watches.recording && e.Proxy != nil {
-		e.watches.require(kube.Watched(o.Controllers))
+		e.watches.require(o.watched())
 	}
 	return e.watches.wait(ctx)
 }
@@ -203,6 +222,7 @@ func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (rep
 	return replicaSetup{
 		launch: subject.Local{
 			Executable:  executable,
+			Target:      o.Target,
 			Settings:    o.settings(namespace),
 			Cluster:     e.Cluster,
 			Route:       e.route,

@@ -10,8 +10,9 @@ import (
 // writes. It needs about half the time of Unmarshal. It knows only the fields that it
 // names, and Unmarshal decodes every other line. Both decoders return the same records.
 
-// decodeFast decodes a line without reflection. If it returns false, the line has a form
-// that it does not know. The record is then incomplete, and the caller must use Unmarshal.
+// decodeFast decodes a line without reflection. It returns false if the line has a form that
+// decodeFast does not know. The record is then incomplete, and the caller must decode the line
+// with Unmarshal.
 func (r *Record) decodeFast(s *scanner, line []byte) bool {
 	s.reset(line)
 	for name := range s.eachField {
@@ -253,9 +254,9 @@ func scanMap(s *scanner, into *map[string]string) {
 	}
 }
 
-// scanItems reads a JSON array into a slice, and calls scan for each element. If the slice
-// is not nil, the field occurs twice in the JSON. scanItems then fails, because Unmarshal
-// would merge both arrays.
+// scanItems reads a JSON array into a slice, and calls scan for each element. A slice that is
+// not nil means that the JSON has the field twice. scanItems then sets s.failed, because
+// Unmarshal would merge both arrays.
 func scanItems[T any](s *scanner, into *[]T, scan func(*T, *scanner)) {
 	if *into != nil {
 		s.failed = true

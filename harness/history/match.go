@@ -15,8 +15,8 @@ func MatchGlob(glob, name string) bool {
 }
 
 // MatchOwner reports whether the kind and the name of an owner match a glob, such as
-// ReplicaSet/web-*. An owner that is nil matches only an empty glob, which matches
-// everything.
+// ReplicaSet/web-*. The empty glob matches every owner and nil. Any other glob does not match
+// nil.
 func MatchOwner(glob string, owner *Owner) bool {
 	if glob == "" {
 		return true

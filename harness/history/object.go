@@ -36,7 +36,7 @@ type Ref struct {
 	Version   Version   `json:"version,omitempty"`
 }
 
-// String returns "resource namespace/name", as reports name the object.
+// String returns "resource namespace/name", the form in which reports name an object.
 func (r Ref) String() string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -57,9 +57,8 @@ type Object struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Finalizers   []string          `json:"finalizers,omitempty"`
 	Owners       []Owner           `json:"owners,omitempty"`
-	// Skewed reports whether a clock-skew fault shifted the timestamps that the API server
-	// and the nodes set. The subject then received other timestamps than the committed
-	// version has.
+	// Skewed is true if a clock-skew fault shifted the timestamps that the API server and the
+	// nodes set. The subject then received other timestamps than the committed version has.
 	Skewed bool `json:"skewed,omitempty"`
 	// Body contains all fields of the object except kind, apiVersion and metadata. Examples
 	// are spec, status, subsets and data.

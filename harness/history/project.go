@@ -18,7 +18,7 @@ import (
 // unstructured objects. Project neither retains nor changes the API object.
 //
 // If objects of the resource can contain credentials, the result has no annotations and no
-// body. An annotation can repeat the body.
+// body. Annotations are omitted because kubectl apply stores the whole object in one.
 func Project(resource string, obj runtime.Object) (Object, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -37,15 +37,15 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 	}
 }
 
-// Read yields the records of a history, in order. If reading fails, the last pair contains
-// the error and no record.
+// Read yields the records of a history, in order. If reading fails, the last pair contains the
+// error and no record.
 //
-// The error is ErrTruncated if the last line is incomplete. Other errors are a line that is
-// no record, an unknown kind of record, a missing Seq, and an unknown format.
+// The error is ErrTruncated if the last line is incomplete. There are four other errors: a line
+// that is not a record, an unknown kind of record, a missing Seq, and an unknown format.
 //
-// Other goroutines read and decode records before the loop needs them. Without them, the
-// checks of a run would take half as long again. These goroutines have ended when the loop
-// ends.
+// Other goroutines read and decode records before the caller's loop needs them. Without these
+// goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when
+// the loop ends.
 func Read(source io.Reader) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		stop := make(chan struct{})
@@ -77,20 +77,21 @@ type batch struct {
 	end     error         // the error that ends the history after these records, or nil
 }
 
-// bufferPool contains buffers that batches use again. Decoded records share no memory with
-// a buffer.
+// bufferPool contains the buffers of decoded batches, for reuse by later batches. Decoded
+// records share no memory with a buffer.
 var bufferPool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const (
 	// batchLines is the maximum number of lines in a batch.
 	batchLines = 256
-	// batchesAhead is the maximum number of batches that wait in memory for the loop.
+	// batchesAhead is the maximum number of batches in memory that the loop of the caller has
+	// not reached yet.
 	batchesAhead = 16
 )
 
-// readAhead reads and decodes batches on other goroutines, and returns the batches in
-// order. The caller must wait until batch.decoded is closed. The goroutines end when the
-// channel stop is closed or the source ends.
+// readAhead reads and decodes batches on other goroutines, and returns the batches in order.
+// Before the caller reads a batch, it must wait until batch.decoded is closed. The goroutines
+// end when the channel stop is closed or the source ends.
 func readAhead(source io.Reader, stop <-chan struct{}, group *sync.WaitGroup) <-chan *batch {
 	inOrder, todo := make(chan *batch, batchesAhead), make(chan *batch, batchesAhead)
 	group.Go(func() {
@@ -192,7 +193,7 @@ func parse(s *scanner, line []byte, seq int64) (*Record, error) {
 		return nil, fmt.Errorf("expected record %d, found record %d", seq, record.Seq)
 	}
 	if n := record.payloads(); n != 1 {
-		return nil, fmt.Errorf("expected one kind of record, found %d that are known", n)
+		return nil, fmt.Errorf("expected one known kind of record, found %d", n)
 	}
 	if seq == 1 {
 		if record.Start == nil {

@@ -12,8 +12,9 @@ type Record struct {
 	// Seq is the position of the record in the history. The first record has 1, and no
 	// number is missing.
 	Seq int64 `json:"seq"`
-	// At is the time of the record in nanoseconds since Start.Time, by the clock of the
-	// run.
+	// At is the time at which the recorder appended the record, in nanoseconds since
+	// Start.Time. The clock is that of the gauntlet process, which clock-skew faults do not
+	// shift.
 	At time.Duration `json:"at"`
 
 	Start       *Start       `json:"start,omitempty"`
@@ -46,15 +47,15 @@ func (r *Record) payloads() int {
 	return n
 }
 
-// Format is the version of the record format that this package writes. The reader also
-// accepts [format1]. It rejects any other version, and any record of an unknown kind.
+// Format is the version of the record format that this package writes. The reader also accepts
+// [format1]. It rejects any other version, and any record of an unknown kind.
 //
-// The version increases when a field or a kind of record is removed or changes its meaning.
-// It does not increase when a field or a kind of record is added. An older history lacks
-// the new field or kind, so its absence proves nothing.
+// The version increases when a field or a kind of record is removed or changes its meaning. It
+// does not increase when a field or a kind of record is added. A history without the new field
+// or kind may be older than the addition, so the absence proves nothing.
 //
-// The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request,
-// Response and Delivery. The first histories of format 2 lack Start.Controllers.
+// The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request, Response
+// and Delivery. The first histories of format 2 lack Start.Controllers.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -223,7 +224,8 @@ type Delivery struct {
 	InitialEventsEnd bool `json:"initialEventsEnd,omitempty"`
 	// Held is the time for which a fault delayed the event, in nanoseconds.
 	Held time.Duration `json:"held,omitempty"`
-	// Bytes is the length of the event on the stream, including its frame.
+	// Bytes is the length of the event on the watch stream, including the line break (JSON) or
+	// the length prefix (protobuf).
 	Bytes int `json:"bytes,omitempty"`
 }
 
@@ -256,20 +258,21 @@ type FaultEvent string
 // These are the events in the life cycle of a fault.
 const (
 	FaultInjected FaultEvent = "injected" // the fault is active and may fire from here on
-	FaultFired    FaultEvent = "fired"    // the fault acted
+	FaultFired    FaultEvent = "fired"    // the fault changed something, such as refusing one request
 	FaultHealed   FaultEvent = "healed"   // the fault is over and its effects are undone
 	FaultFailed   FaultEvent = "failed"   // the fault could not act as the scenario specifies
 )
 
-// Step is the beginning or the end of a workload step. A step is one user operation.
+// Step records the beginning or the end of a workload step: one user operation, an await, or
+// both.
 type Step struct {
-	Index  int       `json:"index"` // position in the scenario, from 0
+	Index  int       `json:"index"` // position in the workload, from 0
 	Event  StepEvent `json:"event"`
 	Detail string    `json:"detail"` // description of the step
 	Object *Ref      `json:"object,omitempty"`
 	Error  string    `json:"error,omitempty"`
-	// Awaited is the object for which the step waited until its time limit. It is nil
-	// unless the step failed because of this time limit.
+	// Awaited is the object for which the step waited in vain. It is nil unless the step failed
+	// because of the timeout of its await.
 	Awaited *Ref `json:"awaited,omitempty"`
 }
 
@@ -283,8 +286,8 @@ const (
 	StepFailed StepEvent = "failed"
 )
 
-// Process says that a process was started, stopped, paused or resumed, or that it died. It
-// is usually a replica of the subject.
+// Process says that a process was started, stopped, paused or resumed, or that it died. The
+// process is usually a replica of the subject.
 type Process struct {
 	Name  string       `json:"name"` // such as "subject-0" or "kube-apiserver"
 	Event ProcessEvent `json:"event"`

@@ -19,8 +19,9 @@ type Recorder struct {
 	clock clock.PassiveClock
 	start Start
 
-	// mu guards the following fields up to lastHeartbeat. Append holds it, so that records enter
-	// the queue in the order of Seq and At.
+	// mu guards the following fields up to lastHeartbeat. Append holds mu while it sets Seq and
+	// At and enqueues the record. The records in the queue are therefore in the order of Seq
+	// and At.
 	mu            sync.Mutex
 	seq           int64
 	closed        bool
@@ -34,8 +35,8 @@ type Recorder struct {
 	err    error // the first error of write; set before failed is closed
 }
 
-// queueItem is a record to write, or the request of a Flush. A Flush waits for the result
-// in the channel flushed.
+// queueItem is either a record to write, or a request from Flush. For a request, record is nil,
+// and Flush waits for the result in the channel flushed.
 type queueItem struct {
 	record  *Record
 	flushed chan<- error
@@ -91,15 +92,17 @@ func (r *Recorder) enqueue(record Record, at time.Duration) {
 }
 
 const (
-	// heartbeatInterval is the time between two heartbeats of a recorder that detects stalls.
+	// heartbeatInterval is the time between two calls of [Recorder.heartbeat], by which a
+	// recorder detects stalls.
 	heartbeatInterval = 50 * time.Millisecond
-	// stallMin is the minimum delay of a heartbeat that counts as a stall of this process. On
-	// a busy machine, heartbeats are often late by tens of milliseconds, which is no stall.
+	// stallMin is the minimum delay of a heartbeat that counts as a stall of this process. On a
+	// busy machine, heartbeats are often late by tens of milliseconds, which is no stall.
 	stallMin = 200 * time.Millisecond
 )
 
-// RecordStalls makes the recorder detect stalls of this process until the caller calls
-// stop. The recorder appends a [Stall] record before the first record after the stall.
+// RecordStalls makes the recorder detect that this process got no CPU time, until the caller
+// calls stop. After such a stall, the recorder appends a [Stall] record before any other
+// record.
 func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	r.mu.Lock()
 	r.detectStalls, r.lastHeartbeat = true, r.clock.Since(r.start.Time)
@@ -130,9 +133,9 @@ func (r *Recorder) RecordStalls(clock clock.WithTicker) (stop func()) {
 	})
 }
 
-// heartbeat records that this process has CPU time now. The parameter at is the current
-// time. If the previous heartbeat was too long ago, it appends a Stall record. The caller
-// holds r.mu.
+// heartbeat notes that this process has CPU time now. It appends a Stall record if the previous
+// heartbeat was too long ago. The parameter at is the time since the start of the history. The
+// caller holds r.mu.
 func (r *Recorder) heartbeat(at time.Duration) {
 	late := at - r.lastHeartbeat - heartbeatInterval
 	r.lastHeartbeat = at
@@ -156,12 +159,12 @@ func (r *Recorder) Flush() error {
 	return <-flushed
 }
 
-// Failed returns a channel that is closed when the first record could not be written. Flush
-// and Close return the error.
+// Failed returns a channel that is closed when the recorder fails to write a record for the
+// first time. Flush and Close return the error.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
-// Close writes the remaining records and closes the file. Further calls do nothing and
-// return the same error.
+// Close writes the remaining records and closes the file. A second call does nothing and
+// returns the same error.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if !r.closed {

@@ -8,9 +8,9 @@ import (
 
 // scanner reads the subset of JSON that encoding/json writes most often.
 //
-// It accepts ASCII without spaces between tokens, and integers of up to 18 digits. Only
-// values that readRaw reads may contain escape sequences. On any other input the scanner
-// sets failed, and all later results are invalid.
+// It accepts ASCII without spaces between tokens, and integers of up to 18 digits. Only values
+// that readRaw reads may contain escape sequences. Any other input sets failed. All later
+// results are then invalid, and decodeFast returns false.
 type scanner struct {
 	text    []byte // the JSON text
 	at      int    // offset in text of the next byte to read
@@ -54,22 +54,22 @@ func (s *scanner) accept(c byte) bool {
 	return true
 }
 
-// expect skips the next byte if it is c, and fails otherwise.
+// expect skips the next byte if it is c. Otherwise it sets failed.
 func (s *scanner) expect(c byte) {
 	if !s.accept(c) {
 		s.failed = true
 	}
 }
 
-// open reads the first byte of an object or array, and reports whether it has elements. If
-// it has none, open also reads the last byte.
+// open reads the opening bracket of an object or array, and reports whether an element follows.
+// If none follows, open also reads the closing bracket.
 func (s *scanner) open(begin, end byte) bool {
 	s.expect(begin)
 	return !s.failed && !s.accept(end)
 }
 
 // next reports whether another element of the object or array follows. It reads the comma
-// before that element, or the last byte of the object or array.
+// before that element, or the closing bracket.
 func (s *scanner) next(end byte) bool {
 	if s.failed || s.accept(',') {
 		return !s.failed
@@ -154,7 +154,7 @@ func (s *scanner) readBool() bool {
 	return false
 }
 
-// expectLiteral skips the given text, and fails if another text follows.
+// expectLiteral skips the given text. If another text follows, it sets failed.
 func (s *scanner) expectLiteral(text string) {
 	if len(s.text)-s.at < len(text) || string(s.text[s.at:s.at+len(text)]) != text {
 		s.failed = true
@@ -181,7 +181,7 @@ func (s *scanner) readRaw() json.RawMessage {
 	return append(json.RawMessage(nil), s.text[start:s.at]...)
 }
 
-// skipValue skips a value of any type. It fails if objects and arrays are nested deeper
+// skipValue skips a value of any type. It sets failed if objects and arrays are nested deeper
 // than depth.
 func (s *scanner) skipValue(depth int) {
 	if s.at == len(s.text) || depth == 0 {
@@ -210,8 +210,8 @@ func (s *scanner) skipValue(depth int) {
 	}
 }
 
-// skipString skips a string, which may contain the escape sequences \", \\ and \n. It fails
-// at any other escape sequence.
+// skipString skips a string, which may contain the escape sequences \", \\ and \n. It sets
+// failed at any other escape sequence.
 func (s *scanner) skipString() {
 	s.expect('"')
 	for ; s.at < len(s.text); s.at++ {

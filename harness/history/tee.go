@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Tee yields the records to the loop of the caller, and passes the same records to a second
-// consumer. The parameter with is this second consumer. Each record is decoded only once.
+// Tee passes the same records to two consumers. One is the loop of the caller, the other is the
+// function in the parameter with. Each record is decoded only once.
 //
-// The second consumer runs on another goroutine and receives all records, even if the
-// caller's loop stops early. The loop ends when both consumers have ended. Neither of them
-// may change a record.
+// This function runs on another goroutine and receives all records, even if the loop of the
+// caller stops early. The loop ends only after the function has returned. Neither consumer may
+// change a record.
 func Tee(records iter.Seq2[*Record, error], with func(iter.Seq2[*Record, error])) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		parts := make(chan []readResult, batchesAhead)
@@ -47,7 +47,7 @@ type readResult struct {
 	err    error
 }
 
-// readResults yields the elements of all slices that the channel delivers.
+// readResults yields the records of all slices that the channel delivers, in order.
 func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for part := range parts {
@@ -60,9 +60,9 @@ func readResults(parts <-chan []readResult) iter.Seq2[*Record, error] {
 	}
 }
 
-// ReadSelected reads the records with the given values of Seq from the file at path. It
-// omits values after the end of the file. For speed, it decodes only the selected lines and
-// stops after the last of them.
+// ReadSelected reads records from the file at path. The argument positions has their values of
+// Seq; positions after the end of the file are ignored. For speed, ReadSelected decodes only
+// these lines and stops after the last of them.
 func ReadSelected(path string, positions []int64) (map[int64]*Record, error) {
 	selected := make(map[int64]*Record, len(positions))
 	if len(positions) == 0 {

@@ -24,8 +24,8 @@ type Controller struct {
 	// ClusterRole is the cluster role of kube-controller-manager with the permissions of the
 	// controller.
 	ClusterRole string
-	// Traits lists how the controller works. A check of a contract applies to the
-	// controllers with certain traits.
+	// Traits lists how the controller works. For example, a check of expectations applies to
+	// every controller with the trait Expectations.
 	Traits []Trait
 	// Contract is true if controllers/CONTRACT.md says what the controller promises, and
 	// this repository contains an implementation of it.
@@ -115,8 +115,8 @@ var Controllers = []Controller{
 // controllers in the table use this lease.
 const LeaseName = "kube-controller-manager"
 
-// DefaultControllers returns the names of the controllers with a contract. They are under
-// test if a scenario names no controllers.
+// DefaultControllers returns the names of the controllers with a contract. If a scenario names
+// no controllers, these are under test.
 func DefaultControllers() []string {
 	var names []string
 	for _, c := range Controllers {
@@ -148,9 +148,10 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	return rows, nil
 }
 
-// OrDefault returns the given controllers, or the default controllers if the list is empty.
+// OrDefault returns the given controllers, or the default controllers if the list is nil. An
+// empty list that is not nil stands for no controller.
 func OrDefault(controllers []Controller) []Controller {
-	if len(controllers) > 0 {
+	if controllers != nil {
 		return controllers
 	}
 	controllers, _ = ControllersNamed() // the default controllers have rows

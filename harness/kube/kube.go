@@ -1,13 +1,13 @@
 // Package kube is the registry of the API kinds and controllers that the harness knows.
 //
-// It has two tables. Kinds has a row for each kind of object, and Controllers has a row for
-// each controller that can be under test. All packages that list kinds or controllers read
+// It has two tables. Kinds has a row for each known kind of object, and Controllers has a row
+// for each controller that can be under test. All packages that list kinds or controllers read
 // these tables.
 //
-// A kind without a row is a generic kind, such as the kind of a custom resource. The
-// function [Generic] describes it. The harness can create, observe, record, compare and
-// draw generic objects, and faults can select them. Only the checks of a contract need a
-// row.
+// Some kinds have no row, such as the kinds of custom resources. The function [Generic] returns
+// a description of such a kind. The harness can create, observe, record and compare its
+// objects, and show them in reports. Faults can select them. Only the checks of
+// controllers/CONTRACT.md need a row.
 //
 // The package imports no other package of the harness.
 package kube
@@ -24,7 +24,7 @@ import (
 
 // Kind describes a kind of API object.
 type Kind struct {
-	// Name is the kind in manifests and ownerReferences, such as "ReplicaSet".
+	// Name is the name of the kind in manifests and ownerReferences, such as "ReplicaSet".
 	Name string
 	// GVR contains the API group, the version that the harness uses, and the plural name.
 	GVR schema.GroupVersionResource
@@ -32,11 +32,11 @@ type Kind struct {
 	ShortName string
 	// ClusterScoped is true if objects of the kind have no namespace.
 	ClusterScoped bool
-	// EtcdPrefix is the prefix of the kind's keys in etcd. The namespace and the name
-	// follow it. The keys are internal to the API server, but a release cannot change them
-	// without a migration.
+	// EtcdPrefix is the prefix of the kind's keys in etcd, such as "/registry/pods/". The
+	// namespace and the name follow it. The observer reads these keys if etcd is reachable. A
+	// release of Kubernetes can change them only with a migration of the stored data.
 	EtcdPrefix string
-	// Role says what objects of the kind do for a workload.
+	// Role is the relation of the kind to pods. Reports and comparisons depend on it.
 	Role Role
 	// Controls lists the kinds of the objects that an object of this kind may control.
 	Controls []string
@@ -45,24 +45,25 @@ type Kind struct {
 	Color string
 }
 
-// Role says what the objects of a kind do for a workload. They create pods, are created for
-// it, or route traffic to its pods.
+// Role is the relation of a kind to pods. The kind creates pods, belongs to a kind that creates
+// pods, or sends traffic to pods. For example, reports show pods below their workload, and
+// Services below the pods.
 type Role string
 
 // The roles of kinds.
 const (
-	// Workload is the role of kinds whose controller creates pods, directly or through
-	// objects of another kind.
+	// Workload is the role of kinds whose controller creates pods, directly or through objects
+	// of another kind. Examples are ReplicaSet and Deployment.
 	Workload Role = "workload"
-	// Child is the role of kinds whose objects are controlled by a workload.
+	// Child is the role of kinds whose objects a workload controls: Pod and ControllerRevision.
 	Child Role = "child"
-	// Routing is the role of kinds that send traffic to pods.
+	// Routing is the role of kinds that send traffic to pods, such as Service and Endpoints.
 	Routing Role = "routing"
 	// Other is the role of all other kinds.
 	Other Role = "other"
 )
 
-// GVK returns the API group, version and kind.
+// GVK returns the API group, the version and the name of the kind.
 func (k Kind) GVK() schema.GroupVersionKind { return k.GVR.GroupVersion().WithKind(k.Name) }
 
 // APIVersion returns the API group and version as manifests contain them, such as
@@ -77,15 +78,15 @@ func (k Kind) Resource() string { return k.GVR.GroupResource().String() }
 // Go type. Objects of other kinds are unstructured.
 func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 
-// Named returns the row of the kind with the given name, such as "ReplicaSet". It returns
-// false if there is no row.
+// Named returns the row of the kind with the given name, such as "ReplicaSet". It returns false
+// if the table has no such row.
 func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
 }
 
-// ByResource returns the row of the kind with the given resource, such as
-// "replicasets.apps". It returns false if there is no row. It is fast enough to be called
-// for each record of a history.
+// ByResource returns the row of the kind with the given resource, such as "replicasets.apps".
+// It returns false if the table has no such row. It is fast enough to be called for each record
+// of a history.
 func ByResource(resource string) (Kind, bool) {
 	k, ok := rowsByResource()[resource]
 	return k, ok
@@ -109,12 +110,12 @@ func find(matches func(Kind) bool) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Generic returns the row of a kind, or a description of the kind if it has no row.
+// Generic returns the row of a kind, or a description of the kind if [Kinds] has no row for it.
 //
-// In this description, the plural name follows the naming convention of Kubernetes: lower
-// case, with the ending of an English plural. The kind is namespaced, unless it is a
-// cluster-scoped kind of Kubernetes. Use [CustomResource] for a custom resource with
-// another plural name or scope.
+// In this description, the plural name follows the naming convention of Kubernetes: lower case,
+// with the ending of an English plural. The kind is namespaced, unless it is a cluster-scoped
+// kind of Kubernetes. For a custom resource with another plural name or scope, use
+// [CustomResource].
 func Generic(gvk schema.GroupVersionKind) Kind {
 	if k, ok := find(func(k Kind) bool { return k.GVK() == gvk }); ok {
 		return k
@@ -129,8 +130,8 @@ func CustomResource(gvk schema.GroupVersionKind, plural string, clusterScoped bo
 	return generic(gvk, plural, clusterScoped)
 }
 
-// generic returns the description of a kind without a row. The etcd prefix of a built-in
-// kind does not contain the API group.
+// generic returns the description of a kind without a row. The etcd prefix contains the API
+// group for custom resources, but not for kinds that are built into Kubernetes.
 func generic(gvk schema.GroupVersionKind, plural string, clusterScoped bool) Kind {
 	k := Kind{Name: gvk.Kind, GVR: gvk.GroupVersion().WithResource(plural), ClusterScoped: clusterScoped, Role: Other}
 	k.EtcdPrefix = "/registry/" + plural + "/"
@@ -174,8 +175,8 @@ var clusterScoped = []string{
 	"VolumeAttributesClass.storage.k8s.io",
 }
 
-// Resources returns the resources of all kinds in the table, sorted. A scenario may use
-// these names without defining them.
+// Resources returns the resources of all kinds in the table, sorted. Every scenario may name
+// these resources, even if its workload does not create such objects.
 func Resources() []string {
 	names := make([]string, 0, len(Kinds))
 	for _, k := range Kinds {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Owners finds the resource of an owner, such as "replicasets.apps". An ownerReference in a
-// history contains the kind of the owner, but not its API group. The zero value is ready to
-// use. Owners is not safe for concurrent use.
+// Owners finds the resource of an owner, such as "replicasets.apps", from an ownerReference. An
+// ownerReference in a history contains the kind of the owner, but not its API group. The zero
+// value is ready to use. Owners is not safe for concurrent use.
 type Owners struct {
 	byUID    map[types.UID]string // the resource by the UID of an object
 	byPlural map[string]string    // the resource by its plural name without the API group
@@ -33,9 +33,10 @@ func (o *Owners) Forget(uid types.UID) { delete(o.byUID, uid) }
 
 // Resource returns the resource of the owner with the given UID and kind.
 //
-// If no object with this UID was observed, the result is the resource in the row of the
-// kind. If the kind has no row, the result is the resource of an observed object whose
-// plural name fits the kind. Otherwise it is the kind itself.
+// If the object with this UID was observed, the result is the resource of the object. Otherwise
+// Resource looks up the kind in the table of kinds. If the table has no such kind, the result
+// is the resource of an observed object whose plural name fits the kind. If there is no such
+// object either, the result is the kind itself.
 func (o *Owners) Resource(uid types.UID, kind string) string {
 	if resource, ok := o.byUID[uid]; ok {
 		return resource

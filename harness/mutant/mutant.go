@@ -8,7 +8,7 @@
 //
 //	unmodified  each scenario runs once with the unmodified controllers
 //	build       each mutant is built from an overlay of the source
-//	run         its scenarios run in order, with the same seed, until a check fails
+//	run         the scenarios of each mutant run in order, with the same seed, until one detects it
 //
 // Only scenarios that the unmodified controllers pass can detect a mutant.
 package mutant
@@ -71,6 +71,7 @@ type Edit struct {
 
 // Fingerprint returns a hash of the edits and scenarios of the mutant. An outcome with another
 // fingerprint is out of date. The hash does not include the source code around the edits.
+// After a change of that code, old outcomes therefore still count.
 func (m *Mutant) Fingerprint() string {
 	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios, m.Texts})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 type Count map[State]int
 
 // StateOf returns the state of a mutant, determined from the outcome of its last trial. The
-// state is NotRun if the mutant has changed since that trial. A mutant without expected checks
-// is never Detected.
+// state is NotRun if the mutant has changed since that trial. For a mutant without expected
+// checks, StateOf returns NotDetected instead of Detected.
 func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":

@@ -42,7 +42,8 @@ type State string
 // These are the states of mutants.
 const (
 	// Detected means that an expected check failed in a scenario that the unmodified
-	// controllers pass. For a mutant without expected checks, any failed check counts.
+	// controllers pass. In the outcome of a mutant without expected checks, any failed check
+	// counts. [Mutant.StateOf] does not count such a mutant as detected.
 	Detected State = "detected"
 	// NotDetected means that no expected check failed. The mutant ran in at least one scenario
 	// that the unmodified controllers pass.
@@ -77,11 +78,11 @@ type Trial struct {
 	Unmodified func(base Base) (string, error)
 	// Build builds a mutant and returns the path of its executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
-	// Run runs an executable through a scenario with Seed. The label identifies the run in
-	// progress messages.
+	// Run runs a scenario with an executable as the subject, and with Seed. The label
+	// identifies the run in progress messages.
 	Run func(ctx context.Context, label, executable, scenario string) (*reports.Run, error)
-	// Done receives the outcome of each mutant, in one call at a time. Do returns the first
-	// error of Done.
+	// Done receives the outcome of each mutant. Do never calls it concurrently, and returns
+	// its first error.
 	Done func(Outcome) error
 	// Now returns the current time. If Now is nil, outcomes have no time.
 	Now func() time.Time

@@ -172,11 +172,12 @@ func (r *PodNetwork) Port(p *corev1.ServicePort) int32 {
 	return 0
 }
 
-// Size returns the number of addresses that count against AddressesMax, and how many of
-// them are ready.
+// Size returns the number of addresses that count against AddressesMax, and how many of them
+// are ready.
 //
-// An address counts once for each subset that lists it. Ports with exactly the same
-// addresses share one subset. Every other port has a subset of its own.
+// If two ports have exactly the same addresses, they share one subset of the Endpoints, and
+// each address counts once. Otherwise each port has its own subset, and an address counts once
+// for each subset that lists it.
 func (addresses AddressSet) Size() (total, ready int) {
 	targets := map[EndpointPort][]string{}
 	readyAt := map[EndpointPort]int{}

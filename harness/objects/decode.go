@@ -71,13 +71,13 @@ type parsedText[T any] map[string]T
 // different texts at a time. A full parsedText is emptied.
 const parsedTextMax = 1 << 10
 
-// read returns the cached value for a JSON text. If there is none, it calls the function
-// read and caches the result.
-func (t parsedText[T]) read(raw json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
+// read returns the cached value for a JSON text. If there is none, it calls decode and caches
+// the result.
+func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T, error)) (T, error) {
 	if value, ok := t[string(raw)]; ok {
 		return value, nil
 	}
-	value, err := read(raw)
+	value, err := decode(raw)
 	if err != nil {
 		return value, err
 	}
@@ -159,7 +159,8 @@ func decodeVersion[T any](o *history.Object, decode func(*history.Object) (*T, e
 	return decoded, nil
 }
 
-// evict makes room for a version that the caller is about to add, and records its key.
+// evict makes room for a version that the caller is about to add, and records the key of the
+// version.
 func (c *versionCache) evict(key VersionKey) {
 	if len(c.oldest) < decodedMax {
 		c.oldest = append(c.oldest, key)

@@ -122,8 +122,9 @@ func (d *Deployment) Complete() bool {
 	return s.ObservedGeneration >= d.Generation && s.Replicas == d.Replicas && s.UpdatedReplicas == d.Replicas && s.AvailableReplicas == d.Replicas
 }
 
-// Counts reports whether a ReplicaSet is one of the Deployment's own. The Deployment
-// controls it, its selector matches it, and it is not terminating.
+// Counts reports whether a ReplicaSet counts as a ReplicaSet of the Deployment. It does if the
+// Deployment controls it, its labels match the selector of the Deployment, and it is not
+// terminating.
 func (d *Deployment) Counts(set *Owner) bool {
 	return set.Controller.UID == d.UID && !set.Terminating && d.Selector.Matches(set.Labels)
 }

@@ -16,9 +16,9 @@ const (
 // The kinds, as ownerReferences name them.
 const (
 	ReplicaSetKind = kube.ReplicaSet
-	// ReplicationControllerKind is the kind of ReplicationControllers. Unlike the
-	// ReplicaSet controller, the upstream controller of this kind does not wait until its
-	// cache contains its own writes.
+	// ReplicationControllerKind is the kind of ReplicationControllers. Their upstream
+	// controller does not wait until its cache contains its own writes, but the ReplicaSet
+	// controller does.
 	ReplicationControllerKind = kube.ReplicationController
 	DeploymentKind            = kube.Deployment
 )
@@ -32,14 +32,14 @@ const (
 	// RevisionAnnotation contains the revision of a ReplicaSet, and the current revision of
 	// a Deployment.
 	RevisionAnnotation = "deployment.kubernetes.io/revision"
-	// DesiredReplicasAnnotation contains spec.replicas of the Deployment at the time when
-	// its controller last scaled the ReplicaSet.
+	// DesiredReplicasAnnotation of a ReplicaSet contains spec.replicas of its Deployment. The
+	// value is from the time when the Deployment controller last scaled the ReplicaSet.
 	DesiredReplicasAnnotation = "deployment.kubernetes.io/desired-replicas"
-	// MaxReplicasAnnotation contains replicas + maxSurge of the Deployment at the time when
-	// its controller last scaled the ReplicaSet.
+	// MaxReplicasAnnotation of a ReplicaSet contains replicas + maxSurge of its Deployment. The
+	// value is from the time when the Deployment controller last scaled the ReplicaSet.
 	MaxReplicasAnnotation = "deployment.kubernetes.io/max-replicas"
-	// RevisionHistoryAnnotation contains the earlier revisions of a ReplicaSet that is used
-	// again.
+	// RevisionHistoryAnnotation contains the earlier revisions of a ReplicaSet. A ReplicaSet
+	// gets a new revision when its Deployment returns to the pod template of this ReplicaSet.
 	RevisionHistoryAnnotation = "deployment.kubernetes.io/revision-history"
 	// LastAppliedAnnotation contains the manifest of the last kubectl apply.
 	LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"

@@ -100,20 +100,17 @@ type OwnerStatus struct {
 	TerminatingReplicas  *int  `json:"terminatingReplicas"` // nil if the field is absent
 }
 
-// ReplicaSetFields contains further fields of an owner. The Deployment controller decides
-// by these fields of its ReplicaSets.
+// ReplicaSetFields contains further fields of an owner. For a ReplicaSet of a Deployment, the
+// Deployment controller reads these fields to decide what to do.
 type ReplicaSetFields struct {
 	Controller history.Owner // UID is empty if there is no controllerRef
 	Labels     labels.Set
 	Template   *Template
 	Revision   int64 // annotation deployment.kubernetes.io/revision; 0 if absent
-	// DesiredReplicas is the value of the annotation desired-replicas: spec.replicas of the
-	// Deployment when its controller last scaled the ReplicaSet. It is -1 if the annotation
-	// is absent.
+	// DesiredReplicas is the value of DesiredReplicasAnnotation, or -1 if the annotation is
+	// absent.
 	DesiredReplicas int
-	// MaxReplicas is the value of the annotation max-replicas: replicas + maxSurge of the
-	// Deployment when its controller last scaled the ReplicaSet. It is 0 if the annotation
-	// is absent.
+	// MaxReplicas is the value of MaxReplicasAnnotation, or 0 if the annotation is absent.
 	MaxReplicas int
 	Created     time.Time
 	// Annotations contains the annotations that the Deployment controller may have copied

@@ -20,8 +20,8 @@ type Service struct {
 	Selector    labels.Selector // matches nothing if the Service has no selector
 }
 
-// Managed reports whether the controller manages the Endpoints of the Service. It does so
-// if the Service has a selector and is not of type ExternalName.
+// Managed reports whether the Endpoints controller manages the Endpoints of the Service. It
+// does so if the Service has a selector and is not of type ExternalName.
 func (s *Service) Managed() bool {
 	return len(s.Spec.Selector) > 0 && s.Spec.Type != corev1.ServiceTypeExternalName
 }
@@ -52,9 +52,9 @@ func decodeService(o *history.Object) (*Service, error) {
 	return s, nil
 }
 
-// Endpoints contains the metadata of one version of an Endpoints object. It is immutable.
-// The method Addresses decodes the addresses when a caller needs them, because most
-// versions are soon replaced.
+// Endpoints contains the metadata of one version of an Endpoints object. It is immutable. The
+// method Addresses decodes the addresses only when a caller needs them. Most versions are
+// replaced before that.
 type Endpoints struct {
 	history.Ref
 	Labels         labels.Set

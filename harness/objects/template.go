@@ -20,8 +20,8 @@ type Template struct {
 	Content PodContent
 }
 
-// PodContent contains the fields of a pod that come from its template and that histories
-// record.
+// PodContent contains those fields of a pod that come from its pod template. It has only fields
+// that histories record.
 type PodContent struct {
 	Labels, Annotations map[string]string
 	Finalizers          []string

@@ -63,7 +63,7 @@ func runSteps(ctx context.Context, s *Session) error {
 		Client:    s.Environment.Admin,
 		Dynamic:   s.Environment.Dynamic,
 		Kinds:     s.Scenario.GenericKinds(),
-		Namespace: environment.Namespace,
+		Namespace: s.Environment.RecordedNamespace(),
 		Pods:      s.Environment.Pods,
 		Recorder:  s.Environment.Dispatcher,
 		Clock:     s.Clock,
@@ -137,7 +137,8 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 }
 
 // awaitStart waits for the start time or the trigger of a fault. It returns the match of the
-// trigger, and false if the fault must not start.
+// trigger, and whether the fault must start. It must not start if the workload ends before the
+// start time, if the subject converges before the trigger matches, or if ctx ends.
 func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming) (trigger.Match, bool) {
 	if spec.When == nil {
 		over := t.workloadDone // a fault without `for` ends with the workload, so it must not begin after the workload
@@ -162,9 +163,10 @@ func (s *Session) awaitStart(ctx context.Context, spec scenario.Fault, when *env
 // applyFault injects a fault, waits until its end, and heals it. It returns when the control
 // plane is healthy again. It also heals the fault if the run is aborted.
 //
-// applyFault does not check the health of the control plane before the injection, because the
-// fault must begin as soon as its trigger matches. A health check can take seconds. The only
-// exception is an outage that another fault causes: applyFault waits until it has ended.
+// Before the injection, applyFault does not check the health of the control plane. The check
+// can take seconds, but the fault must begin as soon as its trigger matches. Only while
+// another fault makes the control plane unavailable, applyFault first waits until the control
+// plane is healthy.
 func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *environment.Subscription, t faultTiming, env *faults.Env) (err error) {
 	fault, err := newFault(spec)
 	if err != nil {
@@ -178,7 +180,7 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 	defer s.outages.Add(-own)
 	if others > 0 {
 		if err := s.Environment.Cluster.Health(ctx); err != nil {
-			return fmt.Errorf("health check before %s: %w", env.Report, err)
+			return fmt.Errorf("checking the health of the control plane before the injection of %s: %w", env.Report, err)
 		}
 	}
 	until := s.Environment.Dispatcher.Subscribe(spec.Until, s.Environment.Proxy.Controller, false)
@@ -203,8 +205,8 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 	return ctx.Err()
 }
 
-// isOutage reports whether a fault makes the control plane unavailable. Other faults begin
-// only after such a fault has ended.
+// isOutage reports whether a fault makes the control plane unavailable. While such a fault is
+// active, other faults begin only after the control plane is healthy again.
 func isOutage(spec scenario.Fault) bool {
 	kind, err := catalog.Find(spec.Name)
 	return err == nil && kind.Outage
@@ -247,7 +249,7 @@ func (s *Session) heal(ctx context.Context, fault faults.Fault, env *faults.Env)
 		return err
 	}
 	if err := s.Environment.Cluster.Health(ctx); err != nil {
-		return fmt.Errorf("health check after %s: %w", env.Report, err)
+		return fmt.Errorf("checking the health of the control plane after the end of %s: %w", env.Report, err)
 	}
 	return nil
 }

@@ -67,8 +67,8 @@ func Check(path string) (*reports.Run, error) {
 }
 
 // checkDirectory runs the checks on the history in a run directory, and writes nothing. It
-// also returns a draft of the timeline for the reports. Both are computed while the history is
-// read once.
+// also returns a draft of the timeline for the reports. It reads the history only once for
+// both.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -106,7 +106,8 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 }
 
 // summarize returns the summary of a run for the reports. It contains the results of the
-// checks and the command that repeats the run, but not the verdict of the run.
+// checks and the command that repeats the run. It does not contain the duration and the
+// verdict of the run; checkDirectory adds them.
 func summarize(dir directory, spec *scenario.Scenario, environment *Environment, results []check.Result) *reports.Run {
 	versions := map[string]string{"gauntlet": environment.Revision, "go": environment.Go}
 	maps.Copy(versions, environment.Versions)

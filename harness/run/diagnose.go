@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -49,13 +48,13 @@ func (s *snapshot) add(name string, content []byte) {
 	s.files = append(s.files, snapshotFile{name: name, content: content})
 }
 
-// takeSnapshot collects the pending objects, all objects of the workload, and the metrics and
-// goroutines of each replica. It does not read Secrets. It runs after the last phase, so it
-// cannot change a verdict.
+// takeSnapshot collects diagnostics: what has not converged, all objects of the workload, and
+// metrics and goroutines of each replica. It does not read Secrets. It runs after the last
+// phase, so it cannot change a verdict.
 //
 // runErr is the error that aborted the run, or nil. If the run was interrupted or the control
-// plane has failed, the snapshot contains only the pending objects. For any other data that is
-// not available, the snapshot contains the reason.
+// plane has failed, the snapshot contains only what has not converged. For any other data that
+// is not available, the snapshot contains the reason.
 func (s *Session) takeSnapshot(ctx context.Context, runErr error) *snapshot {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -91,7 +90,7 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 		if resource.Group == "" {
 			root = "/api"
 		}
-		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", environment.Namespace, resource.Resource).
+		list, err := client.Get().AbsPath(root, resource.Version, "namespaces", s.Environment.RecordedNamespace(), resource.Resource).
 			SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("listing %s: %w", resource.Resource, err))
@@ -102,10 +101,13 @@ func (s *Session) snapshotObjects(ctx context.Context, diagnostics *snapshot) er
 	return errors.Join(errs...)
 }
 
-// snapshotReplicas adds the metrics and the goroutines of each replica. If objects are
-// pending, a replica that does not return its goroutines is ended, with a stack dump in its
-// log. snapshotReplicas ends replicas only after it has asked all of them.
+// snapshotReplicas adds the metrics and the goroutines of each replica. If objects have not
+// converged, it ends each replica that does not return its goroutines, so that the replica
+// writes a stack dump to its log. It ends replicas only after it has asked all of them.
 func (s *Session) snapshotReplicas(ctx context.Context, diagnostics *snapshot) {
+	if s.Environment.Subject == nil { // the program runs the controllers
+		return
+	}
 	replicas := s.Environment.Subject.Replicas()
 	goroutines := make([][]byte, len(replicas))
 	missing := make([]error, len(replicas)) // why a replica's goroutines are missing
@@ -137,8 +139,9 @@ func (s *Session) fetchDebug(ctx context.Context, replica, path string) ([]byte,
 	return s.Environment.Subject.Fetch(ctx, replica, path)
 }
 
-// neededFor reports whether the run with this result must write the snapshot. A nil snapshot
-// is never written.
+// neededFor reports whether the run must write the snapshot. It must if objects have not
+// converged, or if the verdict of the run is fail. For a nil snapshot, neededFor returns
+// false.
 func (s *snapshot) neededFor(result *reports.Run) bool {
 	return s != nil && (len(s.pending) > 0 || result.Verdict == check.Fail)
 }

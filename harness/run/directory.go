@@ -16,7 +16,7 @@ import (
 )
 
 // directory is the path of a run directory, which contains all files of a run. Its
-// subdirectory state contains credentials and databases. It is removed after the run.
+// subdirectory state contains credentials and databases, and exists only during the run.
 type directory string
 
 func (d directory) scenario() string    { return filepath.Join(string(d), "scenario.yaml") }
@@ -44,8 +44,9 @@ type Environment struct {
 	UpstreamDir string `json:"upstreamDir,omitempty"`
 	// NodeImage is the value of the flag --node-image. It is empty if the flag was not set.
 	NodeImage string `json:"nodeImage,omitempty"`
-	// Kubeconfig, Context and ControllerSwitch are the values of these flags for an existing
-	// cluster, or "".
+	// Kubeconfig, Context and ControllerSwitch are the values of --kubeconfig, --context and
+	// --controller-switch, which select an existing cluster and switch off its controllers. A
+	// value is empty if the flag was not set.
 	Kubeconfig       string `json:"kubeconfig,omitempty"`
 	Context          string `json:"context,omitempty"`
 	ControllerSwitch string `json:"controllerSwitch,omitempty"`

@@ -10,8 +10,8 @@
 //	check        run the checks on the recorded history
 //	report       write verdicts.json, junit.xml, summary.md and report.html
 //
-// The checks also run after an aborted run. A violation in its history is a failure. The
-// verdict of a guarantee that its history neither proves nor disproves is unknown.
+// The checks also run after an aborted run. If the history shows a violation, the verdict is
+// fail. If it does not show whether a guarantee held, the verdict of this guarantee is unknown.
 package run
 
 import (
@@ -41,6 +41,11 @@ type Options struct {
 	Workload Workload
 	// Provider is one of providers.Names(); "" means [providers.Default].
 	Provider string
+	// On is a running control plane on which the run takes place, instead of one of its own. Its
+	// provider takes the place of Provider. End stops only what the run has started.
+	On *environment.Environment
+	// Namespace is the namespace that the run records. Empty means environment.Namespace.
+	Namespace string
 	// Out is the parent directory of the run directory.
 	Out string
 	// Ours is the path of the executable workload-controller-manager, built from controllers/.
@@ -147,7 +152,7 @@ func (o *Options) controlPlane() providers.Options {
 // subject returns the options of the subject that the run starts.
 func (o *Options) subject() environment.SubjectOptions {
 	return environment.SubjectOptions{
-		Target: o.Target, Controllers: o.Scenario.Controllers(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
+		Target: o.Target, Controllers: o.Scenario.Controllers(), Kinds: o.Scenario.GenericKinds(), Spec: o.Scenario.Subject, Ours: o.Ours, Gauntlet: o.Gauntlet,
 	}
 }
 

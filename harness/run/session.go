@@ -32,19 +32,21 @@ import (
 // The methods are not safe for concurrent use.
 type Session struct {
 	*Options
-	// Environment is what the run stands on.
+	// Environment contains the control plane, the recorder, the fault proxy and the subject of
+	// the run.
 	Environment *environment.Environment
 
 	dir     directory
 	monitor *monitor
 	ready   bool         // everything is set up
 	outages atomic.Int32 // number of active faults that make the control plane unavailable
-	// catchUp is the method of Environment with this name.
+	// catchUp waits until the history contains all commits so far. It is Environment.CatchUp,
+	// except in tests.
 	catchUp func(ctx context.Context) error
 }
 
-// Start sets up a run of the scenario of the options, but runs neither its workload nor its
-// faults. The scenario may be one of [scenario.New]. The caller must call End. If Start
+// Start sets up a run of o.Scenario, but runs neither its workload nor its faults. A Go
+// program can create the scenario with [scenario.New]. The caller must call End. If Start
 // returns an error, nothing is left running.
 func Start(ctx context.Context, o Options) (*Session, error) {
 	s, err := newSession(&o)
@@ -58,8 +60,11 @@ func Start(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// newSession creates the run directory.
+// newSession checks the options, sets their default values and creates the run directory.
 func newSession(o *Options) (*Session, error) {
+	if o.On != nil {
+		o.Provider = o.On.Provider
+	}
 	o.Provider = cmp.Or(o.Provider, providers.Default())
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -77,7 +82,8 @@ func newSession(o *Options) (*Session, error) {
 	return &Session{Options: o, dir: dir, monitor: newMonitor(o.Scenario.Controllers()...)}, nil
 }
 
-// completeVersions sets the versions that the provider states.
+// completeVersions sets o.Versions to the versions that the provider returns, unless it is
+// already set.
 func (o *Options) completeVersions() error {
 	if o.Versions != nil {
 		return nil
@@ -95,21 +101,13 @@ func (s *Session) Directory() string { return string(s.dir) }
 // setUp sets up the environment of the run, with the namespace, the history, the fault
 // proxy and the subject.
 func (s *Session) setUp(ctx context.Context) (err error) {
-	s.Environment, err = environment.Start(ctx, environment.Options{
-		Provider:     s.Provider,
-		ControlPlane: s.controlPlane(),
-		StateDir:     s.dir.state(),
-		LogDir:       s.dir.logs(),
-		Seed:         s.Scenario.Seed,
-		Clock:        s.Clock,
-		Progress:     s.Progress,
-	})
-	if err != nil {
+	if s.Environment, err = s.startControlPlane(ctx); err != nil {
 		return err
 	}
 	s.catchUp, s.monitor.ready = s.Environment.CatchUp, s.Environment.SubjectWatches
 	err = s.Environment.Record(ctx, environment.RecordOptions{
-		File: s.dir.history(),
+		File:      s.dir.history(),
+		Namespace: s.Namespace,
 		Start: history.Start{
 			Scenario:    s.Scenario.Name,
 			Seed:        s.Scenario.Seed,
@@ -137,11 +135,27 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
+// startControlPlane starts the control plane of the run, unless the options have one.
+func (s *Session) startControlPlane(ctx context.Context) (*environment.Environment, error) {
+	if s.On != nil {
+		return s.On, nil
+	}
+	return environment.Start(ctx, environment.Options{
+		Provider:     s.Provider,
+		ControlPlane: s.controlPlane(),
+		StateDir:     s.dir.state(),
+		LogDir:       s.dir.logs(),
+		Seed:         s.Scenario.Seed,
+		Clock:        s.Clock,
+		Progress:     s.Progress,
+	})
+}
+
 // Begin begins the chaos phase; Chaos calls it. Checks that need a beginning of the run, such as
 // process-alive, apply from here on. The error says that the control plane is not healthy.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.Environment.Cluster.Health(ctx); err != nil {
-		return fmt.Errorf("health check before the workload: %w", err)
+		return fmt.Errorf("checking the health of the control plane before the workload: %w", err)
 	}
 	s.beginPhase(history.PhaseChaos)
 	return nil
@@ -160,8 +174,9 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	if s.ready {
 		diagnostics = s.takeSnapshot(ctx, runErr)
 	}
+	recorded := s.Environment != nil && s.Environment.Recorder != nil
 	runErr = errors.Join(runErr, s.tearDown(ctx, runErr))
-	if s.Environment == nil || s.Environment.Recorder == nil {
+	if !recorded {
 		return nil, fmt.Errorf("%w\n(the logs are in %s)", runErr, s.dir.logs())
 	}
 	s.progress("checking the history")
@@ -189,14 +204,17 @@ func (s *Session) tearDown(ctx context.Context, runErr error) error {
 	if runErr != nil && s.Environment.Recorder != nil {
 		s.Environment.Recorder.Append(history.Record{Gap: &history.Gap{Source: "the run", Detail: runErr.Error()}})
 	}
+	if s.On != nil {
+		return s.Environment.Reset(ctx)
+	}
 	return s.Environment.Stop(ctx)
 }
 
 // exportLogsTimeout bounds the export of logs, which are only diagnostics.
 const exportLogsTimeout = 20 * time.Second
 
-// exportLogs makes the cluster export its logs, if it can and is healthy. A cluster
-// that has failed exports its logs by itself.
+// exportLogs exports the logs of the cluster, if the cluster supports that and has not failed.
+// A cluster that has failed exports its logs by itself.
 func (s *Session) exportLogs(ctx context.Context) {
 	exporter, ok := s.Environment.Cluster.(cluster.LogExporter)
 	if !ok || s.Environment.Cluster.Err() != nil {

@@ -17,7 +17,7 @@ type Configure struct {
 	MinReadySeconds *int `yaml:"minReadySeconds,omitempty" bounds:"0..600"`
 
 	// Strategy is the strategy of a Deployment. With RollingUpdate, the step also sets maxSurge
-	// and maxUnavailable: if the step omits one of them, it gets the default of the API.
+	// and maxUnavailable. A field that the step omits is set to the default of the API.
 	Strategy Strategy `yaml:"strategy,omitempty"`
 	// MaxSurge is a number of pods, or a percentage of the replicas such as 25%. It needs
 	// strategy: RollingUpdate in the same step. The default of the API is 25%.

@@ -16,12 +16,12 @@ func Percent(n int) *IntOrString { return &IntOrString{text: strconv.Itoa(n) + "
 func PortName(name string) *IntOrString { return &IntOrString{text: name} }
 
 // MakeParams returns the parameters of a fault from a struct with yaml tags. It omits fields
-// with a zero value. [Params.Decode] therefore does not change these fields, so that they keep
-// their defaults.
+// with a zero value. Because [Params.Decode] does not change omitted fields, these parameters
+// keep their defaults.
 func MakeParams(fault string, from any) (Params, error) {
 	value := reflect.Indirect(reflect.ValueOf(from))
 	if value.Kind() != reflect.Struct {
-		return Params{}, fmt.Errorf("making the parameters of %s: expected a struct, found a %T", fault, from)
+		return Params{}, fmt.Errorf("making the parameters of fault %s: expected a struct, found a %T", fault, from)
 	}
 	fields := mapping{}
 	for _, field := range visibleFields(value.Type()) {

@@ -51,8 +51,9 @@ func (s *Settle) setDefaults() {
 
 func (a *Await) setDefaults() { *a = Await{Within: defaultAwaitWithin} }
 
-// complete sets fields that the file omits and that follow from other fields. It also gives the
-// parameters of each fault the generic kinds of the workload.
+// complete sets fields that the file omits and that follow from other fields. It also passes
+// the generic kinds of the workload to the parameters of each fault, so that faults can check
+// the resources that they name.
 func (s *Scenario) complete() {
 	for i := range s.Workload {
 		s.Workload[i].complete()

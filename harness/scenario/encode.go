@@ -70,8 +70,8 @@ func encodeFields(from reflect.Value) mapping {
 	return fields
 }
 
-// write returns the YAML of a scenario. Each section has one line, but a list of mappings has
-// one line for each field of each item.
+// write returns the YAML of a scenario. Each section, such as cluster, is one line. In a
+// section that is a list of mappings, such as workload, each field of each item is one line.
 func write(root mapping) []byte {
 	var b strings.Builder
 	for _, section := range root {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
@@ -14,6 +15,27 @@ type ExternalWorkload struct {
 	// Kinds is the list of the kinds of objects that the workload creates. The run records
 	// their objects, besides the objects that the controllers under test read and write.
 	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
+	// Controllers is the list of the controllers under test if they are not controllers of
+	// Kubernetes. The general checks apply to them. By default, subject.controllers is the list.
+	Controllers []ExternalController `yaml:"controllers,omitempty" bounds:"0..100"`
+}
+
+// ExternalController is a controller under test that is not a controller of Kubernetes.
+type ExternalController struct {
+	// Name is the name of the controller in reports.
+	Name string `yaml:"name" format:"name" required:"true"`
+	// Kind is the kind of the objects that the controller reconciles, such as Widget.
+	Kind string `yaml:"kind" format:"kind" required:"true"`
+	// Watches is the list of the kinds whose informer caches must have synced before the
+	// controller writes.
+	Watches []string `yaml:"watches,omitempty" format:"kinds"`
+	// Writes is the list of the kinds that the controller creates, changes or deletes.
+	Writes []string `yaml:"writes,omitempty" format:"kinds"`
+}
+
+// describe returns the controller in the form of the registry.
+func (c ExternalController) describe() kube.Controller {
+	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }
 
 // ExternalKind is a kind of object that an external workload creates.
@@ -38,8 +60,9 @@ func New(name, description string) *Scenario {
 	return s
 }
 
-// describe returns the API kind. Plural is necessary if a CustomResourceDefinition has another
-// plural than [kube.Generic] derives from the kind.
+// describe returns the API group, version, resource and scope of the kind. The field Plural is
+// necessary if the plural name in the API differs from the one that [kube.Generic] derives from
+// the kind.
 func (k ExternalKind) describe() kube.Kind {
 	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
 	if k.Plural != "" {
@@ -58,19 +81,47 @@ func (v *validator) externalWorkload(external *ExternalWorkload) {
 	v.bounded("externalWorkload", external)
 	v.check(len(external.Kinds) <= externalKindsMax, "externalWorkload.kinds", "found %d; expected at most %d", len(external.Kinds), externalKindsMax)
 	for i, kind := range external.Kinds {
-		path := fmt.Sprintf("externalWorkload.kinds[%d]", i)
-		v.check(kind.APIVersion != "", path+".apiVersion", "found nothing; expected a group and a version such as apps/v1, or v1")
-		v.groupVersion(path+".apiVersion", kind.APIVersion)
-		v.kindName(path+".kind", kind.Kind)
-		if kind.Plural != "" {
-			v.name(path+".plural", kind.Plural)
-		}
-		v.check(!kind.ClusterScoped || kind.Plural != "", path+".plural", "found nothing; expected the plural of the cluster-scoped kind %s", kind.Kind)
-		for _, other := range external.Kinds[:i] {
-			v.check(other.Kind != kind.Kind, path+".kind", "found %s twice; expected it once", kind.Kind)
-		}
-		if row, ok := kube.Named(kind.Kind); ok {
-			v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
-		}
+		v.externalKind(fmt.Sprintf("externalWorkload.kinds[%d]", i), kind, external.Kinds[:i])
 	}
+	v.check(len(external.Controllers) <= externalKindsMax, "externalWorkload.controllers", "found %d; expected at most %d", len(external.Controllers), externalKindsMax)
+	v.check(len(external.Controllers) == 0 || v.scenario.Subject.Controllers == nil, "subject.controllers",
+		"found controllers besides externalWorkload.controllers; expected only one of them")
+	for i, c := range external.Controllers {
+		v.externalController(fmt.Sprintf("externalWorkload.controllers[%d]", i), c, external.Controllers[:i])
+	}
+}
+
+// externalKind checks a kind of an external workload.
+func (v *validator) externalKind(path string, kind ExternalKind, before []ExternalKind) {
+	v.check(kind.APIVersion != "", path+".apiVersion", "found nothing; expected a group and a version such as apps/v1, or v1")
+	v.groupVersion(path+".apiVersion", kind.APIVersion)
+	v.kindName(path+".kind", kind.Kind)
+	if kind.Plural != "" {
+		v.name(path+".plural", kind.Plural)
+	}
+	v.check(!kind.ClusterScoped || kind.Plural != "", path+".plural", "found nothing; expected the plural of the cluster-scoped kind %s", kind.Kind)
+	v.check(!slices.ContainsFunc(before, func(k ExternalKind) bool { return k.Kind == kind.Kind }), path+".kind", "found %s twice; expected it once", kind.Kind)
+	if row, ok := kube.Named(kind.Kind); ok {
+		v.check(row.APIVersion() == kind.APIVersion, path+".apiVersion", "found %s for kind %s; expected %s", kind.APIVersion, kind.Kind, row.APIVersion())
+	}
+}
+
+// externalController checks a controller of an external workload. Its kinds must be known.
+func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
+	v.name(path+".name", c.Name)
+	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found %s twice; expected it once", c.Name)
+	v.externalKindName(path+".kind", c.Kind)
+	for i, kind := range c.Watches {
+		v.externalKindName(fmt.Sprintf("%s.watches[%d]", path, i), kind)
+	}
+	for i, kind := range c.Writes {
+		v.externalKindName(fmt.Sprintf("%s.writes[%d]", path, i), kind)
+	}
+}
+
+// externalKindName requires the name of a kind that the registry or externalWorkload.kinds has.
+func (v *validator) externalKindName(path, found string) {
+	_, known := kube.Named(found)
+	known = known || slices.ContainsFunc(v.scenario.ExternalWorkload.Kinds, func(k ExternalKind) bool { return k.Kind == found })
+	v.check(known, path, "found %.60q; expected a kind of externalWorkload.kinds, or one that `gauntlet list kinds` prints", found)
 }

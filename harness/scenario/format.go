@@ -133,7 +133,7 @@ func Kinds() []KindFormat {
 // besides kind and name.
 func GenericCreateFields() []string { return slices.Clone(genericRow.fields) }
 
-// StatesOf returns the states of a resource that the trigger state can wait for.
+// StatesOf returns the states of objects of a resource that the trigger state can wait for.
 func StatesOf(resource string) []ObjectState { return slices.Clone(statesOf(resource)) }
 
 // StateResources returns the resources that the trigger state may name in every scenario.

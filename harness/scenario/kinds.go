@@ -9,8 +9,8 @@ import (
 )
 
 // Kind is the kind of an object of the workload. For the kinds below, the operation create has
-// fields such as replicas. Every other kind is generic: its objects are created from a
-// manifest.
+// fields such as replicas. Every other kind, such as StatefulSet, is generic: its objects are
+// created from a manifest.
 type Kind string
 
 // The kinds that are not generic.
@@ -29,8 +29,8 @@ type kindRow struct {
 	kind Kind
 	// fields are the fields of the operation create for the kind, besides kind and name.
 	fields []string
-	// untils are the one-word conditions that an await of the kind may have. Every kind also
-	// supports the conditions of [Until.FieldCondition].
+	// untils are the conditions of one word, such as ready, that an await of the kind may have.
+	// Every kind also supports the conditions of [Until.FieldCondition].
 	untils []Until
 }
 
@@ -98,11 +98,11 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 // kinds, the field sets the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the objects that the workload creates. They have
-// the order in which the workload first creates each kind, or the order in which an external
-// workload lists them.
+// GenericKinds returns the generic kinds of the objects that the workload creates. They are in
+// the order in which the workload first creates each kind. For an external workload, they are
+// in the order of its list.
 //
-// If the workload creates a CustomResourceDefinition, the plural name and the scope of its kind
+// If the workload creates a CustomResourceDefinition of the kind, the plural name and the scope
 // come from the definition. For other kinds, they come from [kube.Generic].
 func (s *Scenario) GenericKinds() []kube.Kind {
 	var found []kube.Kind
@@ -135,9 +135,9 @@ func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
 }
 
-// describe returns the kind of the object that a create from a manifest creates. If the
-// workload creates a CustomResourceDefinition of the kind, its plural name and scope come from
-// the definition.
+// describe returns the API group, version, resource and scope of the kind that a create from a
+// manifest has. If the workload creates a CustomResourceDefinition of the kind, the resource
+// and the scope come from the definition.
 func (s *Scenario) describe(create *Create) kube.Kind {
 	kind := create.describe()
 	for _, other := range s.creates() {
@@ -153,8 +153,8 @@ func (s *Scenario) describe(create *Create) kube.Kind {
 	return kind
 }
 
-// describe returns the kind of the object that a create from a manifest creates. It ignores the
-// CustomResourceDefinitions of the workload.
+// describe returns the API group, version, resource and scope of the kind that a create from a
+// manifest has. It ignores the CustomResourceDefinitions of the workload.
 func (c *Create) describe() kube.Kind {
 	if row, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return row
@@ -163,8 +163,15 @@ func (c *Create) describe() kube.Kind {
 }
 
 // Controllers returns the controllers under test. It returns nil if subject.controllers has an
-// unknown name, which [Parse] does not accept.
+// unknown name, which [Parse] rejects.
 func (s *Scenario) Controllers() []kube.Controller {
+	if s.ExternalWorkload != nil && len(s.ExternalWorkload.Controllers) > 0 {
+		var external []kube.Controller
+		for _, c := range s.ExternalWorkload.Controllers {
+			external = append(external, c.describe())
+		}
+		return external
+	}
 	controllers, err := kube.ControllersNamed(s.Subject.Controllers...)
 	if err != nil {
 		return nil
@@ -173,9 +180,9 @@ func (s *Scenario) Controllers() []kube.Controller {
 }
 
 // ObservedKinds returns the kinds of the objects that a run of the scenario records. These are
-// the kinds that the default controllers and the controllers under test read and write, and the
-// kinds that the workload creates. The kinds of [kube.Kinds] come first, in the order of that
-// table.
+// the kinds that the workload creates, and the kinds that controllers read and write: the
+// default controllers and those under test. The kinds of [kube.Kinds] come first, in the order
+// of that table.
 func (s *Scenario) ObservedKinds() []kube.Kind {
 	always, _ := kube.ControllersNamed() // returns the default controllers, and no error without names
 	observed := kube.Observed(append(always, s.Controllers()...))
@@ -230,7 +237,8 @@ func (s *Scenario) NeedsOwnControlPlane() error {
 }
 
 // isKubernetesVersion reports whether the API group and version of a kind, such as apps/v1, are
-// built into Kubernetes. All kinds of a built-in version are known.
+// built into Kubernetes. gauntlet knows all kinds of such a version, so any other kind in it is
+// an error.
 func isKubernetesVersion(kind kube.Kind) bool {
 	return scheme.Scheme.IsVersionRegistered(kind.GVR.GroupVersion())
 }

@@ -189,8 +189,8 @@ func (v *validator) kindName(path, found string) {
 	v.check(kindPattern.MatchString(found), path, "found %.60q; expected the name of a kind, such as StatefulSet", found)
 }
 
-// genericTarget checks the kind and the name of an object of a generic kind. A create defines
-// its kind. Any other operation needs a kind that the workload creates.
+// genericTarget checks the kind and the name of an object of a generic kind. A create may have
+// any generic kind. Any other operation needs a kind that the workload creates.
 func (v *validator) genericTarget(path string, row operation, target *Target) {
 	v.kindName(path+".kind", string(target.Kind))
 	if row.effect != creates || v.kindsFixed {
@@ -202,8 +202,8 @@ func (v *validator) genericTarget(path string, row operation, target *Target) {
 		"found %.80q; expected a DNS subdomain: at most 253 of a-z, 0-9, - and ., with a letter or digit at either end of each part", target.Name)
 }
 
-// expectedKinds returns the kinds that the target of an operation may have, for error messages.
-// These are the kinds of the operation and the generic kinds that the workload creates.
+// expectedKinds returns the kinds that an operation accepts, for error messages. These are the
+// kinds in its row, and the generic kinds that the workload creates.
 func (v *validator) expectedKinds(row operation) []Kind {
 	expected := append([]Kind{}, row.kinds...)
 	for _, kind := range v.kinds {

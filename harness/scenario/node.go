@@ -131,7 +131,8 @@ func (src *source) convert(from ast.Node, depth int) (*node, error) {
 	return to, err
 }
 
-// convertItems converts the items of a list at the nesting depth.
+// convertItems converts the items of a list. The argument depth is the nesting depth of the
+// list.
 func (src *source) convertItems(from []ast.Node, depth int) (sequence, error) {
 	to := make(sequence, 0, len(from))
 	for _, item := range from {
@@ -144,8 +145,8 @@ func (src *source) convertItems(from []ast.Node, depth int) (sequence, error) {
 	return to, nil
 }
 
-// convertFields converts the fields of a mapping at the nesting depth. A field that occurs
-// twice is an error.
+// convertFields converts the fields of a mapping. The argument depth is the nesting depth of
+// the mapping. A field that occurs twice is an error.
 func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mapping, error) {
 	to := make(mapping, 0, len(from))
 	for _, field := range from {
@@ -166,7 +167,7 @@ func (src *source) convertFields(from []*ast.MappingValueNode, depth int) (mappi
 	return to, nil
 }
 
-// fieldName returns a key of a mapping as text. It accepts also numbers and words such as true,
+// fieldName returns a key of a mapping as text. It also accepts numbers and words such as true,
 // because label keys may look like them. It returns false for any other key.
 func fieldName(key ast.MapKeyNode) (string, bool) {
 	switch key := key.(type) {

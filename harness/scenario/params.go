@@ -8,8 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Params has the parameters of one fault in the form of the YAML file. The type of the fault
-// knows their Go struct, and reads them with [Params.Decode].
+// Params has the parameters of one fault as YAML nodes. The fault type decodes them into its
+// own Go struct with [Params.Decode].
 type Params struct {
 	source *source
 	fault  string   // the name of the fault type, with which field paths in errors begin
@@ -20,9 +20,9 @@ type Params struct {
 	kinds *[]kube.Kind
 }
 
-// Resources returns the resources that the parameters may name. These are the resources of
-// [Scenario.Resources]. Parameters without a scenario may name the resources of
-// [kube.Resources] only.
+// Resources returns the resources that the parameters may name. For a fault of a scenario,
+// these are the resources of [Scenario.Resources]. For parameters from [ParseParams], they are
+// those of [kube.Resources].
 func (p Params) Resources() []string {
 	if p.kinds == nil {
 		return kube.Resources()
@@ -30,8 +30,9 @@ func (p Params) Resources() []string {
 	return withResources(*p.kinds)
 }
 
-// ParseParams reads the parameters of one fault from a YAML mapping, without a scenario. The
-// arguments file and fault are the names of the file and of the fault type in errors.
+// ParseParams reads the parameters of one fault from a YAML mapping that does not belong to a
+// scenario. The arguments file and fault are the names of the file and of the fault type in
+// errors.
 func ParseParams(file, fault string, data []byte) (Params, error) {
 	src := &source{file: file}
 	root, err := parseNode(src, data)
@@ -76,10 +77,10 @@ func (p Params) Errorf(field, format string, args ...any) error {
 	return p.source.errorAt(at, path, format, args...)
 }
 
-// CheckSteps validates the steps that a fault has in the parameter field, and sets their
-// defaults. It returns the first error. CheckSteps checks each step alone, so it does not check
-// whether the objects of the steps exist. In a scenario, objects of a generic kind must be of a
-// kind that the workload creates.
+// CheckSteps validates steps that a fault has as a parameter, and sets their defaults. The
+// argument field is the name of the parameter. CheckSteps returns the first error. It does not
+// check whether the objects of the steps exist. Objects of a generic kind must be of a kind
+// that the workload creates, unless the parameters are from [ParseParams].
 func (p Params) CheckSteps(field string, steps []Step) error {
 	root := &node{position: p.at, value: mapping{{name: p.fault, value: p.encodeNode()}}}
 	v := &validator{scenario: &Scenario{source: &source{file: p.source.file, root: root}}, anyKind: p.kinds == nil}
@@ -139,8 +140,9 @@ func (f *Fault) decodeNode(d decoder, from *node, path string) error {
 	return nil
 }
 
-// decodeParams reads the name of the fault type and the parameters from a field of a fault. A
-// second fault type is an error, which ends with the text expected.
+// decodeParams reads the name of the fault type and the parameters from a field of a fault. It
+// returns an error if the fault already has a fault type. The argument expected is the end of
+// this error.
 func (f *Fault) decodeParams(d decoder, field entry, path, expected string) error {
 	if f.Name != "" {
 		return d.source.errorAt(field.position, path, "found %q beside %q; expected %s", field.name, f.Name, expected)

@@ -154,8 +154,8 @@ func (s *Step) complete() {
 	}
 }
 
-// completeAPIVersion sets the apiVersion of a create from a manifest that omits it. The
-// argument kinds has the kinds that other creates of the scenario define with an apiVersion.
+// completeAPIVersion sets the apiVersion of a create from a manifest that omits it. It takes
+// the apiVersion from the argument kinds: the generic kinds that the workload creates.
 func (s *Step) completeAPIVersion(kinds []kube.Kind) {
 	create, ok := s.Operation.(*Create)
 	if !ok || !create.Kind.IsGeneric() || create.APIVersion != "" {

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -113,7 +114,8 @@ const (
 	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// states has the allowed states for each resource that every run observes.
+// states has the allowed states for each resource that every run observes. For any other
+// resource, generalStates are allowed.
 var states = map[string][]ObjectState{
 	"pods":                   {Present, Terminating, PodReady, PodPending, PodFailed},
 	"replicasets.apps":       {Present, Terminating},
@@ -123,7 +125,7 @@ var states = map[string][]ObjectState{
 	"endpoints":              {Present, Terminating},
 }
 
-// generalStates are the allowed states for every resource that is not in the map states.
+// generalStates are the allowed states for every resource that is not a key of states.
 var generalStates = []ObjectState{Present, Terminating}
 
 // statesOf returns the allowed states for a resource.
@@ -176,18 +178,22 @@ func (t *StateTrigger) setDefaults()   { *t = StateTrigger{Is: Present, AtLeast:
 func (f *FaultTrigger) setDefaults()   { *f = FaultTrigger{Nth: 1} }
 func (s *StepTrigger) setDefaults()    { *s = StepTrigger{At: Done} }
 
-// String returns the trigger as text for reports, such as "create 3 of pods is sent".
+// String returns the trigger as text for reports, such as "create request number 3 of pods is
+// sent".
 func (t Trigger) String() string {
 	words := ""
 	switch {
 	case t.Request != nil:
-		words = fmt.Sprintf("%s %d%s is %s", t.Request.Verb, t.Request.Nth, of(t.Request.Resource, t.Request.Subresource, t.Request.Name, t.Request.Owner), t.Request.Phase)
+		words = fmt.Sprintf("%s request number %d%s is %s", t.Request.Verb, t.Request.Nth, of(t.Request.Resource, t.Request.Subresource, t.Request.Name, t.Request.Owner), t.Request.Phase)
 	case t.Event != nil:
-		words = fmt.Sprintf("%s event %d%s arrives", t.Event.Type, t.Event.Nth, of(t.Event.Resource, "", t.Event.Name, t.Event.Owner))
+		words = fmt.Sprintf("%s event number %d%s is delivered", cmp.Or(t.Event.Type, "watch"), t.Event.Nth, of(t.Event.Resource, "", t.Event.Name, t.Event.Owner))
 	case t.State != nil:
-		words = fmt.Sprintf("%s%s are %s", t.State.count(), of(t.State.Resource, "", t.State.Name, t.State.Owner), t.State.Is)
+		words = fmt.Sprintf("%s%s are %s", t.State.count(), strings.TrimPrefix(of(t.State.Resource, "", t.State.Name, t.State.Owner), " of"), t.State.Is)
 	case t.Fault != nil:
-		words = fmt.Sprintf("fault %d fires for time %d", t.Fault.Index, t.Fault.Nth)
+		words = fmt.Sprintf("faults[%d] has fired", t.Fault.Index)
+		if t.Fault.Nth > 1 {
+			words += fmt.Sprintf(" %d times", t.Fault.Nth)
+		}
 	case t.Step != nil:
 		words = fmt.Sprintf("step %d is %s", t.Step.Index, t.Step.At)
 	}
@@ -230,9 +236,9 @@ func of(resource, subresource, name, owner string) string {
 // afterDepthMax is the maximum number of triggers that the field after links.
 const afterDepthMax = 5
 
-// trigger checks a trigger, and the triggers that its field after links. The argument fault
-// is the position of the fault that has the trigger. The argument depth is the number of
-// linked triggers up to and including this one.
+// trigger checks a trigger, and the triggers that its field after links. The argument fault is
+// the index of the fault that has the trigger. The argument depth is the number of linked
+// triggers up to and including this one.
 func (v *validator) trigger(path string, t *Trigger, fault, depth int) {
 	if t == nil {
 		return

@@ -13,8 +13,9 @@ import (
 // SubjectsMax is the maximum number of instances of the subject.
 const SubjectsMax = 5
 
-// These are bounds that the code needs outside of the bounds tags of fields. Bounds prevent
-// that a typing error starts a run that never ends, or that uses all memory of the machine.
+// These bounds are constants because code needs them in places without a tag bounds. Bounds
+// exist because a typing error must not start a run that never ends or that uses all memory of
+// the machine.
 const (
 	stepsMax           = 1000
 	faultsMax          = 100
@@ -40,11 +41,12 @@ type validator struct {
 
 	// kinds are the generic kinds of the objects that the workload creates.
 	kinds []kube.Kind
-	// kindsFixed is true for the steps of a fault in a scenario. A create in these steps must
-	// be of one of the kinds.
+	// kindsFixed is true while the validator checks the steps of a fault, such as user-edit, in
+	// a scenario. A create in these steps must be of one of the kinds.
 	kindsFixed bool
-	// anyKind is true for the steps of a fault without a scenario. These steps may have any
-	// generic kind, because the kinds that the workload creates are unknown.
+	// anyKind is true while the validator checks the steps of a fault that belongs to no
+	// scenario. These steps may have any generic kind, because it is unknown which kinds the
+	// workload creates.
 	anyKind bool
 	// resources is the result of [Scenario.Resources].
 	resources []string
@@ -160,8 +162,8 @@ func (v *validator) labelKey(path, key string) {
 }
 
 // removed checks the keys of labels or annotations that an operation removes. A key must be
-// valid, and the operation must not also set it. The argument field is the YAML name of the map
-// set.
+// valid, and the operation must not also set it. The argument set has the keys that the
+// operation sets, and field is the YAML name of set in errors.
 func (v *validator) removed(path string, keys []string, set map[string]string, field string) {
 	for i, key := range keys {
 		at := fmt.Sprintf("%s.remove[%d]", path, i)

@@ -21,7 +21,7 @@ const (
 
 // Settings are the settings of all replicas of the subject. A scenario can change them.
 type Settings struct {
-	// Controllers lists the controllers that the replicas run. Empty means
+	// Controllers lists the controllers that the replicas run. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// QPS and Burst are the client-side rate limit (requests per second, and burst) of each
@@ -36,9 +36,9 @@ type Settings struct {
 	LeaseNamespace string
 }
 
-// Flags returns the command line arguments of one replica. They are the same for every [Target].
-// The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the replica
-// has no debug endpoint and opens no port.
+// Flags returns the command line arguments of one replica. All targets get the same arguments,
+// except a target that [Command] has returned. The argument kubeconfig is the path of the replica's
+// kubeconfig. If serving is nil, the replica has no debug endpoint and opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	controllers := kube.OrDefault(s.Controllers)
 	flags := []string{

@@ -21,10 +21,15 @@ import (
 const managerRole = "system:kube-controller-manager"
 
 // Grant gives a user or ServiceAccount, the argument account, the RBAC permissions that the
-// controllers need. Empty controllers mean [kube.DefaultControllers]. The target ours gets the
-// roles of its own manifests; its permissions for the Lease are limited to leaseNamespace. All
-// other targets get the default ClusterRoles that Kubernetes has for the controllers.
+// controllers need. Empty controllers mean [kube.DefaultControllers].
+//
+// The target ours gets the roles of its own manifests; its permissions for the Lease are limited to
+// leaseNamespace. A target that [Command] has returned gets all permissions. All other targets get
+// the default ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
+	if target.isCommand() {
+		return bindClusterRole(ctx, admin, "cluster-admin", account)
+	}
 	if target != Ours {
 		all := []error{bindClusterRole(ctx, admin, managerRole, account)}
 		for _, c := range kube.OrDefault(controllers) {

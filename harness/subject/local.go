@@ -19,6 +19,7 @@ import (
 // Local has the options of replicas that run as local processes.
 type Local struct {
 	Executable string // path of the program
+	Target     Target // determines the arguments: those of Command, or Settings.Flags
 	Settings   Settings
 	Cluster    cluster.Cluster
 	// Route changes config, the client configuration of a replica, for example so that the replica
@@ -54,8 +55,8 @@ func (l Local) Launcher() Launcher {
 		p, err := process.Start(ctx, process.Spec{
 			Name:    replica,
 			Path:    l.Executable,
-			Args:    l.Settings.Flags(files.kubeconfig, files.serving),
-			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH")},
+			Args:    l.args(files),
+			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + files.kubeconfig},
 			LogPath: filepath.Join(l.LogDir, replica+".log"),
 		})
 		if err != nil {
@@ -63,6 +64,14 @@ func (l Local) Launcher() Launcher {
 		}
 		return local{p, files.serving}, nil
 	}
+}
+
+// args returns the command line arguments of a replica.
+func (l Local) args(files replicaFiles) []string {
+	if l.Target.isCommand() {
+		return l.Target.commandLine(files.kubeconfig)
+	}
+	return l.Settings.Flags(files.kubeconfig, files.serving)
 }
 
 // replicaFiles has the files of a replica. A replica uses the same files after a restart.
@@ -73,7 +82,7 @@ type replicaFiles struct {
 
 // files creates the files of a replica in the state directory.
 func (l Local) files(replica string) (files replicaFiles, err error) {
-	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug {
+	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug && !l.Target.isCommand() {
 		files.serving, err = newServing(l.StateDir, replica)
 	}
 	return files, err

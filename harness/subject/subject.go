@@ -2,8 +2,9 @@
 // with the controllers under test. Its replicas elect a leader.
 //
 // A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the flags of
-// kube-controller-manager, and exactly the RBAC permissions that its controllers need. The checks
-// read the API requests of the subject, never its log.
+// kube-controller-manager, and exactly the RBAC permissions that its controllers need. An
+// executable with other flags is possible, but gets all permissions; see [Command]. The checks read
+// the API requests of the subject, never its log.
 //
 // A [Subject] grants the permissions, starts the replicas, and records when they start and end. A
 // [Launcher] starts a replica as a local process or as a pod.
@@ -121,8 +122,12 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 }
 
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
-// unexpectedly before that, WaitForLeader returns the error of this replica.
+// unexpectedly before that, WaitForLeader returns the error of this replica. It does not wait for a
+// target that [Command] has returned, because its lease is unknown.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
+	if s.options.Target.isCommand() {
+		return nil
+	}
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {

@@ -11,25 +11,36 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF.
+// Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF. Go programs
+// can also use [Program] and the result of [Command].
 type Target struct {
-	kind string // "ours", "upstream", execKind or imageKind
-	// name is the path of an executable or the name of an image. It is empty for ours and upstream.
+	kind string // "ours", "upstream", "program", execKind, imageKind or commandKind
+	// args are the arguments of a target that [Command] has returned. A zero byte follows each
+	// argument. args is a string and not a slice, so that == can compare targets.
+	args string
+	// name is the path of an executable or the name of an image. It is empty for Ours, Upstream and
+	// Program.
 	name string
 }
 
-// The targets of gauntlet's own controllers and of kube-controller-manager.
+// The targets that have no path or name.
 var (
 	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}
 	// Upstream is kube-controller-manager with only the controllers under test.
 	Upstream = Target{kind: "upstream"}
+	// Program is the subject of a Go program that runs its controllers itself. gauntlet starts no
+	// replica. The clients of the controllers connect to the fault proxy; see
+	// environment.Environment.ProxyConfig. The flag --subject does not accept this target.
+	Program = Target{kind: "program"}
 )
 
-// The prefixes of the targets exec:PATH and image:REF.
+// The kinds of targets that have a path or a name.
 const (
 	execKind  = "exec"
 	imageKind = "image"
+	// commandKind is an executable with its own arguments; see [Command].
+	commandKind = "command"
 )
 
 // ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
@@ -66,6 +77,38 @@ func parseExec(path string) (Target, error) {
 	return Target{kind: execKind, name: absolute}, nil
 }
 
+// Command returns the target of an executable whose flags differ from those of
+// kube-controller-manager, such as an operator. In the arguments, {{.Kubeconfig}} stands for the
+// path of the kubeconfig; the environment variable KUBECONFIG contains this path too. The replicas
+// get all permissions. A replica is ready when it watches the resources that its controllers need.
+// The flag --subject does not accept this target.
+func Command(path string, args ...string) (Target, error) {
+	t, err := parseExec(path)
+	if err != nil {
+		return Target{}, err
+	}
+	t.kind = commandKind
+	for _, arg := range args {
+		t.args += arg + "\x00"
+	}
+	return t, nil
+}
+
+// isCommand reports whether [Command] has returned the target.
+func (t Target) isCommand() bool { return t.kind == commandKind }
+
+// commandLine returns the arguments of a target that [Command] has returned. It replaces
+// {{.Kubeconfig}} with the path in the argument kubeconfig.
+func (t Target) commandLine(kubeconfig string) []string {
+	var args []string
+	for arg := range strings.SplitSeq(strings.TrimSuffix(t.args, "\x00"), "\x00") {
+		if t.args != "" {
+			args = append(args, strings.ReplaceAll(arg, "{{.Kubeconfig}}", kubeconfig))
+		}
+	}
+	return args
+}
+
 // parseImage returns the target of a container image. It checks only the syntax of the name.
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
@@ -78,8 +121,12 @@ func parseImage(reference string) (Target, error) {
 // all other targets.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String returns the target in the format that [ParseTarget] parses.
+// String returns the target as text. [ParseTarget] parses the text, unless the target is [Program]
+// or was returned by [Command].
 func (t Target) String() string {
+	if t.isCommand() {
+		return strings.Join(append([]string{t.kind + ":" + t.name}, t.commandLine("{{.Kubeconfig}}")...), " ")
+	}
 	if t.name != "" {
 		return t.kind + ":" + t.name
 	}
@@ -88,8 +135,7 @@ func (t Target) String() string {
 
 // CheckControllers returns an error if the target cannot run one of the given controllers. The
 // target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md). All other
-// targets accept the flags of kube-controller-manager, so they are assumed to contain all its
-// controllers.
+// targets are assumed to contain all given controllers.
 func (t Target) CheckControllers(controllers []kube.Controller) error {
 	if t != Ours {
 		return nil

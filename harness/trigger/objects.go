@@ -69,8 +69,8 @@ func Is(decoder *objects.Decoder, state scenario.ObjectState, object *history.Ob
 	return err == nil && len(object.Body) > 0 && isGeneric(state, generic)
 }
 
-// isRollout reports whether an object is in the state Progressing or Completed. The
-// parameter complete is true if its status agrees with its spec.
+// isRollout reports whether an object is in the state Progressing or Completed. The parameter
+// complete says whether the status of the object agrees with its spec.
 func isRollout(state scenario.ObjectState, complete bool) bool {
 	switch state {
 	case scenario.Progressing:
@@ -94,9 +94,9 @@ func isPod(state scenario.ObjectState, pod *objects.Pod) bool {
 	return false
 }
 
-// isGeneric reports whether an object of any other kind is in the given state. It reads
-// status.phase for pending and failed, the condition Ready for ready, and the replica
-// counts for a rollout.
+// isGeneric reports whether an object that is neither a Deployment nor a pod is in the given
+// state. It reads status.phase for pending and failed, the condition Ready for ready, and the
+// replica counts for a rollout.
 func isGeneric(state scenario.ObjectState, g *objects.Generic) bool {
 	switch state {
 	case scenario.PodPending:

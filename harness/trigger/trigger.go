@@ -14,7 +14,7 @@ type Match struct {
 	// Description is the trigger in words, or "" if the fault has no trigger.
 	Description string
 	// Request is the ID of the request or watch in the matching record, or 0 if the record
-	// contains none. Replica is the replica of the subject that sent it.
+	// contains none. Replica is the replica of the subject that sent this request.
 	Request uint64
 	Replica string
 	// Object is the object in the matching record, or nil if the record contains none.
@@ -25,8 +25,9 @@ type Match struct {
 // object has no controller or is unknown.
 type OwnerLookup func(*history.Request) *history.Owner
 
-// Matcher compares records with one trigger. The caller must not use a Matcher again after
-// its trigger has matched. A Matcher is not safe for concurrent use.
+// Matcher compares the records of a run with one trigger, one record at a time. After the
+// trigger has matched, the caller must not use the Matcher again. A Matcher is not safe for
+// concurrent use.
 type Matcher struct {
 	trigger scenario.Trigger
 	ownerOf OwnerLookup
@@ -41,9 +42,10 @@ type Matcher struct {
 
 // New returns a Matcher for a trigger.
 //
-// The condition of a state trigger may already be true. The trigger then matches at the
-// next record, unless requireChange is true. If requireChange is true, the condition must
-// first become false.
+// The condition of a state trigger may already be true. If requireChange is false, the trigger
+// then matches at the next record. If it is true, the condition must first become false.
+// Callers set requireChange when a fault begins for the second time or later, because the
+// condition of its last beginning may still be true.
 func New(trigger scenario.Trigger, ownerOf OwnerLookup, objects *Objects, requireChange bool) *Matcher {
 	m := &Matcher{trigger: trigger, ownerOf: ownerOf, pending: map[uint64]*history.Request{}}
 	if trigger.After != nil {
@@ -141,7 +143,7 @@ func (m *Matcher) matchEvent(r *history.Record, match *Match) bool {
 	return true
 }
 
-// matchState reports whether this record makes the condition of a state trigger true.
+// matchState reports whether the condition of a state trigger becomes true with this record.
 func (m *Matcher) matchState(r *history.Record, objects *Objects, match *Match) bool {
 	spec := m.trigger.State
 	if r.Commit != nil && r.Commit.Object.Resource == spec.Resource {

@@ -157,7 +157,7 @@ func TestMatch(t *testing.T) {
 	answer := answered(7, 201)
 	m.Observe(&request, NewObjects())
 	match, matched := m.Observe(&answer, NewObjects())
-	want := Match{Description: "create 1 of pods is committed", Request: 7, Replica: "subject-0",
+	want := Match{Description: "create request number 1 of pods is committed", Request: 7, Replica: "subject-0",
 		Object: &history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1"}}
 	if diff := cmp.Diff(want, match); diff != "" || !matched {
 		t.Errorf("matched is %t, want true; match (-want +got):\n%s", matched, diff)

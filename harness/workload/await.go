@@ -114,7 +114,8 @@ func awaitOne(ctx context.Context, k kind, name string, until scenario.Until) (s
 const noSuchObject = "no such object"
 
 // checkOf returns a function that reports whether an object meets a condition, and describes
-// the state of the object. It calls the function with nil for an object that does not exist.
+// the state of the object. The function accepts nil, which means that the object does not
+// exist.
 func checkOf(until scenario.Until) (func(runtime.Object) (bool, string, error), error) {
 	if !until.IsFieldCondition() {
 		return func(o runtime.Object) (bool, string, error) {

@@ -13,8 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// build returns the object with the given name that a create of a kind with a builder creates.
-// If the object is a pod or has a pod template, its pods have the given spec.
+// build returns the object for a create of a kind that is not generic. If the object is a pod
+// or has a pod template, its pods have the given pod spec. The argument controller is the owner
+// reference, or nil.
 func build(create *scenario.Create, name, namespace string, controller *metav1.OwnerReference, pod corev1.PodSpec) runtime.Object {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	if controller != nil {
@@ -23,8 +24,8 @@ func build(create *scenario.Create, name, namespace string, controller *metav1.O
 	return builders[create.Kind](create, meta, pod)
 }
 
-// builders has a function for each kind that is not generic. The function returns the object
-// that a create of the kind creates.
+// builders has one function for each kind that is not generic; see [scenario.Kind]. The
+// function returns the object for a create of this kind.
 var builders = map[scenario.Kind]func(*scenario.Create, metav1.ObjectMeta, corev1.PodSpec) runtime.Object{
 	scenario.ReplicaSet:            buildReplicaSet,
 	scenario.ReplicationController: buildReplicationController,
@@ -124,8 +125,9 @@ func buildEndpoints(create *scenario.Create, meta metav1.ObjectMeta, _ corev1.Po
 	}}}
 }
 
-// versionAnnotation is the annotation of a pod template that has its version. It is the only
-// difference between versions, so that the pods of every version can run on every cluster.
+// versionAnnotation is the annotation in which a pod template has its version. Templates of
+// different versions differ only in this annotation, so a rollout needs no further image on the
+// nodes.
 const versionAnnotation = "gauntlet/version"
 
 // podTemplate returns the pod template of a create: its labels and version with the given pod

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// StandInImage is the image name by which a manifest asks for the image of the workload's pods.
-// It is also the image reference of the program standin on the nodes of a kind cluster.
+// StandInImage is an image name in manifests that stands for the image of the workload's pods.
+// On kind, the nodes have the program standin under this name.
 const StandInImage = "localhost/gauntlet/standin:run"
 
 // buildGeneric returns the object with the given name that a create of a generic kind creates.

@@ -68,8 +68,8 @@ func (u *user) kind(name scenario.Kind) (kind, error) {
 	return newKind(k, in, &unstructured.Unstructured{}, objects, u.Dynamic), nil
 }
 
-// describe returns the API group, version and resource of a kind. For a generic kind, it
-// prefers the kinds of Env and of create steps to [kube.Kinds].
+// describe returns the API group, version and resource of a kind. For a generic kind, it looks
+// first in Env.Kinds, then in the create steps, and then in [kube.Kinds].
 func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	if described, ok := u.described[name]; ok && name.IsGeneric() {
 		return described, nil
@@ -80,8 +80,8 @@ func (u *user) describe(name scenario.Kind) (kube.Kind, error) {
 	return kube.Kind{}, fmt.Errorf("found unknown kind %s; expected a kind of package kube, of workload.Env.Kinds, or of a create step with apiVersion", name)
 }
 
-// describedKinds returns the generic kinds that Env and the create steps describe, by name. If
-// both describe a kind, it returns the description of Env.
+// describedKinds returns, by name, the generic kinds in Env.Kinds and those of create steps
+// with an apiVersion. If both contain a kind, it returns the one of Env.Kinds.
 func describedKinds(env Env, steps []scenario.Step) map[scenario.Kind]kube.Kind {
 	described := map[scenario.Kind]kube.Kind{}
 	for _, step := range steps {
@@ -101,7 +101,8 @@ type object interface {
 	metav1.Object
 }
 
-// client is the part of a typed client that all kinds have. dynamicClient has it too.
+// client has the methods that the typed clients of all kinds have in common, and that
+// dynamicClient has too.
 type client[T object, L runtime.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, subresources ...string) (T, error)
@@ -110,8 +111,8 @@ type client[T object, L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// dynamicClient gives a dynamic client the methods of a typed client: without subresource
-// arguments.
+// dynamicClient is a dynamic client with the method signatures of a typed client. The methods
+// Create and Delete of a dynamic client also accept subresources, so dynamicClient wraps them.
 type dynamicClient struct{ dynamic.ResourceInterface }
 
 func (c dynamicClient) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions) (*unstructured.Unstructured, error) {
@@ -122,8 +123,9 @@ func (c dynamicClient) Delete(ctx context.Context, name string, options metav1.D
 	return c.ResourceInterface.Delete(ctx, name, options)
 }
 
-// newKind returns a kind whose operations call a client for its objects. The argument all is
-// the client set of that client, which says whether watch-list requests are supported.
+// newKind returns a kind whose operations use the client objects. The argument all is the clientset
+// or dynamic client from which objects comes. client-go reads from it whether watch-list requests
+// are supported.
 func newKind[T object, L runtime.Object](of kube.Kind, namespace string, example T, objects client[T, L], all any) kind {
 	return kind{
 		Kind:      of,

@@ -31,8 +31,8 @@ const (
 	probeTimeoutSeconds = 30
 )
 
-// spec returns the spec of the pods, without resource requests. Only the readiness probe
-// connects to the ports of a pod. Services refer to the ports by name.
+// spec returns the spec of the pods, without resource requests. Services refer to the container
+// ports by name, but only the readiness probe connects to a port.
 func (p Pods) spec() corev1.PodSpec {
 	container := corev1.Container{
 		Name:  "pause",

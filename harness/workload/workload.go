@@ -23,7 +23,8 @@ import (
 )
 
 // ErrUnmet reports that an await timed out. Unlike other errors of a step, the subject may have
-// caused the timeout. The run therefore continues, and the checks decide.
+// caused the timeout. The run therefore continues without the remaining steps, and the checks
+// decide whether the subject violated a guarantee.
 var ErrUnmet = errors.New("the await timed out")
 
 // Env has the clients and settings with which [Run] executes a workload.
@@ -31,11 +32,11 @@ type Env struct {
 	// Client connects directly to the API server and has all permissions in Namespace. The
 	// namespace must exist and accept pods.
 	Client kubernetes.Interface
-	// Dynamic is a client for objects of generic kinds, and connects directly to the API server
-	// too. It may be nil if no step has such an object.
+	// Dynamic is a client for objects of generic kinds (see [scenario.Kind]). It connects
+	// directly to the API server. It may be nil if no step has such an object.
 	Dynamic dynamic.Interface
-	// Kinds describes the generic kinds of the scenario; see [scenario.Scenario.GenericKinds].
-	// It may lack the kinds that create steps with an apiVersion describe.
+	// Kinds lists the generic kinds of the scenario; see [scenario.Scenario.GenericKinds]. A
+	// kind may be missing here if a create step of the kind has an apiVersion.
 	Kinds []kube.Kind
 	// Namespace is the namespace of all namespaced objects of the workload.
 	Namespace string
@@ -50,8 +51,8 @@ type Env struct {
 // Recorder receives a record at the beginning and a record at the end of each step.
 type Recorder interface{ Append(history.Record) }
 
-// Run executes the steps in order. It returns nil after the last step, and an error at the
-// first step that fails or if ctx ends. The error names the step and the reason.
+// Run executes the steps in order. It returns nil after the last step. It stops with an error
+// at the first step that fails, or if ctx ends. The error names the step and the reason.
 func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	u := &user{Env: env, created: map[scenario.Target][]string{}, described: describedKinds(env, steps)}
 	for i, step := range steps {
@@ -71,7 +72,7 @@ func Run(ctx context.Context, env Env, steps []scenario.Step) error {
 	return nil
 }
 
-// user executes steps, and remembers the names of the objects that it created.
+// user executes steps, and remembers which objects each create step created.
 type user struct {
 	Env
 	created   map[scenario.Target][]string // the names of the objects that each create step created

@@ -2,9 +2,12 @@ package timeline
 
 import "time"
 
-// Align returns pairs of times at which two runs of one scenario are at the same point. The
-// points are the start, the start of each step and phase that both runs have, and the end. Both
-// lists are ascending and have the same length.
+// Align returns times at which two runs of one scenario are at the same point. Run a is at a
+// point at the time ofA[i], and run b at the time ofB[i]. The points are the start, the start
+// of each step and phase that both runs have, and the end.
+//
+// Each point is later, in both runs, than the point before it. Align skips a point for which
+// this does not hold, such as steps that began in different orders.
 func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	ofA, ofB = []time.Duration{0}, []time.Duration{0}
 	timesOfB := map[any]time.Duration{}
@@ -20,18 +23,18 @@ func Align(a, b *Timeline) (ofA, ofB []time.Duration) {
 	return ofA, ofB
 }
 
-// landmark is a point in a run that other runs of the scenario also reach. It is the start of a
-// step or phase, or the end of the run.
+// landmark is a point in a run that other runs of the same scenario may also reach. It is the
+// start of a step or phase, or the end of the run.
 type landmark struct {
 	what any // the name of the step or of the phase, or a value of type end
 	at   time.Duration
 }
 
-// end identifies the landmark at the end of a run.
+// end is the type of landmark.what for the end of a run.
 type end struct{}
 
-// landmarks returns the landmarks of a run in order. Of a landmark that occurs several times,
-// it returns only the first occurrence.
+// landmarks returns the landmarks of a run in the order of their times. If a step or phase
+// starts several times, only its first start is a landmark.
 func landmarks(t *Timeline) []landmark {
 	var all []landmark
 	seen := map[any]bool{}

@@ -18,41 +18,44 @@ import (
 )
 
 // Build builds the timeline of a run from its history and the results of its checks. If the
-// history is truncated, the timeline ends at that record. Build returns any other read error.
-// Of a long history it draws only a part in full: the beginning, or the records around the
-// first violation.
+// last line of the history is incomplete, the timeline ends before that line. Build returns any
+// other read error.
+//
+// The timeline shows at most about maxRecords records in full. In a longer history, these are
+// the records around the first violation, or the first records if there is no violation.
 func Build(records iter.Seq2[*history.Record, error], results []check.Result) (*Timeline, error) {
 	return build(records, results, maxRecords)
 }
 
-// build is [Build] with the argument most: the maximum number of records that are drawn in
-// full. After a late violation, up to a quarter more are drawn.
-func build(records iter.Seq2[*history.Record, error], results []check.Result, most int64) (*Timeline, error) {
-	b := newBuilder(windowAround(results, most), results)
+// build is [Build] with the argument limit in place of maxRecords, so that tests can use short
+// histories.
+func build(records iter.Seq2[*history.Record, error], results []check.Result, limit int64) (*Timeline, error) {
+	b := newBuilder(windowAround(results, limit), results)
 	if err := b.read(records); err != nil {
 		return nil, err
 	}
 	return b.finish(results), nil
 }
 
-// Draft is a timeline without violations. A run builds it while the checks run. Then the
-// history need not be read again for the timeline, except for cited records.
+// Draft is a timeline without violations. gauntlet builds the draft while the checks read the
+// history, and adds the violations when the results are known. Then it reads again only the
+// records that the evidence cites.
 type Draft struct {
 	builder *builder
-	most    int64 // the maximum number of records that are drawn in full
+	limit   int64 // the maximum number of records that the timeline shows in full; see maxRecords
 	err     error // the error of reading the history, which Finish returns
 }
 
-// NewDraft builds a draft of the timeline from the history of a run. An error is returned
-// later, by [Draft.Finish].
+// NewDraft builds a draft of the timeline from the history of a run. If the history cannot be
+// read, [Draft.Finish] returns the error.
 func NewDraft(records iter.Seq2[*history.Record, error]) *Draft {
 	return newDraft(records, maxRecords)
 }
 
-// newDraft is [NewDraft] with the argument most: the maximum number of records that are drawn
-// in full.
-func newDraft(records iter.Seq2[*history.Record, error], most int64) *Draft {
-	d := &Draft{builder: newBuilder(windowAround(nil, most), nil), most: most}
+// newDraft is [NewDraft] with the argument limit in place of maxRecords, so that tests can use
+// short histories.
+func newDraft(records iter.Seq2[*history.Record, error], limit int64) *Draft {
+	d := &Draft{builder: newBuilder(windowAround(nil, limit), nil), limit: limit}
 	d.err = d.read(records)
 	return d
 }
@@ -69,20 +72,21 @@ func (d *Draft) read(records iter.Seq2[*history.Record, error]) (err error) {
 }
 
 // Covers reports whether [Draft.Finish] can build the timeline for the results. It returns
-// false if the results need records of a long history that the draft does not show in full. The
-// timeline must then be built with [Build].
+// false if a long history has a late violation or a late cited record, because the draft shows
+// only the first records in full. The caller must then call [Build]. Covers returns true if the
+// history could not be read, because Finish returns this error.
 func (d *Draft) Covers(results []check.Result) bool {
 	drawn := d.builder.window
 	if d.err != nil || d.builder.last <= drawn.to {
 		return true
 	}
 	cited := Cited(results)
-	return windowAround(results, d.most) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
+	return windowAround(results, d.limit) == drawn && (len(cited) == 0 || cited[len(cited)-1] <= drawn.to)
 }
 
-// Finish adds the results to the draft, and returns the timeline that [Build] would return.
-// [Draft.Covers] must have returned true for the results. The argument cited has the records
-// that the results cite, by Seq; see [Cited]. Finish must be called only once.
+// Finish adds the results to the draft, and returns the same timeline as [Build]. The caller
+// must have called [Draft.Covers], and it must have returned true. The argument cited has the
+// records whose Seqs [Cited] returns for the results. Finish must be called only once.
 func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) (*Timeline, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -95,8 +99,8 @@ func (d *Draft) Finish(results []check.Result, cited map[int64]*history.Record) 
 	return d.builder.finish(results), nil
 }
 
-// Cited returns the Seqs of the records that the evidence of the results cites, ascending and
-// each once.
+// Cited returns the Seqs of all records that the evidence of the results cites. They are
+// ascending, and each occurs once.
 func Cited(results []check.Result) []int64 {
 	var all []int64
 	for _, result := range results {
@@ -111,7 +115,7 @@ func Cited(results []check.Result) []int64 {
 // builder builds a timeline from the records of a history, one after another.
 type builder struct {
 	t         *Timeline             // the result
-	window    window                // the records that are drawn in full
+	window    window                // the records that the timeline shows in full
 	last      int64                 // the Seq of the last record
 	tracks    map[string]int        // indexes in Timeline.Tracks, by the name of the track
 	orders    map[string]trackOrder // display order of tracks by name, also of tracks that are not displayed
@@ -121,7 +125,7 @@ type builder struct {
 	steps     map[int]int           // indexes of the marks of unfinished steps, by the index of the step
 	faults    map[int]int           // indexes of the bands of faults that are not healed, by the index of the fault
 	running   map[string]int        // indexes of the bands of running processes, by the name of the process
-	// requests has the subject's requests for which more records may follow, such as a
+	// requests has the requests of the subject about which more records may follow, such as the
 	// response or a delivered watch event. The key is the ID of the request.
 	requests      map[uint64]*request
 	sharedTracks  map[string]sharedTrack // the tracks of pods and other children, by the title of the object
@@ -133,8 +137,8 @@ type builder struct {
 	rates         *eventRates
 }
 
-// newBuilder returns a builder that draws the records of a window in full. It also draws the
-// records that the evidence of the results cites.
+// newBuilder returns a builder whose timeline shows the records of a window in full. It also
+// shows the records outside the window that the evidence of the results cites.
 func newBuilder(drawn window, results []check.Result) *builder {
 	b := &builder{
 		t:            &Timeline{Cited: map[int64]json.RawMessage{}},
@@ -159,7 +163,8 @@ func newBuilder(drawn window, results []check.Result) *builder {
 	return b
 }
 
-// read adds the records of a history. It stops without an error where the history is truncated.
+// read adds all records of a history to the timeline. If the last line of the history is
+// incomplete, read stops before it and returns no error.
 func (b *builder) read(records iter.Seq2[*history.Record, error]) error {
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
@@ -186,7 +191,7 @@ func (b *builder) cite(r *history.Record) error {
 	return nil
 }
 
-// observe adds a record to the timeline. Records must be added in the order of the history.
+// observe adds the next record of the history to the timeline.
 func (b *builder) observe(r *history.Record) error {
 	b.t.End, b.last = r.At, r.Seq
 	b.updateDisplayed(r)
@@ -202,8 +207,9 @@ func (b *builder) observe(r *history.Record) error {
 	return b.observeOutside(r)
 }
 
-// drawRecord adds all marks, bands and counts of a record. It does so also for a record outside
-// the displayed window.
+// drawRecord adds everything that the timeline shows of a record: marks, bands and counts. It
+// does not check whether the record is in the displayed window; its callers decide which
+// records outside the window are shown.
 func (b *builder) drawRecord(r *history.Record) error {
 	switch {
 	case r.Start != nil:
@@ -270,14 +276,14 @@ func (b *builder) step(r *history.Record) {
 }
 
 // endMark ends a mark at the time of a record, and returns the mark. The argument place is the
-// index in Timeline.Marks.
+// index of the mark in Timeline.Marks.
 func (b *builder) endMark(place int, r *history.Record) *Mark {
 	m := &b.t.Marks[place]
 	m.Answer, m.To = r.Seq, r.At
 	return m
 }
 
-// fault adds a mark for an event of a fault. It begins a band when the fault is injected, and
+// fault adds a mark for a record of a fault. It begins a band when the fault is injected, and
 // ends the band when the fault is healed.
 func (b *builder) fault(r *history.Record) {
 	f := r.Fault
@@ -295,8 +301,9 @@ func (b *builder) fault(r *history.Record) {
 	b.mark(m)
 }
 
-// process adds a mark for an event of a process. It begins a band when the process starts, and
-// ends the band at the next event of the process.
+// process adds a mark for a record of a process. It begins a band when the process starts. The
+// next record of the process, such as died or paused, ends the band. A process that is resumed
+// gets no new band.
 func (b *builder) process(r *history.Record) {
 	p := r.Process
 	track := b.track(Run, "process "+p.Name)
@@ -317,8 +324,9 @@ func (b *builder) band(band Band) int {
 	return len(b.t.Bands) - 1
 }
 
-// endBand ends the band that the map open has for a key, and removes the key. It does nothing
-// if the map has no such key.
+// endBand ends an open band. The map open has the indexes of open bands, with a key such as the
+// index of a fault. endBand removes the key from the map; it does nothing if the map does not
+// have the key.
 func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	if place, ok := open[key]; ok {
 		b.t.Bands[place].To = at
@@ -326,8 +334,8 @@ func (b *builder) endBand(open map[int]int, key int, at time.Duration) {
 	}
 }
 
-// finish completes the timeline. It ends open marks and bands, sorts the tracks, adds the
-// charts and links the violations to their marks.
+// finish completes the timeline. It ends the steps and bands that are still open, sorts the
+// tracks, adds the charts, and links each violation to its marks.
 func (b *builder) finish(results []check.Result) *Timeline {
 	t := b.t
 	for i := range t.Bands {
@@ -356,8 +364,8 @@ func (b *builder) finish(results []check.Result) *Timeline {
 	return t
 }
 
-// marksOfRecords returns the indexes of the marks that show the given records, by Seq. A record
-// without a mark is not in the map. The argument records must be sorted.
+// marksOfRecords returns for each record with a mark the index of that mark. The argument
+// records has the Seqs of the records, ascending. The keys of the map are Seqs, too.
 func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	places := map[int64]int{}
 	if len(records) == 0 {
@@ -382,8 +390,8 @@ func (b *builder) marksOfRecords(records []int64) map[int64]int {
 	return places
 }
 
-// violation returns a piece of evidence with its marks. The argument places has the indexes of
-// marks by the Seq of their records.
+// violation converts a piece of evidence to a violation with its marks. The argument places has
+// the indexes of marks, by the Seq of the record that the mark shows.
 func violation(id string, number int, e check.Evidence, places map[int64]int) Violation {
 	v := Violation{Check: id, Number: number, Summary: e.Summary, Expected: e.Expected, At: e.At, Records: e.Records}
 	for _, seq := range e.Records {
@@ -396,8 +404,8 @@ func violation(id string, number int, e check.Evidence, places map[int64]int) Vi
 	return v
 }
 
-// sortTracks sorts the tracks in display order, and updates the track indexes of marks and
-// bands.
+// sortTracks sorts the tracks into the order in which the page shows them. It also updates the
+// indexes of tracks in marks and bands.
 func (b *builder) sortTracks() {
 	tracks := b.t.Tracks
 	places := make([]int, len(tracks))

@@ -8,7 +8,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
-// commit adds the mark of a committed version of an object, and updates the counts.
+// commit adds the mark of a committed version of an object, and updates the values of the
+// charts.
 func (b *builder) commit(r *history.Record) error {
 	s, err := b.remember(r)
 	if err != nil {
@@ -25,7 +26,7 @@ func (b *builder) commit(r *history.Record) error {
 	return nil
 }
 
-// state has the fields of an object that marks or charts show.
+// state has the fields of an object that the notes of marks or the charts show.
 type state struct {
 	resource    string
 	terminating bool
@@ -33,7 +34,8 @@ type state struct {
 	// The fields of a pod:
 	ready  bool
 	active bool
-	// The fields of a workload or of an object of a generic kind. A nil field is absent.
+	// The fields of objects other than pods, Endpoints and Services. A nil field means that the
+	// object does not have the field.
 	desired, replicas, readyReplicas, available *int
 	revision                                    string
 	conditions                                  []string // such as "Ready=True"
@@ -85,7 +87,7 @@ func (s state) String() string {
 		add("ready")
 	}
 	if s.resource == endpoints {
-		add(fmt.Sprintf("%d addresses, %d not ready", s.addresses, s.notReady))
+		add(fmt.Sprintf("ready addresses: %d, not ready: %d", s.addresses, s.notReady))
 	}
 	add(s.replicasText())
 	add(strings.Join(s.conditions, ", "))

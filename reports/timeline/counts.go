@@ -12,52 +12,53 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// counts counts the pods of each owner and the addresses of each Service over time, for the
-// charts.
+// counts has the values of the charts over time. It has the numbers of pods of each owner, and
+// of addresses of each Service.
 type counts struct {
 	pods     map[types.UID]podCount    // the existing pods
-	owners   map[types.UID]*ownerCount // the objects that control pods or could control pods
+	owners   map[types.UID]*ownerCount // all objects that control pods or may do so
 	services map[string]*serviceCount  // the Services and Endpoints, by name
 	// ownerCharts and serviceCharts are in the order in which the objects first occurred.
 	ownerCharts, serviceCharts []*chartLines
 }
 
-// podCount has the fields of a pod's last version on which the counts depend.
+// podCount has the fields of a pod that determine the values of the charts, as in its last
+// version.
 type podCount struct {
 	owner         types.UID // the controller of the pod; empty if it has none
 	labels        map[string]string
 	active, ready bool // a ready pod is also active
 }
 
-// ownerCount has the fields of an owner's last version on which the counts depend, and the
-// numbers of its pods.
+// ownerCount has the number of pods of an owner. It also has the fields of the owner's last
+// version that determine the values of the charts.
 type ownerCount struct {
 	owner types.UID // the controller of this owner; empty if it has none
-	// existing and ready are the numbers of active and of ready pods. They include the pods of
-	// dependents, such as the pods of a Deployment's ReplicaSets.
+	// existing is the number of active pods, and ready is the number of those that are ready.
+	// They include the pods of dependents, such as the pods of a Deployment's ReplicaSets.
 	existing, ready int
 	deleted         bool
-	lines           *chartLines // nil if the chart of the owner's controller includes the pods
+	lines           *chartLines // the chart; nil if the chart of the controller includes the pods
 }
 
-// serviceCount has the chart of a Service and of the Endpoints object with its name.
+// serviceCount has the chart of a Service, and of the Endpoints object with the same name.
 type serviceCount struct {
 	selector map[string]string // the pod selector of the Service
 	exists   map[string]bool   // whether the Service and the Endpoints exist, by resource
 	lines    *chartLines
 }
 
-// chartLines has the lines of a chart that is not complete yet.
+// chartLines is a chart to which values are still added.
 type chartLines struct {
 	title string
 	lines []Line
-	// hidden is true for an owner of a generic kind until it has a pod. Few generic kinds have
-	// pods, and a chart without pods shows nothing.
+	// hidden is true for an object of a kind that package kube does not know, until it has a
+	// pod. Few such objects have pods, and a chart without pods shows nothing.
 	hidden bool
 }
 
-// set adds a value to the line with a name, and adds the line if it is missing. It ignores a
-// value that equals the last value of the line.
+// set adds a value to the line with the given name. It adds the line if the chart does not have
+// it. It ignores a value that equals the last value of the line.
 func (l *chartLines) set(name string, at time.Duration, value int) {
 	i := slices.IndexFunc(l.lines, func(line Line) bool { return line.Name == name })
 	if i < 0 {
@@ -71,8 +72,8 @@ func (l *chartLines) set(name string, at time.Duration, value int) {
 	line.At, line.Values = append(line.At, at), append(line.Values, float64(value))
 }
 
-// forget drops all values of each line except the last, which holds until the next value is
-// added.
+// forget drops all values of each line except the last. The chart still needs the last value,
+// because it holds until the next value is added.
 func (l *chartLines) forget() {
 	for i := range l.lines {
 		line := &l.lines[i]
@@ -86,8 +87,9 @@ func newCounts() *counts {
 	return &counts{pods: map[types.UID]podCount{}, owners: map[types.UID]*ownerCount{}, services: map[string]*serviceCount{}}
 }
 
-// dropOld drops data that no displayed chart needs: deleted objects, and all but the last value
-// of each line.
+// dropOld drops values that are before the displayed window, so the charts do not show them. It
+// keeps the last value of each line. It also drops deleted objects, except owners that still
+// have pods.
 func (c *counts) dropOld() {
 	maps.DeleteFunc(c.owners, func(_ types.UID, o *ownerCount) bool { return o.deleted && o.existing == 0 })
 	maps.DeleteFunc(c.services, func(_ string, s *serviceCount) bool { return !s.exists[services] && !s.exists[endpoints] })
@@ -107,8 +109,8 @@ func (c *counts) dropOld() {
 	}
 }
 
-// The names of lines in charts. The lines existing and ready count pods. The lines with
-// "(status)" show what the status of the owner says.
+// The names of lines in charts. Lines with "(status)" show what the status of the owner says.
+// The lines existing and ready count the pods themselves.
 const (
 	desiredLine   = "desired"
 	existingLine  = "existing"
@@ -121,7 +123,7 @@ const (
 	selectedLine    = "ready pods selected"
 )
 
-// observe updates the counts with a committed version of an object.
+// observe updates the values of the charts with a committed version of an object.
 func (c *counts) observe(r *history.Record, s state) {
 	o, deleted := &r.Commit.Object, r.Commit.Type == history.Deleted
 	kind, known := kube.ByResource(o.Resource)
@@ -135,7 +137,7 @@ func (c *counts) observe(r *history.Record, s state) {
 	}
 }
 
-// pod updates the counts with a version of a pod.
+// pod updates the numbers of pods with a version of a pod.
 func (c *counts) pod(o *history.Object, at time.Duration, s state, deleted bool) {
 	before := c.pods[o.UID]
 	now := podCount{labels: o.Labels, active: s.active && !deleted, ready: s.active && s.ready && !deleted}
@@ -169,8 +171,8 @@ func (c *counts) add(p podCount, n int) {
 	c.addPods(p.owner, existing, ready)
 }
 
-// addPods adds numbers of pods to the counts of an owner, its controller, the controller's
-// controller, and so on.
+// addPods adds numbers of pods to the counts of an owner. It also adds them to the counts of
+// the owner's controller, such as a ReplicaSet's Deployment, and so on up to the top.
 func (c *counts) addPods(uid types.UID, existing, ready int) {
 	for uid != "" {
 		owner := c.ownerByUID(uid)
@@ -180,8 +182,8 @@ func (c *counts) addPods(uid types.UID, existing, ready int) {
 	}
 }
 
-// ownerByUID returns the counts of the owner with a UID. It adds empty counts if the owner is
-// not known yet.
+// ownerByUID returns the counts of the owner with the given UID. For an owner that has not
+// occurred yet, it adds counts that are zero.
 func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	if c.owners[uid] == nil {
 		c.owners[uid] = &ownerCount{}
@@ -189,9 +191,9 @@ func (c *counts) ownerByUID(uid types.UID) *ownerCount {
 	return c.owners[uid]
 }
 
-// setController sets the controller of an owner, and adds the owner's pods to the counts of
-// that controller. It ignores a controller that the owner controls itself, because owner
-// references may form a cycle.
+// setController sets the controller of an owner. It moves the owner's pods from the counts of
+// the old controller to those of the new one. Owner references may form a cycle. To break it,
+// an owner gets no controller that it controls itself, directly or indirectly.
 func (c *counts) setController(uid, controller types.UID) {
 	owner := c.ownerByUID(uid)
 	for above := controller; above != ""; above = c.ownerByUID(above).owner {
@@ -208,8 +210,8 @@ func (c *counts) setController(uid, controller types.UID) {
 	c.addPods(controller, owner.existing, owner.ready)
 }
 
-// updateLines adds the current numbers of pods to the charts of an owner, of its controller,
-// and so on.
+// updateLines adds the current numbers of pods to the chart of an owner. It also adds them to
+// the chart of the owner's controller, and so on up to the top.
 func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	for uid != "" {
 		owner := c.ownerByUID(uid)
@@ -222,9 +224,9 @@ func (c *counts) updateLines(uid types.UID, at time.Duration) {
 	}
 }
 
-// owner updates the counts with a version of an object that controls pods or could control
-// pods. It adds a chart for the object, unless the object has a controller whose chart includes
-// its pods.
+// owner updates the values of the charts with a version of an object that may control pods. It
+// adds a chart for the object, unless the chart of its controller includes its pods. For
+// example, the chart of a Deployment includes the pods of its ReplicaSets.
 func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted bool) {
 	owner := c.ownerByUID(o.UID)
 	owner.deleted = deleted
@@ -247,7 +249,7 @@ func (c *counts) owner(o *history.Object, at time.Duration, s state, deleted boo
 	}
 }
 
-// setReplicas adds the desired and the available replicas of an owner to its chart. If the
+// setReplicas adds spec.replicas and status.availableReplicas of an owner to its chart. If the
 // status of the owner has no availableReplicas, it adds readyReplicas instead.
 func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	available := availableLine
@@ -264,8 +266,8 @@ func (l *chartLines) setReplicas(at time.Duration, s state, deleted bool) {
 	l.setOrZero(available, at, s.available)
 }
 
-// setOrZero adds a value to a line. If value is nil, it adds 0 to a line that already has
-// values, and does nothing otherwise.
+// setOrZero adds a value to a line. A nil value means that the object does not have the field.
+// If the chart has the line, it then falls to 0; otherwise setOrZero adds nothing.
 func (l *chartLines) setOrZero(name string, at time.Duration, value *int) {
 	switch {
 	case value != nil:
@@ -280,7 +282,8 @@ func (l *chartLines) has(name string) bool {
 	return slices.ContainsFunc(l.lines, func(line Line) bool { return line.Name == name })
 }
 
-// service updates the counts with a version of a Service or of an Endpoints object.
+// service updates the values of the charts with a version of a Service or of an Endpoints
+// object.
 func (c *counts) service(o *history.Object, at time.Duration, s state, deleted bool) {
 	service := c.services[o.Name]
 	if service == nil {
@@ -304,8 +307,8 @@ func (c *counts) service(o *history.Object, at time.Duration, s state, deleted b
 	service.lines.set(selectedLine, at, c.selected(service.selector))
 }
 
-// updateSelected updates the charts of Services after a pod has changed. It counts the ready
-// pods again for each Service whose selector matches the old or the new labels of the pod.
+// updateSelected updates the line selectedLine of Services after a pod has changed. It does so
+// for each Service whose selector matches the old or the new labels of the pod.
 func (c *counts) updateSelected(at time.Duration, before, now map[string]string) {
 	for _, service := range c.services {
 		if selects(service.selector, before) || selects(service.selector, now) {
@@ -336,7 +339,7 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// charts returns the charts of owners, followed by the charts of Services.
+// charts returns the charts that are not hidden: first those of owners, then those of Services.
 func (c *counts) charts() []Chart {
 	var all []Chart
 	for _, l := range slices.Concat(c.ownerCharts, c.serviceCharts) {

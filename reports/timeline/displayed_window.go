@@ -9,23 +9,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// maxRecords is the maximum number of records that the timeline draws in full. It limits the
-// memory and the size of the page. If the first violation is among the last of these records,
-// up to a quarter more are drawn after it. A run of a few minutes has about 20,000 records.
+// maxRecords is the maximum number of records that the timeline shows in full. It limits the
+// memory of gauntlet and the size of the page. If the first violation is near the end of these
+// records, the timeline shows up to a quarter more, so that readers see what happened next. A
+// run of a few minutes has about 20,000 records.
 const maxRecords = 200_000
 
-// dropEvery is the number of records after which the builder drops state that only nearby
-// records need.
+// dropEvery is the number of records after which the builder drops data that it no longer
+// needs. See dropOld.
 const dropEvery = 10_000
 
-// window is the displayed window of a history, as the Seqs of its first and its last record.
+// window is the displayed window of a history: the Seqs of its first and of its last record.
 type window struct{ from, to int64 }
 
-// windowAround returns a window that contains the first violation. The position of a violation
-// is the last record of its evidence. Three quarters of the window are before the violation.
-// The window begins at the first record if there is no violation, or if the violation is among
-// the first most records.
-func windowAround(results []check.Result, most int64) window {
+// windowAround returns a window of limit records around the first violation, three quarters of
+// them before it. The position of a violation is the last record of its evidence. If there is
+// no violation, or if it is among the first limit records, the window begins at record 1. It is
+// up to a quarter longer if the violation is near its end.
+func windowAround(results []check.Result, limit int64) window {
 	first := int64(0)
 	for _, result := range results {
 		for _, e := range result.Evidence {
@@ -37,19 +38,20 @@ func windowAround(results []check.Result, most int64) window {
 			}
 		}
 	}
-	after := most / 4
-	if first <= most {
-		return window{1, max(most, first+after)}
+	after := limit / 4
+	if first <= limit {
+		return window{1, max(limit, first+after)}
 	}
-	return window{first - (most - after) + 1, first + after}
+	return window{first - (limit - after) + 1, first + after}
 }
 
-// contains reports whether the record with a Seq is in the window.
+// contains reports whether the record with the given Seq is in the window.
 func (s window) contains(seq int64) bool { return s.from <= seq && seq <= s.to }
 
-// observeOutside adds a record outside the displayed window. It draws only phases, steps,
-// processes, gaps, and the start, failure and end of faults. These records show the course of
-// the run.
+// observeOutside adds a record that is outside the displayed window and that no evidence cites.
+// It shows only the records from which readers see the course of the run: phases, steps,
+// processes, gaps, and the start, failure and end of faults. Of other records it stores what
+// later records in the window need.
 func (b *builder) observeOutside(r *history.Record) error {
 	switch {
 	case r.Start != nil, r.Phase != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil:
@@ -78,8 +80,9 @@ func (b *builder) observeOutside(r *history.Record) error {
 	return nil
 }
 
-// remember decodes a committed version and returns its state. It stores what the drawing of
-// later records needs: the time of the commit, the owner and the display order of the track.
+// remember decodes a committed version of an object and returns its state. It stores what the
+// marks of later records need: the time of the commit, the owner of the object, and the display
+// order of its track.
 func (b *builder) remember(r *history.Record) (state, error) {
 	o := &r.Commit.Object
 	s, err := b.stateOf(o)
@@ -99,8 +102,8 @@ func (b *builder) remember(r *history.Record) (state, error) {
 	return s, nil
 }
 
-// dropObject drops the stored data of a deleted object, to save memory. It keeps the display
-// order of the object's track if the timeline has that track.
+// dropObject drops what remember has stored about a deleted object, to save memory. It keeps
+// the display order if the timeline has a track for the object.
 func (b *builder) dropObject(o *history.Object) {
 	title := b.title(o.Ref)
 	delete(b.sharedTracks, title)
@@ -110,8 +113,9 @@ func (b *builder) dropObject(o *history.Object) {
 	}
 }
 
-// dropOld drops data that only the drawing of nearby records needs. It does so at the start of
-// the window, and every dropEvery records outside the window.
+// dropOld drops data to save memory. It drops values of charts before the displayed window, and
+// times of commits far from the window. It does so at the start of the window, and outside the
+// window every dropEvery records.
 func (b *builder) dropOld(r *history.Record) {
 	begins := r.Seq == b.window.from && r.Seq > 1
 	now := r.Seq%dropEvery == 0
@@ -123,7 +127,8 @@ func (b *builder) dropOld(r *history.Record) {
 	}
 }
 
-// updateDisplayed sets the start or extends the end of the displayed time range.
+// updateDisplayed updates the displayed time range with the time of a record. A record before
+// the window moves the start of the range, and a record in the window moves the end.
 func (b *builder) updateDisplayed(r *history.Record) {
 	switch {
 	case r.Seq < b.window.from:
@@ -133,11 +138,11 @@ func (b *builder) updateDisplayed(r *history.Record) {
 	}
 }
 
-// complete reports whether the window contains all records of the history.
+// complete reports whether the displayed window contains all records of the history.
 func (b *builder) complete() bool { return b.window.from == 1 && b.last <= b.window.to }
 
-// omitted returns a sentence that says which records are not drawn. It returns "" if all
-// records are drawn.
+// omitted returns a sentence that says which records the timeline does not show. It returns ""
+// if it shows all records.
 func (b *builder) omitted() string {
 	if b.complete() {
 		return ""

@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// eventRates collects the lag of watch events and the times of requests of the subject, for the
-// charts.
+// eventRates collects the values of two charts: the lag of watch events, and the request rate
+// of the subject.
 type eventRates struct {
 	lags     map[string][]lagSample     // the lags of deliveries, by resource
 	requests map[string][]time.Duration // the times of requests, by the kind of the mark
 }
 
-// lagSample is the time of a delivery and its lag.
+// lagSample is the time at which a watch event was delivered, and the lag of this delivery.
 type lagSample struct{ at, lag time.Duration }
 
 func newEventRates() *eventRates {
 	return &eventRates{lags: map[string][]lagSample{}, requests: map[string][]time.Duration{}}
 }
 
-// delivered records the lag of a delivery. The lag is the time since the commit of the version.
+// delivered records the lag of a delivery: the time since etcd committed the delivered version.
 func (p *eventRates) delivered(at time.Duration, resource string, lag time.Duration) {
 	p.lags[resource] = append(p.lags[resource], lagSample{at, lag})
 }
 
-// answered records the time of a request that got a response.
+// answered records a request whose response is in the history. The chart shows the request at
+// the time at which it was sent.
 func (p *eventRates) answered(m *Mark) {
 	p.requests[m.Kind.String()] = append(p.requests[m.Kind.String()], m.From)
 }
 
 // The charts of [eventRates] divide the run into time slices of equal length.
 const (
-	maxSlices = 300                   // maximum number of slices, about the width of a narrow screen in pixels
+	maxSlices = 300                   // maximum number of slices; a narrow screen has about as many pixels
 	minSlice  = 50 * time.Millisecond // minimum length of a slice
 )
 
-// charts returns a chart of the lag and a chart of the requests per second. The lag chart has
-// the longest lag of each time slice. The argument end is the end of the run.
+// charts returns a chart of the lag and a chart of the requests per second. In each time slice,
+// the lag chart shows the longest lag. The argument end is the time at which the run ended.
 func (p *eventRates) charts(end time.Duration) []Chart {
 	slice := max(end/maxSlices, minSlice)
 	n := int(end/slice) + 1

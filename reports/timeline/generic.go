@@ -6,7 +6,8 @@ import (
 )
 
 // readGeneric reads fields that objects of many kinds have, such as spec.replicas and
-// status.conditions. It ignores an object whose body is not a JSON object.
+// status.conditions. It is for kinds without a decoder of their own. It ignores an object whose
+// body is not a JSON object.
 func (s *state) readGeneric(d *objects.Decoder, o *history.Object) {
 	g, err := d.Generic(o)
 	if err != nil {

@@ -9,18 +9,20 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// request is a request of the subject for which more records may follow.
+// request is a request of the subject about which more records may follow, such as its
+// response.
 type request struct {
 	drawn    bool // true if the request has a mark
 	mark     int  // the index of the mark in Timeline.Marks, if the request has one
 	answered bool // true after the response
-	// opened is the time of the response, or of the request before the response. For a
-	// watch, it is the time at which the watch was established.
+	// opened is the time of the request at first, and the time of the response as soon as there
+	// is one. For a watch with a response, it is thus the time at which the watch was
+	// established.
 	opened time.Duration
 }
 
-// request adds the mark of a request. [builder.response] ends the mark when the response is
-// read.
+// request adds the mark of a request. [builder.response] ends this mark at the time of the
+// response.
 func (b *builder) request(r *history.Record) {
 	q := r.Request
 	m := Mark{Seq: r.Seq, From: r.At, To: r.At, Kind: Read, Action: q.Verb, Note: "no response recorded"}
@@ -57,12 +59,12 @@ func (b *builder) request(r *history.Record) {
 	b.requests[q.ID] = &request{drawn: true, mark: b.mark(m), opened: r.At}
 }
 
-// isChange reports whether a verb changes objects. It does not look at the resource, so it
-// returns true also for changes of leases and events.
+// isChange reports whether a verb changes objects. Unlike history.Request.IsWrite, it does not
+// look at the resource, so it also returns true for writes of leases and events.
 func isChange(verb string) bool { return verb != "get" && verb != "list" && verb != "watch" }
 
-// response ends the mark of a request and describes the response. For a watch, it also records
-// the time at which the watch was established.
+// response ends the mark of a request, and describes the response in the note of the mark. For
+// a watch, it also records the time at which the watch was established.
 func (b *builder) response(r *history.Record) {
 	q, ok := b.requests[r.Response.ID]
 	if !ok || q.answered {
@@ -115,7 +117,7 @@ func answer(a *history.Response) string {
 }
 
 // delivery adds the mark of a watch event that was delivered to the subject. It ignores
-// bookmarks.
+// bookmarks, because they carry no object.
 func (b *builder) delivery(r *history.Record) {
 	d := r.Delivery
 	if d.Type == history.Bookmark {
@@ -143,8 +145,9 @@ func (b *builder) delivery(r *history.Record) {
 	b.withoutCommit = append(b.withoutCommit, place) // the commit may be recorded shortly after the delivery
 }
 
-// setLag sets the start of a delivery's mark to the time of the commit. It keeps the start of
-// the watch if that is later. The length of the mark is then the lag of the delivery.
+// setLag moves the start of a delivery's mark to the time of the commit. The length of the mark
+// is then the lag of the delivery. setLag does not move the start before the start of the
+// watch: a new watch may deliver versions that etcd committed long before.
 func (b *builder) setLag(place int) {
 	m := &b.t.Marks[place]
 	committed, ok := b.committedAt[m.Version]

@@ -23,8 +23,8 @@ type Timeline struct {
 	Cited map[int64]json.RawMessage
 	// Displayed is the displayed window: the time range in which every record has its mark.
 	Displayed Span
-	// Omitted says in one sentence which records have no mark. It is empty if the timeline
-	// shows all records.
+	// Omitted says in one sentence which records the timeline does not show. It is empty if the
+	// timeline shows all records.
 	Omitted string
 }
 
@@ -42,16 +42,16 @@ type Group int
 
 // The groups of tracks.
 const (
-	Run     Group = iota // the tracks of the workload, of each fault and of each process
-	Subject              // the tracks of leases, events, reads and watches of each process of the subject
+	Run     Group = iota // the tracks of the workload, of each fault, of each process, and of gaps
+	Subject              // the tracks of reads, watches, leases, events and of objects in other namespaces
 	Objects              // the tracks of objects
 	groups               // the number of groups
 )
 
 func (g Group) String() string { return [groups]string{"run", "subject", "objects"}[g] }
 
-// Track is a row of the timeline. It has the marks of one object, of the pods of one owner, of
-// a fault or of a process.
+// Track is a row of the timeline. It shows one object, the pods of one owner, a fault, a
+// process, or another series of events.
 type Track struct {
 	Group Group
 	// Name is unique in the timeline, such as "replicasets.apps web" or
@@ -124,7 +124,7 @@ type Line struct {
 	Values []float64
 }
 
-// Violation is one piece of evidence of a check, with its place on the timeline.
+// Violation is one piece of evidence of a check, with its marks on the timeline.
 type Violation struct {
 	Check    string // the ID of the check
 	Number   int    // the position in the evidence of the check, counted from 1

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The resources for which the timeline has special rules.
+// The resources that the timeline shows in a different way than others.
 var (
 	pods      = resourceOf(kube.Pod)
 	services  = resourceOf(kube.Service)
@@ -17,7 +17,8 @@ var (
 	leases    = resourceOf("Lease")
 )
 
-// resourceOf returns the resource of a kind that package kube knows.
+// resourceOf returns the resource of a kind, such as "pods" for Pod. Package kube must know the
+// kind.
 func resourceOf(kind string) string {
 	k, _ := kube.Named(kind)
 	return k.Resource()
@@ -30,18 +31,20 @@ func isEvent(resource string) bool {
 }
 
 // trackOrder determines the position of a track in its group. Tracks are sorted by family, then
-// by depth, then by name.
+// by depth, then by name. A Deployment is thus followed by its ReplicaSets, then by their pods.
 type trackOrder struct {
-	// family is a name that related objects have in common, such as a Deployment and all
-	// objects that it owns.
+	// family is the name of the topmost owner, such as the Deployment for its ReplicaSets and
+	// their pods. An object without owner has its own name as its family. Objects with the same
+	// name are thus in one family.
 	family string
-	depth  int    // 0 for the owner at the top, higher for its dependents
+	depth  int    // orders the tracks of a family: 0 for the topmost owner, higher for its dependents
 	name   string // orders the tracks with the same family and depth
-	// parent is the title of the owner whose track comes before this track. It is empty if
-	// the object has no owner, or if family and depth already come from the owner's track.
+	// parent is the title of the owner from whose track family and depth must still be derived.
+	// It is empty if the object has no owner, or if the builder has already derived them; see
+	// after.
 	parent string
-	// below is the difference between the depths of this track and of the owner's track. If
-	// it is 0, the depth does not depend on the owner's track.
+	// below is how much deeper this track is than the track of parent. It is 0 if depth does
+	// not depend on the owner's track.
 	below int
 }
 
@@ -51,8 +54,9 @@ func (o trackOrder) compare(p trackOrder) int {
 	return cmp.Or(strings.Compare(o.family, p.family), cmp.Compare(o.depth, p.depth), strings.Compare(o.name, p.name))
 }
 
-// after returns the order with the family and the depth that follow from the order of the
-// parent's track.
+// after derives the order of a dependent's track from the order of its owner's track. The
+// result has the family of the owner. If o.below is not 0, it also has a depth below the owner.
+// If the order of the owner is not final either, the parent of the result is the owner's owner.
 func (o trackOrder) after(parent trackOrder) trackOrder {
 	o.family, o.parent = parent.family, parent.parent
 	if o.below == 0 {
@@ -68,20 +72,22 @@ func (o trackOrder) after(parent trackOrder) trackOrder {
 	return o
 }
 
-// parentName is a placeholder in trackOrder.name for the name of the parent's order.
+// parentName is a placeholder in trackOrder.name. The method after replaces it by the name in
+// the order of the owner's track. The tracks of pods are thus sorted like their owners.
 const parentName = "\x00parent"
 
-// The depths of tracks in a family. Below the track of a workload object come first its
-// pods, and then its other dependents.
+// The depths of tracks in a family. The track of a workload object is followed by the track of
+// its pods, and then by the tracks of its other dependents.
 const (
-	podsBelow       = 1   // the depth of the pods' track below the owner's track
-	dependentsBelow = 2   // the depth of the tracks of other dependents below the owner's track
-	routingDepth    = 100 // the depth of Services, which is higher than that of any workload object
+	podsBelow       = 1   // how much deeper the track of the pods is than the owner's track
+	dependentsBelow = 2   // how much deeper the tracks of other dependents are than the owner's track
+	routingDepth    = 100 // the depth of Services, which is higher than the depth of any workload object
 )
 
-// depthOf returns the depth of an object that has no controllerRef. For example, a ReplicaSet
-// is deeper than a Deployment, because a Deployment may control it. Kinds that send traffic to
-// pods, such as Service, are the deepest.
+// depthOf returns trackOrder.depth for an object without controllerRef. Such an object needs a
+// depth, because objects of several kinds may have the same name and are then in one family. A
+// Deployment web comes first, then a ReplicaSet web, because a Deployment may control it. Kinds
+// that send traffic to pods, such as Service, come last.
 func depthOf(kind kube.Kind) int {
 	depth := 0
 	if kind.Role == kube.Routing {
@@ -99,14 +105,15 @@ func depthOf(kind kube.Kind) int {
 	return depth
 }
 
-// track returns the index of the track with a name, and adds the track if it is missing. Such
-// tracks are displayed in the order in which they were added.
+// track returns the index of the track with the given name, and adds the track if it is
+// missing. Tracks that this method adds are displayed in the order in which it added them.
 func (b *builder) track(group Group, name string) int {
 	return b.orderedTrack(group, name, "", trackOrder{})
 }
 
-// orderedTrack returns the index of the track with a name. If the track is missing,
-// orderedTrack adds it with the given display order.
+// orderedTrack returns the index of the track with the given name. If the track is missing,
+// orderedTrack adds it with the given display order, unless the builder has already stored an
+// order for the name.
 func (b *builder) orderedTrack(group Group, name, resource string, order trackOrder) int {
 	if place, ok := b.tracks[name]; ok {
 		return place
@@ -120,9 +127,10 @@ func (b *builder) orderedTrack(group Group, name, resource string, order trackOr
 	return place
 }
 
-// objectTrack returns the track of an object. All objects of a kind with the role Child, such
-// as pods, share one track for each owner. Any other object in the namespace of the run has its
-// own track.
+// objectTrack returns the index of the track that shows an object. Pods of one owner share a
+// track, and so do other objects whose kind has the role Child. Events share a track, and so do
+// objects of other namespaces, and cluster-scoped objects of one resource. Any other object has
+// its own track.
 func (b *builder) objectTrack(o *history.Object) int {
 	kind, known := kube.ByResource(o.Resource)
 	switch {
@@ -139,16 +147,16 @@ func (b *builder) objectTrack(o *history.Object) int {
 	return b.orderedTrack(Objects, h.track, o.Resource, h.order)
 }
 
-// sharedTrack is the name and the display order of a track that several objects share. The
-// objects have the same kind and the same owner, such as its pods.
+// sharedTrack is the track of all objects with the same kind and owner, such as the pods of a
+// ReplicaSet. It has the name and the display order of the track.
 type sharedTrack struct {
 	track string
 	order trackOrder
 }
 
-// sharedTrackOf returns the track of an object of a kind with the role Child. The track depends
-// on the owner in the first version of the object. The object stays on this track if the owner
-// changes.
+// sharedTrackOf returns the track that an object shares with other objects of its kind and
+// owner. The first version of the object determines the owner. The object stays on this track
+// if its owner changes, for example because a controller adopts the object.
 func (b *builder) sharedTrackOf(o *history.Object) sharedTrack {
 	title := b.title(o.Ref)
 	if h, ok := b.sharedTracks[title]; ok && o.Name != "" {
@@ -175,8 +183,9 @@ func (b *builder) titleOfOwner(ref *history.Owner) string {
 	return b.owners.Resource(ref.UID, ref.Kind) + " " + ref.Name
 }
 
-// orderAfter returns the order of a dependent's track, which comes after the track of the
-// owner.
+// orderAfter returns the order of a dependent's track, so that it comes after the track of the
+// owner. The argument order has all parts of it that do not depend on the owner. If the owner
+// has not occurred yet, resolvedOrders completes the order later.
 func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	order.parent = b.titleOfOwner(ref)
 	if parent, known := b.orders[order.parent]; known {
@@ -189,15 +198,15 @@ func (b *builder) orderAfter(ref *history.Owner, order trackOrder) trackOrder {
 	return order
 }
 
-// refTrack returns the track of an object of which only the resource, namespace and name are
+// refTrack returns the index of the track that shows an object of which only the reference is
 // known.
 func (b *builder) refTrack(ref history.Ref) int {
 	return b.objectTrack(&history.Object{Ref: ref})
 }
 
-// orderOf returns the display order of an object's track, which comes after the track of the
-// object's controller. An Endpoints object has no controllerRef, so it comes after the Service
-// with its name.
+// orderOf returns the display order of an object's own track. The track comes after the track
+// of the object's controller. An Endpoints object has no controllerRef, so it comes after the
+// Service with the same name.
 func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	order := trackOrder{family: o.Name, depth: depthOf(kind), name: o.Resource + " " + o.Name}
 	ref := o.ControllerRef()
@@ -214,9 +223,9 @@ func (b *builder) orderOf(o *history.Object, kind kube.Kind) trackOrder {
 	return b.orderAfter(ref, order)
 }
 
-// resolvedOrders returns the display orders of all tracks, by name. If the owner of an object
-// was observed only after the object, resolvedOrders now derives the order from the owner's
-// track.
+// resolvedOrders returns the final display orders of all tracks, by name. An owner may occur in
+// the history only after its dependents. The order of the dependents' tracks is then derived
+// here.
 func (b *builder) resolvedOrders() map[string]trackOrder {
 	resolved := map[string]trackOrder{}
 	for name, order := range b.orders {
@@ -232,8 +241,8 @@ func (b *builder) resolvedOrders() map[string]trackOrder {
 	return resolved
 }
 
-// title returns the resource and the name of an object. It includes the namespace only if that
-// is not the namespace of the run.
+// title returns the resource and the name of an object, such as "pods web-x7k2p". It includes
+// the namespace only if it is not the namespace of the run.
 func (b *builder) title(ref history.Ref) string {
 	if ref.Namespace == b.t.Start.Namespace {
 		ref.Namespace = ""

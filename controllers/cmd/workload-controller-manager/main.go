@@ -60,8 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// parse returns the options that the arguments specify. It returns pflag.ErrHelp after it has
-// printed the usage.
+// parse returns the options that the arguments specify. For the argument --help, it prints the
+// usage and returns pflag.ErrHelp.
 func parse(args []string, stdout io.Writer) (*manager.Options, error) {
 	options := manager.NewOptions()
 	flags := pflag.NewFlagSet(manager.Name, pflag.ContinueOnError)

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/controllers/internal/ownership"
 )
 
-// Timeout is the maximum time for which unmet expectations block the syncs of their owner. It
-// protects the owner from an event that never arrives.
+// Timeout is the maximum time for which unmet expectations block creates and deletes for their
+// owner. Without it, an event that never arrives would block them forever.
 const Timeout = 5 * time.Minute
 
 // Tracker contains the expectations of many owners. Each owner has at most one set of
@@ -50,8 +50,8 @@ type expectation struct {
 }
 
 // New returns an empty Tracker. The function reached must report whether the cache of the
-// children has reached a resourceVersion. It must return false if the versions cannot be
-// compared.
+// children contains all changes up to a resourceVersion. It must return false if the versions
+// cannot be compared.
 //
 // A child whose resourceVersion the cache has reached counts as observed. This also holds if a
 // relist brought the child, or its deletion, to the cache without an event.
@@ -120,8 +120,8 @@ func (t *Tracker) Satisfied(owner ownership.ID) bool {
 	return t.Remaining(owner) == 0
 }
 
-// Remaining returns how much longer unmet expectations block the owner. It returns 0 if they
-// are satisfied or older than Timeout.
+// Remaining returns how much longer unmet expectations block creates and deletes for the
+// owner. It returns 0 if the expectations are satisfied or older than Timeout.
 func (t *Tracker) Remaining(owner ownership.ID) time.Duration {
 	var remaining time.Duration
 	t.update(owner, func(e *expectation) {
@@ -182,7 +182,9 @@ func (e *expectation) answer(n int) {
 	}
 }
 
-// observe records an event of a child.
+// observe records that a child exists, or no longer exists, so that the tracker no longer waits
+// for its create. If a create has no response yet, observe remembers the child: the child may
+// be the one that this create makes.
 func (e *expectation) observe(child types.UID) {
 	if _, awaited := e.created[child]; awaited {
 		delete(e.created, child)

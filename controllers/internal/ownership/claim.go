@@ -25,7 +25,8 @@ type Decision int
 
 // These are the decisions that Decide returns.
 const (
-	// Ignore means that another owner controls the child, or that the owner must not write it.
+	// Ignore means that the owner must not write the child. For example, another owner
+	// controls the child, or the owner is terminating.
 	Ignore Decision = iota
 	// Keep means that the owner controls the child and its selector matches. No write is
 	// necessary.

@@ -22,7 +22,8 @@ type OwnerLookup struct {
 }
 
 // ResolveControllerRef returns the cached owner to which ref points. It returns false if ref
-// is nil, or if kind or UID differ.
+// is nil or has another kind. It also returns false if the cache contains no owner with this
+// name and UID.
 func (o OwnerLookup) ResolveControllerRef(namespace string, ref *metav1.OwnerReference) (ID, bool) {
 	if ref == nil || ref.Kind != o.Kind {
 		return ID{}, false

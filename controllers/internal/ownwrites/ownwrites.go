@@ -101,8 +101,8 @@ func (l *Tracker) writesOf(owner ownership.ID) *writes {
 }
 
 // StaleReason says which write for an owner the caches do not contain yet. It returns "" if
-// they contain all writes. Callers must call it before they read the caches, and not during a
-// sync of the owner.
+// they contain all writes. A sync of the owner must call it first, before it reads the caches
+// and before it records writes.
 func (l *Tracker) StaleReason(key string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,8 +49,8 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// trimContainers returns sidecars and containers with ports, without all fields that the
-// controllers do not read.
+// trimContainers returns the sidecars and the containers with ports. It keeps only their
+// names, ports and restart policies.
 func trimContainers(containers []corev1.Container) []corev1.Container {
 	var kept []corev1.Container
 	for i := range containers {

@@ -21,8 +21,8 @@ import (
 // Label is the label whose value is the hash, on ReplicaSets and pods.
 const Label = appsv1.DefaultDeploymentUniqueLabelKey
 
-// alphabet contains the characters of a hash. Without vowels and similar digits, no hash is a
-// word.
+// alphabet contains the characters of a hash. It lacks the vowels, and the digits 0, 1 and 3,
+// which look like letters. Therefore, no hash is a word.
 const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 // Length is the number of characters of every hash.
@@ -63,8 +63,8 @@ func withoutLabel(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &bare
 }
 
-// encode returns the Length lowest digits of sum, with the characters of alphabet as digits.
-// The lowest digit is first.
+// encode writes sum as a number whose digits are the characters of alphabet. It returns the
+// Length lowest digits, the lowest one first.
 func encode(sum uint64) string {
 	var text [Length]byte
 	for i := range text {

@@ -22,7 +22,7 @@ type Options struct {
 	// kubelet removes it.
 	PodStartDelay, PodStopDelay time.Duration
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
-	// does not run. Empty means [kube.DefaultControllers].
+	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// Dir is an existing directory, in which the provider keeps the state of the cluster. LogDir is
 	// an existing directory for the logs of the components.

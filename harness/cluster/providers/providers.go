@@ -141,8 +141,12 @@ func UpstreamControllerManager(upstreamDir string) (string, error) {
 	return binaries.KubeControllerManager, nil
 }
 
-// Existing is the name of the provider that uses an existing cluster.
-const Existing = existing.Name
+// The names of the providers, for code that lets its user choose one.
+const (
+	Embedded = embedded.Name
+	Kind     = kind.Name
+	Existing = existing.Name
+)
 
 // Default returns the name of the default provider.
 func Default() string { return All[0].Name }

@@ -108,7 +108,7 @@ func retryUnknown(once campaign.Attempt, times int, progress func(string)) campa
 	}
 }
 
-// seriesOf returns the attempts as an iterator without errors.
+// seriesOf returns an iterator over the attempts. The iterator yields no errors.
 func seriesOf(all []campaign.Attempt) iter.Seq2[campaign.Attempt, error] {
 	return func(yield func(campaign.Attempt, error) bool) {
 		for _, attempt := range all {

@@ -130,7 +130,8 @@ func (f *compareFlags) planPairs(cmd *cobra.Command, names []string) ([][2][]run
 	return pairs, nil
 }
 
-// comparePairs makes all pairs of runs of one scenario and compares the runs of each pair.
+// comparePairs makes all pairs of runs of the scenario with the given index. It compares the
+// two runs of each pair.
 func (f *compareFlags) comparePairs(ctx context.Context, index int, pairs [][2][]run.Options) (reports.Comparison, error) {
 	c := reports.Comparison{Scenario: pairs[0][0][index].Scenario.Name, Subject: f.subjects[0], Base: f.subjects[1]}
 	var costs []compare.Pair

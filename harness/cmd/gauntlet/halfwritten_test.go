@@ -58,7 +58,7 @@ func TestHalfWritten(t *testing.T) {
 		{"verdicts cut", map[string]string{
 			"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "ru`,
 		}, map[string]string{
-			"report": "verdicts.json: expected verdicts: ", "coverage": "no fault has fired",
+			"report": "verdicts.json: not valid verdicts JSON: ", "coverage": "no fault has fired",
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func listKinds(out io.Writer) {
 }
 
 // listControllers writes each controller that can be under test: the kinds that it watches and
-// writes, and its traits.
+// writes, and its traits. A trait, such as slow-start, says how the controller works.
 func listControllers(out io.Writer) {
 	for _, c := range kube.Controllers {
 		traits := "No contract: only the general checks apply"

@@ -140,12 +140,13 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	return code, nil
 }
 
-// outcomesFile returns the path of the file with the outcomes of all calls.
+// outcomesFile returns the path of the file to which all calls of "gauntlet mutants" add their
+// outcomes.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs an executable through a scenario. Unless --keep-runs is set, it deletes the run
-// directory if the verdict is the expected one. That is pass for the unmodified controllers,
-// and fail for a mutant.
+// runOne runs a scenario with an executable as the subject. Unless --keep-runs is set, it
+// deletes the run directory if the verdict is the expected one. That is pass for the
+// unmodified controllers, and fail for a mutant.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, executable, name string) (*reports.Run, error) {
 	s, err := mutants.Scenario(name)
 	if err != nil {
@@ -190,7 +191,8 @@ func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
 }
 
 // readOutcomes returns the latest outcome of each mutant by its ID, from the files at paths.
-// It ignores files that do not exist, and outcomes of a mutant that has changed since then.
+// It ignores files that do not exist, and outcomes of mutants that have changed since their
+// trial.
 func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outcome, error) {
 	outcomes := map[string]mutant.Outcome{}
 	for _, path := range paths {

@@ -13,7 +13,7 @@ import (
 )
 
 // newRelay returns the hidden command that runs next to the subject in the subject's pod. It
-// forwards the connections of the subject; see package relay.
+// forwards the connections of the subject to the fault proxy; see package relay.
 func newRelay() *cobra.Command {
 	var subject, control, identity string
 	var patience time.Duration

@@ -346,7 +346,7 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		return nil
 	}) // RunParallel returns only errors that are also in errs
 	if left > 0 {
-		errs = append(errs, fmt.Errorf("%d scenarios did not run, because a run could not start or gauntlet was interrupted", left))
+		errs = append(errs, fmt.Errorf("%d of %d scenarios did not run, because a run could not start or gauntlet was interrupted", left, len(all)))
 	}
 	var summaries []reports.Run
 	for _, run := range results {

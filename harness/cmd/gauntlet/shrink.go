@@ -103,6 +103,7 @@ func findFailedCheck(r *reports.Run, id string) (string, error) {
 }
 
 // confirmationRuns is the number of runs of the smallest scenario at the end of the search.
+// They show how often the check fails in it.
 const confirmationRuns = 5
 
 // shrink searches for the smallest failing scenario and writes it to smallest.yaml in
@@ -123,7 +124,7 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	small, err := shrink.Shrink(original, func(s *scenario.Scenario) (bool, error) {
 		failing, err := prober.Fails(ctx, s)
 		if failing && err == nil {
-			fmt.Fprintf(out, "the check still fails with %d steps and %d faults\n", len(s.Workload), len(s.Faults))
+			fmt.Fprintf(out, "the check still fails (steps: %d, faults: %d)\n", len(s.Workload), len(s.Faults))
 			err = writeScenario(smallest, s)
 		}
 		return failing, err
@@ -138,13 +139,13 @@ func (f *shrinkFlags) shrink(cmd *cobra.Command, original *scenario.Scenario) er
 	small = small.Clone()
 	small.Description = fmt.Sprintf("%s failed in %d of %d runs on %s. Shrunk from %s: %.700s",
 		f.check, times, confirmationRuns, filepath.Base(f.runs.subject), original.Name, original.Description)
-	fmt.Fprintf(out, "smallest scenario: %d steps and %d faults; the check failed in %d of %d runs; file: %s\n",
+	fmt.Fprintf(out, "the check failed in %[3]d of %[4]d runs of the smallest scenario (steps: %[1]d, faults: %[2]d): %[5]s\n",
 		len(small.Workload), len(small.Faults), times, confirmationRuns, smallest)
 	return writeScenario(smallest, small)
 }
 
-// prober returns a prober that resumes the search from the journal of runs, and records each
-// new run in it. The returned function closes the journal.
+// prober returns a prober that uses the results of earlier runs of the same search. It appends
+// each new run to the file of these results, which the returned function closes.
 func (f *shrinkFlags) prober(cmd *cobra.Command) (*shrink.Prober, func(), error) {
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
 		return nil, nil, err

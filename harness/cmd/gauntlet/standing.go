@@ -175,7 +175,7 @@ on an existing cluster.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if provider != "" && provider != providers.Existing {
-				return fmt.Errorf("--provider=%s: expected existing, or no --provider for all other leftovers", provider)
+				return fmt.Errorf("--provider=%s: expected existing; to remove leftovers on this machine, omit --provider", provider)
 			}
 			if provider != "" {
 				return cleanExisting(cmd, onExisting)

@@ -1,4 +1,5 @@
-// Package historytest provides an in-memory history for tests of code that records.
+// Package historytest provides an in-memory history. Tests use it instead of [history.Recorder]
+// for code that appends records.
 package historytest
 
 import (
@@ -19,7 +20,7 @@ type Recording struct {
 	grown   chan struct{} // closed at the next record; nil while nobody waits
 }
 
-// Append adds a record and numbers it from 1.
+// Append adds a record, and sets its Seq to its position, counted from 1.
 func (r *Recording) Append(record history.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -36,9 +36,9 @@ type Results struct {
 	// Failed are the runs whose verdict is not pass, in the order in which they started. Their
 	// directories are kept.
 	Failed []reports.Run
-	// Passed are the runs whose verdict is pass, in the order in which they ended. The
-	// campaign removes their directories and their details, because it can have thousands of
-	// runs.
+	// Passed are the runs whose verdict is pass, in the order in which they ended. Because a
+	// campaign can have thousands of runs, it removes their directories. The fields Directory,
+	// Reproduce, Results and Versions are empty.
 	Passed []reports.Run
 }
 
@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, err
 }
 
-// attemptsUntilDeadline returns Series, cut off after Duration.
+// attemptsUntilDeadline returns an iterator over Series that ends when Duration has passed.
 func (o *Options) attemptsUntilDeadline() iter.Seq2[Attempt, error] {
 	started := o.Clock.Now()
 	return func(yield func(Attempt, error) bool) {

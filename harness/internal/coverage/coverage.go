@@ -35,7 +35,8 @@ type Cell struct {
 	Phase   Phase  `json:"phase"`
 }
 
-// Phase says what the subject was doing when a fault acted.
+// Phase says what the subject was doing when a fault acted. If several phases apply, the first
+// one in Phases counts.
 type Phase string
 
 // The phases of the subject, in the order of the table's columns.
@@ -44,11 +45,12 @@ const (
 	// start. If the fault acted on no replica, it means that no replica has written since
 	// its start.
 	StartUp Phase = "start-up"
-	// Rollout means that a Deployment has not completed its rollout. For other objects, it
-	// means that status.observedGeneration is older than metadata.generation.
+	// Rollout means that a Deployment has not completed its rollout. It also means that
+	// status.observedGeneration of another object is older than metadata.generation, unless
+	// the object is a ReplicaSet or ReplicationController.
 	Rollout Phase = "rollout"
-	// Scale means that status.replicas of an object other than a Deployment differs from
-	// spec.replicas.
+	// Scale means that status.replicas of an object differs from spec.replicas. Deployments do
+	// not count.
 	Scale Phase = "scale"
 	// Steady means that none of the other phases applies.
 	Steady Phase = "steady"

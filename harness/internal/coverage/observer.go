@@ -75,7 +75,7 @@ func (w *observer) fire(fault *history.Fault) {
 }
 
 // answer counts the faults that acted on a request, now that its response is known. A watch
-// remains open after its response.
+// stays in requests after a successful response, because faults can act on its events.
 func (w *observer) answer(response *history.Response) {
 	for _, cell := range w.faulty[response.ID] {
 		if response.Fault == cell.Fault {
@@ -140,12 +140,13 @@ func (w *observer) commit(t *history.Commit) {
 	}
 }
 
-// genericPhase returns the phase of the subject that follows from an object without a type
-// of its own.
+// genericPhase returns the phase that follows from an object that is not a Deployment,
+// ReplicaSet or ReplicationController.
 //
 // It is Rollout until the controller of the object has observed the latest spec, and then
-// Scale while status.replicas differs from spec.replicas. It is always Steady for children
-// of a workload and for kinds that route traffic.
+// Scale while status.replicas differs from spec.replicas. It is always Steady for kinds whose
+// objects belong to an object of another kind, such as Pod, and for kinds that route
+// traffic, such as Service.
 func (w *observer) genericPhase(o *history.Object) Phase {
 	if kind, ok := kube.ByResource(o.Resource); ok && (kind.Role == kube.Child || kind.Role == kube.Routing) {
 		return Steady

@@ -10,8 +10,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// editor draws the steps of the fault user-edit: operations of another user on objects of the
-// workload.
+// editor draws the steps of user-edit faults. These steps are operations of another user on
+// objects of the workload.
 type editor struct {
 	*rand.Rand
 	steps    []scenario.Step   // the workload
@@ -19,8 +19,8 @@ type editor struct {
 	edited   []scenario.Target // objects that an earlier user-edit fault of the scenario changes
 }
 
-// newEditor returns an editor for the workload of a scenario. It takes the objects that earlier
-// user-edit faults change from the faults of the scenario.
+// newEditor returns an editor for a scenario. The editor does not change objects that a
+// user-edit fault of the scenario already changes.
 func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	e := &editor{Rand: r, steps: s.Workload, existing: s.ExistingObjects()}
 	for _, fault := range s.Faults {
@@ -32,9 +32,9 @@ func newEditor(r *rand.Rand, s *scenario.Scenario) *editor {
 	return e
 }
 
-// draw draws the steps of an edit and its trigger. An edit is valid if its object exists at the
-// trigger, no other edit changes the object, and the workload does not delete the object later.
-// If no valid edit is found in editTriesMax draws, draw returns nil.
+// draw draws the steps and the trigger of an edit. An edit is valid under three conditions: its
+// object exists when the trigger matches, no other edit changes the object, and the workload
+// does not delete the object later. If none of editTriesMax draws is valid, draw returns nil.
 func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	for range editTriesMax {
 		if steps, when := e.try(); steps != nil {
@@ -44,11 +44,11 @@ func (e *editor) draw() ([]scenario.Step, *scenario.Trigger) {
 	return nil, nil
 }
 
-// editTriesMax is the maximum number of edits that [editor.draw] draws until it finds a valid
-// one.
+// editTriesMax is the number of draws after which [editor.draw] gives up.
 const editTriesMax = 20
 
-// try draws one edit with a step trigger. It returns nil if the edit is not valid.
+// try draws one edit. Its trigger is the beginning or the end of a step of the workload. try
+// returns nil if the edit is not valid.
 func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	at := e.IntN(len(e.steps))
 	target, acts := e.steps[at].Target()
@@ -63,8 +63,8 @@ func (e *editor) try() ([]scenario.Step, *scenario.Trigger) {
 	return e.changes(o, e.unused(target, at, edge)), &scenario.Trigger{Step: &scenario.StepTrigger{Index: at, At: edge}}
 }
 
-// deleted reports whether the step at the given index, or a later step of the workload, deletes
-// the object. It returns true even if a later step creates the object again.
+// deleted reports whether the workload deletes the object in the step at the given index or
+// later. It returns true even if a later step creates the object again.
 func (e *editor) deleted(target scenario.Target, at int) bool {
 	return slices.ContainsFunc(e.steps[at:], func(step scenario.Step) bool {
 		del, ok := step.Operation.(*scenario.Delete)
@@ -72,8 +72,9 @@ func (e *editor) deleted(target scenario.Target, at int) bool {
 	})
 }
 
-// unused reports whether no step of the workload after the trigger acts on the object or waits
-// for it. The trigger matches at the start or at the end of the step with the given index.
+// unused reports whether no later step of the workload acts on the object or waits for it.
+// Later means after the trigger, which is the beginning or the end of the step at the given
+// index.
 func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool {
 	if edge == scenario.Done {
 		at++
@@ -84,8 +85,8 @@ func (e *editor) unused(target scenario.Target, at int, edge scenario.Edge) bool
 	})
 }
 
-// objectAt returns the state of the object after the step at the given index. It also reports
-// whether that step created the object.
+// objectAt returns the state of the object after the step of the workload at the given index.
+// The result made is true if that step created the object.
 func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool) {
 	for i, step := range e.steps[:at+1] {
 		if on, acts := step.Target(); !acts || on != target {
@@ -109,9 +110,10 @@ func (e *editor) objectAt(target scenario.Target, at int) (o *object, made bool)
 	return o, made
 }
 
-// changes draws a change of an object. If a later step of the workload uses the object (left is
-// false), it draws no change that could make that step fail, and may return nil.
-func (e *editor) changes(o *object, left bool) []scenario.Step {
+// changes draws a change of an object and returns its steps. If unused is false, later steps of
+// the workload use the object. A change that could make them fail is then not valid, and
+// changes returns nil.
+func (e *editor) changes(o *object, unused bool) []scenario.Step {
 	changes := ownerChanges
 	switch o.Kind {
 	case scenario.Deployment:
@@ -122,7 +124,7 @@ func (e *editor) changes(o *object, left bool) []scenario.Step {
 		changes = serviceChanges
 	}
 	drawn := faults.Pick(e.Rand, changes...)
-	if drawn.needsUnused && !left {
+	if drawn.needsUnused && !unused {
 		return nil
 	}
 	return drawn.do(e, o)
@@ -130,8 +132,8 @@ func (e *editor) changes(o *object, left bool) []scenario.Step {
 
 // change is a kind of change that another user may make to an object.
 type change struct {
-	// needsUnused is true if later steps of the workload that use the object could fail. The
-	// editor then makes the change only if no later step uses the object.
+	// needsUnused is true if the change could make later steps of the workload that use the
+	// object fail. The editor then makes the change only if no later step uses the object.
 	needsUnused bool
 	// do returns the steps of the change. It returns nil if the change is not possible.
 	do func(*editor, *object) []scenario.Step
@@ -168,8 +170,8 @@ func one(operation scenario.Operation) []scenario.Step {
 	return []scenario.Step{{Operation: operation}}
 }
 
-// rescale sets another number of replicas. For a Deployment without surge, it does not reduce
-// the number; [scalesUpOnly] says why.
+// rescale draws a new number of replicas, which may equal the old one. It does not scale a
+// Deployment without surge down; [scalesUpOnly] says why.
 func (e *editor) rescale(o *object) []scenario.Step {
 	replicas := e.IntN(o.replicas + 5)
 	if scalesUpOnly(o.create) {
@@ -206,8 +208,8 @@ func (e *editor) newSelector(o *object) []scenario.Step {
 
 func (e *editor) newPorts(o *object) []scenario.Step { return one(e.users().publication(o)) }
 
-// remove deletes an object. It returns nil for an owner if all other owners are deleted or
-// changed by edits, because the run needs an owner.
+// remove deletes an object. At least one owner must remain that no edit changes: if the object
+// is the last such owner, remove returns nil.
 func (e *editor) remove(o *object) []scenario.Step {
 	owners := 0
 	for _, target := range e.existing {
@@ -231,8 +233,8 @@ func (e *editor) recreate(o *object) []scenario.Step {
 	}
 }
 
-// users returns users without objects and steps, which draw from the random source of the
-// editor. Edits use it to draw operations on one object.
+// users returns users without objects and steps. The editor uses their methods to draw single
+// operations from its own random source.
 func (e *editor) users() *users { return &users{Rand: e.Rand} }
 
 // withEdits returns the steps of the workload and the steps of all user-edit faults.

@@ -12,8 +12,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
-// Bounds of the duration of a fault. Faults are short because the back-off of the work queue
-// grows during a fault. The next retry may come as long after the fault as the fault lasted.
+// Bounds of the duration of a fault. Faults are short because the back-off of a work queue key
+// grows while a fault makes its syncs fail. After a fault of N seconds, the next retry of the
+// key may take another N seconds.
 const (
 	spanMin = 500 * time.Millisecond
 	spanMax = 3 * time.Second
@@ -28,12 +29,12 @@ const (
 // faultsMax is the maximum number of faults in a generated scenario.
 const faultsMax = 100
 
-// triesMax is the maximum number of faults that [Options.drawFitting] draws until it finds a
-// valid one.
+// triesMax is the number of draws after which [Options.drawFitting] gives up.
 const triesMax = 200
 
-// addFaults draws the faults of a scenario. The first fault begins together with the workload
-// and affects creates of pods, because every workload causes such requests.
+// addFaults draws the faults of a scenario. The first one begins together with the workload. If
+// it is a fault on requests, it affects creates of pods, because every workload causes such
+// requests.
 func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	r := o.random("faults")
 	occasion := sampleInputOf(u.steps)
@@ -63,12 +64,12 @@ func (o *Options) addFaults(s *scenario.Scenario, u *users) error {
 	return nil
 }
 
-// preferTries is the number of faults from which drawFault chooses if the options have a
-// coverage.
+// preferTries is the number of faults from which drawFault chooses if Options.PreferUncovered
+// is set.
 const preferTries = 6
 
-// drawFault draws a valid fault. If the options have a coverage, it draws preferTries faults
-// and returns the one that occurred least often in the coverage.
+// drawFault draws a valid fault. If Options.PreferUncovered is set, it draws preferTries
+// faults, and returns the one that fired least often in the runs of that coverage.
 func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	best, err := o.drawFitting(r, on, s)
 	if o.PreferUncovered == nil || err != nil {
@@ -86,8 +87,8 @@ func (o *Options) drawFault(r *rand.Rand, on faults.SampleInput, s *scenario.Sce
 	return best, nil
 }
 
-// seen returns how often the coverage counts faults with the type, the verb and the resource of
-// the given fault.
+// seen returns how often faults like the given one fired in the runs of
+// Options.PreferUncovered. These are faults with the same type, verb and resource.
 func (o *Options) seen(fault scenario.Fault) int {
 	resource := fault.Params.Text("resource")
 	if subresource := fault.Params.Text("subresource"); subresource != "" {
@@ -96,9 +97,9 @@ func (o *Options) seen(fault scenario.Fault) int {
 	return o.PreferUncovered.Seen(fault.Name, fault.Params.Text("verb"), resource)
 }
 
-// drawFitting draws a fault that the provider supports and that fits the scenario. The fault
-// must not make the scenario invalid, or trigger a known upstream issue. drawFitting returns an
-// error if it finds none in triesMax draws.
+// drawFitting draws a fault that the provider supports and that fits the scenario. A fault fits
+// if the scenario stays valid and the fault cannot cause a known upstream issue. If none of
+// triesMax draws fits, drawFitting returns an error.
 func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.Scenario) (scenario.Fault, error) {
 	editor := newEditor(r, s)
 	for range triesMax {
@@ -132,14 +133,15 @@ func (o *Options) drawFitting(r *rand.Rand, on faults.SampleInput, s *scenario.S
 	return scenario.Fault{}, fmt.Errorf("found no valid fault in %d draws; expected a type of fault that fits the workload", triesMax)
 }
 
-// podCreates describes the creates of pods, which every workload causes.
+// podCreates is the input for the first fault. It has only creates and watches of pods, which
+// every workload causes.
 var podCreates = faults.SampleInput{
 	Requests:  []faults.Request{{Verb: "create", Resource: resource(kube.Pod)}},
 	Resources: []string{resource(kube.Pod)},
 }
 
-// sampleInputs has the requests and watches of the subject for the objects of each kind. A
-// fault draws its parameters from them.
+// sampleInputs has the requests and watches that the subject makes for the objects of each
+// kind. A fault draws its parameters, such as verb and resource, from them.
 var sampleInputs = map[scenario.Kind]faults.SampleInput{
 	scenario.ReplicaSet: {
 		Requests: []faults.Request{

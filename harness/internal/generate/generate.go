@@ -24,8 +24,8 @@ import (
 )
 
 // Version is the version of the generator. It increases whenever a change of the generator
-// makes a seed give a different scenario. It does not increase for a new type of fault in the
-// catalog.
+// makes a seed give a different scenario. A new type of fault in the catalog also makes seeds
+// give different scenarios, but does not change the version.
 const Version = 4
 
 // Options are the inputs of the generator.
@@ -40,11 +40,12 @@ type Options struct {
 	// Provider is the provider of the cluster. The generator draws only faults that the
 	// capabilities of the provider allow.
 	Provider providers.Provider
-	// Kinds are the types of faults to draw from. nil means all types of the catalog.
+	// Kinds are the types of faults to draw from. If Kinds is nil, the generator draws from all
+	// types of the catalog.
 	Kinds []faults.Type
-	// PreferUncovered has the coverage of earlier runs, or is nil. The generator prefers faults
-	// that occurred rarely in these runs. Therefore a seed may give another scenario with
-	// another coverage.
+	// PreferUncovered is the coverage of earlier runs, or nil. The generator prefers faults
+	// that fired rarely in these runs. The same seed may therefore give different scenarios
+	// with different coverages.
 	PreferUncovered *coverage.Table
 }
 
@@ -143,7 +144,7 @@ func (o *Options) complete() error {
 		return kind.Sample == nil || !o.Provider.Capabilities.Has(kind.Needs...)
 	})
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("found no type of fault that supports provider %q; expected a provider such as %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
+		return fmt.Errorf("no type of fault can run on provider %q; expected another provider, such as %s", o.Provider.Name, strings.Join(providers.Names(), ", "))
 	}
 	return nil
 }

@@ -50,7 +50,9 @@ func (u *users) addOwner() {
 	u.await(&u.steps[len(u.steps)-1], u.objects[len(u.objects)-1])
 }
 
-// owner draws the create of an owner with at most room/2 replicas, but at least one.
+// owner draws the operation that creates an owner. The owner gets at least one replica, and at
+// most half of room. The argument room is the number of replicas that the workload can still
+// add.
 func (u *users) owner(target scenario.Target, room int) *scenario.Create {
 	replicas := 1 + u.IntN(max(1, room/2))
 	labels := map[string]string{"app": target.Name}
@@ -104,8 +106,8 @@ func (u *users) scale() {
 	u.await(u.step(&scenario.Scale{Target: o.Target, Replicas: &replicas}), o)
 }
 
-// newReplicas draws a new number of replicas for an owner, within [users.room]. The number is
-// sometimes 0, and may equal the current number.
+// newReplicas draws a new number of replicas for an owner. With this number, the sum of all
+// replicas does not exceed users.podsMax. The number is sometimes 0, and may equal the old one.
 func (u *users) newReplicas(o *object) int {
 	if scalesUpOnly(o.create) {
 		return o.replicas + u.IntN(max(1, u.room()/2))
@@ -248,8 +250,9 @@ var morePorts = [][]scenario.Port{
 // firstPorts are the ports of a new Service.
 var firstPorts = []scenario.Port{{Name: "http", Port: 80, TargetPort: scenario.PortName("http"), Protocol: scenario.TCP}}
 
-// addPods creates pods with the labels of an owner. The owner may adopt pods without a
-// controller. It must not change pods with a foreign controller.
+// addPods creates pods with the labels of an owner. Some of these pods have no controller, so
+// the owner may adopt them. The others have a foreign controller, a ConfigMap, so the owner
+// must not change them.
 func (u *users) addPods() {
 	o := u.pick(plain)
 	if o == nil {
@@ -271,11 +274,11 @@ func (u *users) relabelPods() {
 	}
 }
 
-// touch changes a label of an owner that no selector uses, which enqueues the owner.
+// touch changes the label "touched" of an owner, so that the controller enqueues the owner.
 func (u *users) touch() { u.enqueue(u.pick(owner)) }
 
-// enqueue sets a label of an owner that no selector uses. The controller receives an event and
-// enqueues the owner.
+// enqueue sets the label "touched" of an owner, which no selector uses. The controller receives
+// an event and enqueues the owner.
 func (u *users) enqueue(o *object) {
 	u.step(&scenario.Label{Target: o.Target, Labels: map[string]string{"touched": fmt.Sprintf("at-%d", len(u.steps))}})
 }

@@ -20,7 +20,7 @@ func scalesUpOnly(create *scenario.Create) bool {
 	return create.MaxSurge != nil && *create.MaxSurge == *scenario.Number(0)
 }
 
-// upstreamIssue describes which steps and faults together may trigger a known upstream issue.
+// upstreamIssue says which steps and faults together may cause a known upstream issue.
 type upstreamIssue struct {
 	slug        string // the Slug of the issue in check.KnownIssues
 	triggeredBy func(steps []scenario.Step, faults []scenario.Fault) bool
@@ -52,8 +52,8 @@ var upstreamIssues = []upstreamIssue{
 	}},
 }
 
-// rejectsUserPods reports whether a fault may reject a pod that a step of the workload creates.
-// Such a scenario is not valid, because the failed step would end the workload.
+// rejectsUserPods reports whether one of the faults may reject a pod that one of the steps
+// creates. Such a scenario is not valid, because the failed step would end the workload.
 func rejectsUserPods(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(steps, createsPods) && slices.ContainsFunc(faults, rejectsPods)
 }
@@ -86,13 +86,13 @@ func rejectsPods(fault scenario.Fault) bool {
 	return rejectsAll(fault) && fault.Params.Text("resource") != resource(kube.ReplicaSet)
 }
 
-// rejectsAll reports whether a fault rejects all matching requests of the subject for as long
-// as the fault lasts.
+// rejectsAll reports whether a fault rejects all matching requests of the subject while the
+// fault is active.
 func rejectsAll(fault scenario.Fault) bool {
 	return fault.Name == admission.Quota.Name || fault.Name == admission.Policy.Name
 }
 
-// triggersUpstreamIssue reports whether the steps and faults together may trigger one of the
+// triggersUpstreamIssue reports whether the steps and faults together may cause one of the
 // upstreamIssues.
 func triggersUpstreamIssue(steps []scenario.Step, faults []scenario.Fault) bool {
 	return slices.ContainsFunc(upstreamIssues, func(w upstreamIssue) bool { return w.triggeredBy(steps, faults) })

@@ -50,8 +50,8 @@ func newUsers(r *rand.Rand, podsMax int) *users {
 }
 
 // workload draws a workload of about the given duration, which does not include awaits. The
-// first steps create owners. Half of the workloads end with a label change of each owner. Its
-// event enqueues the owner again, even during the back-off of its work queue key.
+// first steps create owners. Half of the workloads end with a label change of each owner. The
+// event of this change enqueues the owner again, even if its work queue key is in back-off.
 func (u *users) workload(p Profile, duration time.Duration) []scenario.Step {
 	for range p.owners.draw(u.Rand) {
 		u.addOwner()

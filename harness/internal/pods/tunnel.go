@@ -76,8 +76,9 @@ func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replica
 	if err != nil {
 		return nil, err
 	}
-	// The subject connects to the relay at 127.0.0.1 and sees the certificate of the fault proxy,
-	// which is valid for this address.
+	// The subject connects to the relay at 127.0.0.1, and the relay forwards the connection to the
+	// fault proxy. The certificate of the fault proxy is valid for 127.0.0.1, so the subject
+	// accepts it.
 	kubeconfig, err := kubeconfigOf(fmt.Sprintf("https://127.0.0.1:%d", subjectPort+index), config.CAData)
 	if err != nil {
 		return nil, err

@@ -42,8 +42,9 @@ const (
 	// firstRuns is the number of runs from which Calibrate estimates the failure rate of the
 	// original.
 	firstRuns = 3
-	// missProbability is the accepted error. A scenario that fails as often as the original
-	// passes all its runs with at most this probability, unless runsMax limits the runs.
+	// missProbability is the maximum probability that [Prober.Fails] misses a failure. It
+	// misses one if all runs of a scenario pass, although the scenario fails as often as the
+	// original. The probability can be higher if runsMax limits the runs.
 	missProbability = 0.05
 	// runsMax is the maximum number of runs after which a scenario counts as passing.
 	runsMax = 10
@@ -60,7 +61,7 @@ func (p *Prober) Resume(journal io.Reader) error {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("reading the journal of runs: %w", err)
+			return fmt.Errorf("reading the results of earlier runs: %w", err)
 		}
 		t := p.known[e.Scenario]
 		p.known[e.Scenario] = t.add(e.Failed)
@@ -121,8 +122,8 @@ func (p *Prober) Confirm(ctx context.Context, s *scenario.Scenario, runs int) (f
 	return t.failed, err
 }
 
-// probe runs a scenario until enough returns true, and returns the counts of all its runs. The
-// argument of enough is these counts. They include the runs in the journal.
+// probe runs a scenario until enough returns true for the counts of all its runs. It returns
+// these counts, which include the runs in the journal.
 func (p *Prober) probe(ctx context.Context, s *scenario.Scenario, enough func(counts) bool) (counts, error) {
 	data, err := s.Marshal()
 	if err != nil {

@@ -32,7 +32,8 @@ func (w Write) String() string {
 	return fmt.Sprintf("%s of %s number %d", w.Verb, resource, w.Nth)
 }
 
-// Writes returns all writes of the subject in a history, in the order of their requests.
+// Writes returns the writes of the subject in a history, in the order of their requests. It leaves
+// out leases, events and access reviews; see [history.Request.IsWrite].
 func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 	var all []Write
 	counts := map[Write]int{}
@@ -53,9 +54,9 @@ func Writes(records iter.Seq2[*history.Record, error]) ([]Write, error) {
 // settleWithin is the time limit of the awaits that WithoutFaults adds.
 const settleWithin = time.Minute
 
-// WithoutFaults returns a copy of the scenario without faults. The workload of the copy ends
-// only after all objects have settled, because it has additional awaits at its end. A fault at
-// a late write would otherwise not begin, because faults begin only during the workload.
+// WithoutFaults returns a copy of the scenario without faults, to which the sweep later adds one
+// fault at one write. Faults begin only during the workload, so the workload must last until the
+// last write. WithoutFaults therefore adds awaits at its end, until all objects have settled.
 func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	calm := s.Clone()
 	calm.Faults, calm.Exercises = nil, nil
@@ -69,9 +70,10 @@ func WithoutFaults(s *scenario.Scenario) *scenario.Scenario {
 	return calm
 }
 
-// settled returns the condition that shows that an object has settled. This is complete if the
-// kind has it and no step pauses the object, otherwise available. If the kind has neither
-// condition, settled returns false, and the workload must itself await the object.
+// settled returns the condition that shows that an object has settled. This is the condition
+// complete, if the kind has it and no step pauses the object. Otherwise it is available, if
+// the kind has that. For a kind with neither, settled returns false, and the workload of the
+// scenario must itself await the object.
 func settled(s *scenario.Scenario, target scenario.Target) (scenario.Until, bool) {
 	conditions := conditionsOf(target.Kind)
 	paused := slices.ContainsFunc(s.Workload, func(step scenario.Step) bool { return pauses(step, target) })

@@ -1,8 +1,8 @@
 // Package library has the chaos scenarios that are built into gauntlet, one YAML file for each.
 // In each scenario, a correct controller can converge soon after the faults have ended. For
 // that reason, faults that reject all requests are short, and longer faults reject only a few
-// requests. Otherwise, the back-off of the work queue could delay the next retry for about as
-// long as a key has failed.
+// requests. Otherwise the back-off of a work queue key would become too long. A key that has
+// failed for N seconds may wait another N seconds for its next retry.
 package library
 
 import (

@@ -124,8 +124,8 @@ func (g *generator) parameter(param faults.Param, of reflect.Type) object {
 }
 
 // enum returns the schema of a parameter with a fixed set of values. The argument list has the
-// values as the catalog documents them, such as "a, b, c; c with d only". Text after a
-// semicolon, or after a word with a space, is ignored.
+// values as the catalog documents them, such as "a, b, c; c with d only". The values end at a
+// semicolon, or before the first item that contains a space.
 func (g *generator) enum(list string, of reflect.Type) object {
 	list, _, _ = strings.Cut(list, ";")
 	var values []any

@@ -62,6 +62,8 @@ A duration is a number with a unit, such as 500ms, 8s or 1m30s. Editors read the
 	p.fields(reflect.TypeFor[scenario.ExternalWorkload]())
 	p.line("\nEach item of `kinds` has these fields:\n")
 	p.fields(reflect.TypeFor[scenario.ExternalKind]())
+	p.line("\nEach item of `controllers` has these fields:\n")
+	p.fields(reflect.TypeFor[scenario.ExternalController]())
 	p.line("\n## ports\n\nThe items of the field `ports` of `create` and `publish`.\n")
 	p.fields(portType)
 	return []byte(p.String()), nil
@@ -307,6 +309,7 @@ var syntaxes = map[string]string{
 	"apiVersion":   "a group and a version, such as `apps/v1`",
 	"groupVersion": "a group and a version, such as `apps/v1`",
 	"kind":         "the name of a kind",
+	"kinds":        "names of kinds",
 	"plural":       "a DNS label",
 	"manifest":     "an object without its name and status",
 	"mergePatch":   "a JSON merge patch",

@@ -233,6 +233,7 @@ var formats = map[string]object{
 	"apiVersion":   {"pattern": "^$|" + groupVersionPattern},
 	"groupVersion": {"pattern": groupVersionPattern},
 	"kind":         {"pattern": kindPattern},
+	"kinds":        {"items": object{"type": "string", "pattern": kindPattern}},
 	"plural":       {"pattern": "^$|^" + domainLabel + "$", "maxLength": 63},
 	"manifest":     fieldsRules(0),
 	"mergePatch":   fieldsRules(1),

@@ -1,7 +1,7 @@
-// Package rows lists the behaviors that the conformance suite must test. The four controllers
-// are those of ReplicaSets, ReplicationControllers, Deployments and Endpoints. The package has
-// a row for every test that Kubernetes has of these controllers. It also has a row for every
-// statement of controllers/CONTRACT.md that none of these tests covers.
+// Package rows lists the behaviors that the conformance suite must test. It has a row for
+// every Kubernetes test of the controllers for ReplicaSets, ReplicationControllers,
+// Deployments and Endpoints. It also has a row for every statement of controllers/CONTRACT.md
+// that no such test covers.
 //
 // Each row has one or more specs, or a reason why it has no spec. A test of the suite compares
 // the rows with the specs.
@@ -27,9 +27,9 @@ type Row struct {
 	// Cases is the number of specs that the row must have. It is more than 1 if the Kubernetes
 	// test is table-driven.
 	Cases int
-	// Statements are the numbers of the contract's statements that the row tests. They are
-	// under the heading of the controller. A ReplicationController has the statements of
-	// ReplicaSet.
+	// Statements are the numbers of the contract's statements that the row tests. They count
+	// under the heading of Controller in the contract. For ReplicationController and Restart,
+	// they count under the heading ReplicaSet.
 	Statements []int
 	// Pending is the reason why the row has no spec. It is empty if the row has specs.
 	Pending string

@@ -84,8 +84,8 @@ func NewEndpoints(name, ip string) *rawEndpoints {
 	return e
 }
 
-// NewPod returns a pod without owner and with the given labels. The edits change its template
-// first.
+// NewPod returns a pod with the given labels and without an owner. The edits change the
+// template from which NewPod makes the pod.
 func NewPod(name string, labels map[string]string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
 	template := PodTemplate(name)
 	template.Labels = labels
@@ -131,9 +131,10 @@ func UnschedulableWithFinalizer(pods *corev1.PodTemplateSpec) {
 	WithFinalizer(pods)
 }
 
-// OnMissingNode assigns the pods of a template to a node that does not exist, and adds
-// Finalizer. No kubelet updates such pods. The pod garbage collector deletes them only after
-// 40 seconds, but it deletes terminating pods without a node immediately.
+// OnMissingNode assigns the pods of a template to a node that does not exist. It also adds
+// Finalizer, so that deleted pods stay terminating. No kubelet updates such pods. The pod
+// garbage collector sets their phase to Failed only after 40 seconds. It does so immediately
+// for terminating pods without a node, such as those of UnschedulableWithFinalizer.
 func OnMissingNode(pods *corev1.PodTemplateSpec) {
 	pods.Spec.NodeName = "none"
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)

@@ -18,13 +18,13 @@ type Profile struct {
 // FaultSpec is a fault type of the catalog, with its parameters in YAML as in a scenario.
 type FaultSpec struct{ Kind, Params string }
 
-// Profiles are all fault profiles. A profile must not combine faults in which upstream shows a
-// known upstream issue; docs/known-upstream-issues.md describes these issues.
+// Profiles are all fault profiles. A profile must not contain faults that together make
+// upstream show a known upstream issue; see docs/known-upstream-issues.md.
 //
 // Two such combinations are known. The first one is a delayed watch of Endpoints with lost
 // responses to updates of Endpoints. The second one is failing status updates with rejected
-// updates of ReplicaSets. The second combination also changes the proportions of a
-// proportional scaling, if one of its updates is rejected.
+// updates of ReplicaSets. The rejected updates of the second one can also change the
+// proportions of a proportional scaling.
 var Profiles = []Profile{{
 	Name:        "steady",
 	Description: "every watch lags, one request in ten fails except updates of ReplicaSets, and one response to a create in twenty is lost",

@@ -203,7 +203,7 @@ func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
 	return n.waitObserved(ctx, k, o)
 }
 
-// WouldCreate makes a dry run of a create, and returns its error.
+// WouldCreate sends a create as a dry run, which stores nothing, and returns its error.
 func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
 	k := kindNamed(RefOf(o).Kind)
 	return n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Param("dryRun", metav1.DryRunAll).Body(o).Do(ctx).Error()
@@ -222,7 +222,8 @@ func (n *Namespace) CreatePods(ctx context.Context, count int, pod func(i int) *
 	gomega.Expect(group.Wait()).To(gomega.Succeed())
 }
 
-// Patch applies a JSON merge patch to an object. The arguments are formatted into the patch.
+// Patch applies a JSON merge patch to an object. It passes merge and args to fmt.Sprintf to
+// get the patch.
 func (n *Namespace) Patch(ctx context.Context, ref Ref, merge string, args ...any) {
 	ginkgo.GinkgoHelper()
 	gomega.Expect(n.TryPatch(ctx, ref, merge, args...)).To(gomega.Succeed(), "patching %s", ref)
@@ -240,7 +241,7 @@ func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, 
 	gomega.Expect(n.patch(ctx, ref, subresource, fmt.Sprintf(merge, args...))).To(gomega.Succeed(), "patching the %s of %s", subresource, ref)
 }
 
-// patch applies a JSON merge patch, and waits until a watch delivers the result.
+// patch applies a JSON merge patch, and waits until the store contains the result.
 func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
 	k := kindNamed(ref.Kind)
 	request := n.rest(k).Patch(types.MergePatchType).Namespace(n.Name).Resource(k.resource).Name(ref.Name)
@@ -387,8 +388,8 @@ func (n *Namespace) Restart(ctx context.Context) {
 	}
 }
 
-// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why completes the
-// reason.
+// RequireKubelets skips the spec if KWOK simulates the nodes. The argument why says what the
+// spec needs a real kubelet for. It is a part of the skip message.
 func (n *Namespace) RequireKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if n.env.simulatedNodes {
@@ -397,7 +398,7 @@ func (n *Namespace) RequireKubelets(why string) {
 }
 
 // RequireSimulatedKubelets skips the spec if the kubelets are real. A real kubelet overwrites
-// a pod status that a spec writes.
+// a pod status that a spec writes. The argument why is a part of the skip message.
 func (n *Namespace) RequireSimulatedKubelets(why string) {
 	ginkgo.GinkgoHelper()
 	if !n.env.simulatedNodes {

@@ -184,8 +184,8 @@ func fromReplicationController(rc *corev1.ReplicationController) *ReplicaOwner {
 // is none.
 func (s *ReplicaOwner) Condition(kind string) Condition { return findCondition(s.Conditions, kind) }
 
-// Controller returns the object that controls this one. It returns the zero Ref if there is
-// none.
+// Controller returns the object that controls the ReplicaSet or ReplicationController. It
+// returns the zero Ref if there is none.
 func (s *ReplicaOwner) Controller() Ref { return controllerOf(s.Object) }
 
 // Hash returns the value of the label pod-template-hash.
@@ -280,7 +280,8 @@ func (d *Deployment) String() string {
 // Endpoints are Endpoints of the namespace. Their String method shows their addresses.
 type Endpoints struct{ *rawEndpoints }
 
-// IPs returns the ready or, with ready false, the not ready addresses, each once and sorted.
+// IPs returns the IPs of the ready addresses, or of the not-ready addresses if ready is false.
+// It returns each IP once, and sorts them.
 func (e *Endpoints) IPs(ready bool) []string {
 	ips := []string{}
 	if e == nil {

@@ -135,7 +135,7 @@ func (n *Namespace) failureContext(v *View) string {
 		text += "\nlast watch events and writes of the subject:\n" + indent(strings.Join(lines, "\n"))
 	}
 	if n.env.options.Profile != nil {
-		text += fmt.Sprintf("\nprofile %s: %d active faults", n.env.options.Profile.Name, len(n.heals))
+		text += fmt.Sprintf("\nactive faults of profile %s: %d", n.env.options.Profile.Name, len(n.heals))
 	}
 	return text
 }

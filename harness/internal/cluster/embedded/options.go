@@ -20,7 +20,7 @@ type Options struct {
 	// PodStopDelay is the time from the graceful deletion of a pod until KWOK removes it.
 	PodStopDelay time.Duration
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
-	// does not run. Empty means [kube.DefaultControllers].
+	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.

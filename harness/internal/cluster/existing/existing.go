@@ -38,7 +38,7 @@ import (
 // Options configures the use of an existing cluster.
 type Options struct {
 	cluster.Existing
-	// Controllers lists the controllers under test, which must not be active on the cluster. Empty
+	// Controllers lists the controllers under test, which must not be active on the cluster. Nil
 	// means [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// Pods is the maximum number of pods that the run has at one time. The nodes must have capacity

@@ -16,7 +16,7 @@ type Options struct {
 	// Image is the container image of the nodes. Empty means that [ChooseImage] selects it.
 	Image string
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
-	// does not run. Empty means [kube.DefaultControllers].
+	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.

@@ -1,0 +1,233 @@
+package e2eframework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+)
+
+// provider implements the methods that all providers have. It is not safe for concurrent use.
+type provider struct {
+	self support.E2EClusterProvider // the provider that embeds this one
+	name string                     // the name of gauntlet's provider
+
+	clusterName, version, path string // as set with WithName, WithVersion and WithPath
+	nodes                      int
+	nodeImage, context         string
+
+	environment *environment.Environment // nil until Create, and after Destroy
+	kubeconfigs int                      // number of kubeconfig files that were written
+	kubeconfig  string                   // path of the first one
+}
+
+func (p *provider) base() *provider { return p }
+
+// SetDefaults sets the number of nodes if it is not set.
+func (p *provider) SetDefaults() support.E2EClusterProvider {
+	p.nodes = max(p.nodes, 1)
+	return p.self
+}
+
+// WithName sets the name of the cluster, which is also the name of its kubeconfig context.
+func (p *provider) WithName(name string) support.E2EClusterProvider {
+	p.clusterName = name
+	return p.self
+}
+
+// WithVersion requires a version of Kubernetes, such as v1.36.3. Create returns an error if the
+// cluster has another version.
+func (p *provider) WithVersion(version string) support.E2EClusterProvider {
+	p.version = version
+	return p.self
+}
+
+// WithPath sets a path, whose meaning depends on the provider; see the constructors.
+func (p *provider) WithPath(path string) support.E2EClusterProvider {
+	p.path = path
+	return p.self
+}
+
+// WithOpts applies options. Options of other providers have no effect.
+func (p *provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
+	for _, opt := range opts {
+		opt(p.self)
+	}
+	return p.self
+}
+
+// Create starts the cluster and returns the path of a kubeconfig with all permissions. It accepts
+// no arguments. If it returns an error, nothing is left.
+func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
+	if p.environment != nil {
+		return "", fmt.Errorf("creating cluster %s: it exists already; expected a call of Destroy before", p.clusterName)
+	}
+	if len(args) > 0 {
+		return "", fmt.Errorf("creating cluster %s: found the argument %q; expected options, such as WithNodes", p.clusterName, args[0])
+	}
+	if err := p.checkVersion(); err != nil {
+		return "", err
+	}
+	// The cluster outlives the context, which may be that of a setup with a timeout.
+	e, err := environment.Start(context.WithoutCancel(ctx), environment.Options{Provider: p.name, ControlPlane: p.controlPlane()})
+	if err != nil {
+		return "", fmt.Errorf("creating cluster %s: %w", p.clusterName, err)
+	}
+	p.environment = e
+	if p.kubeconfig, err = p.GenerateKubeconfig(); err != nil {
+		return "", errors.Join(err, p.Destroy(ctx))
+	}
+	return p.kubeconfig, nil
+}
+
+// controlPlane returns the options of the control plane, which runs all controllers of Kubernetes.
+func (p *provider) controlPlane() providers.Options {
+	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}}
+	switch p.name {
+	case providers.Embedded:
+		o.UpstreamDir = p.path
+	case providers.Existing:
+		o.Existing = cluster.Existing{Kubeconfig: p.path, Context: p.context}
+	}
+	return o
+}
+
+// checkVersion returns an error if the cluster would have another version than WithVersion
+// requires.
+func (p *provider) checkVersion() error {
+	if p.version == "" {
+		return nil
+	}
+	of, err := providers.Named(p.name)
+	if err != nil {
+		return err
+	}
+	versions, err := of.Versions(p.controlPlane())
+	if err != nil {
+		return err
+	}
+	if found := versions["kubernetes"]; found != p.version {
+		return fmt.Errorf("creating cluster %s: found Kubernetes %s; expected %s", p.clusterName, found, p.version)
+	}
+	return nil
+}
+
+// GenerateKubeconfig writes a new kubeconfig file and returns its path. It accepts no arguments.
+// Destroy removes the file.
+func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
+	if err := p.created(); err != nil {
+		return "", err
+	}
+	if len(args) > 0 {
+		return "", fmt.Errorf("kubeconfig of cluster %s: found the argument %q; expected none", p.clusterName, args[0])
+	}
+	data, err := cluster.Kubeconfig(p.environment.Cluster.Config(cluster.Admin))
+	if err != nil {
+		return "", err
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		return "", err
+	}
+	renameContext(config, p.clusterName)
+	path := filepath.Join(p.environment.StateDir, fmt.Sprintf("e2e-%d.kubeconfig", p.kubeconfigs))
+	p.kubeconfigs++
+	return path, clientcmd.WriteToFile(*config, path)
+}
+
+// renameContext renames the only cluster, user and context of a kubeconfig.
+func renameContext(config *api.Config, name string) {
+	for _, old := range slices.Collect(maps.Keys(config.Contexts)) {
+		of := config.Contexts[old]
+		config.Clusters = map[string]*api.Cluster{name: config.Clusters[of.Cluster]}
+		config.AuthInfos = map[string]*api.AuthInfo{name: config.AuthInfos[of.AuthInfo]}
+		of.Cluster, of.AuthInfo = name, name
+		config.Contexts = map[string]*api.Context{name: of}
+	}
+	config.CurrentContext = name
+}
+
+// GetKubeconfig returns the path of the kubeconfig that Create has written, or "".
+func (p *provider) GetKubeconfig() string { return p.kubeconfig }
+
+// GetKubectlContext returns the name of the context in the kubeconfig.
+func (p *provider) GetKubectlContext() string { return p.clusterName }
+
+// KubernetesRestConfig returns a client configuration with all permissions, or nil before Create.
+func (p *provider) KubernetesRestConfig() *rest.Config {
+	if p.environment == nil {
+		return nil
+	}
+	return p.environment.Cluster.Config(cluster.Admin)
+}
+
+// WaitForControlPlane returns nil if all components of the control plane are healthy.
+func (p *provider) WaitForControlPlane(ctx context.Context, _ klient.Client) error {
+	if err := p.created(); err != nil {
+		return err
+	}
+	return p.environment.Cluster.Health(ctx)
+}
+
+// ExportLogs writes the logs of all components to a directory, which it creates if necessary.
+func (p *provider) ExportLogs(ctx context.Context, dest string) error {
+	if err := p.created(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dest, 0o755); err != nil {
+		return fmt.Errorf("exporting the logs of cluster %s: %w", p.clusterName, err)
+	}
+	if exporter, ok := p.environment.Cluster.(cluster.LogExporter); ok {
+		return exporter.ExportLogs(ctx, dest)
+	}
+	logs, err := filepath.Glob(filepath.Join(p.environment.LogDir, "*.log"))
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		data, err := os.ReadFile(log)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dest, filepath.Base(log)), data, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("exporting the logs of cluster %s: %w", p.clusterName, err)
+		}
+	}
+	return nil
+}
+
+// Destroy stops the cluster and removes its files. It works after ctx is canceled. A second call
+// does nothing.
+func (p *provider) Destroy(ctx context.Context) error {
+	if p.environment == nil {
+		return nil
+	}
+	e := p.environment
+	p.environment, p.kubeconfig = nil, ""
+	if err := e.Stop(ctx); err != nil {
+		return fmt.Errorf("destroying cluster %s: %w", p.clusterName, err)
+	}
+	return nil
+}
+
+// created returns an error if the cluster does not exist.
+func (p *provider) created() error {
+	if p.environment == nil {
+		return fmt.Errorf("cluster %s does not exist; expected a call of Create before", p.clusterName)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package e2eframework
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"net"
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// nodeProvider implements the life cycle of nodes.
+type nodeProvider struct{ provider }
+
+// ListNode returns the nodes of the cluster. State is "Ready", or "NotReady". It accepts no
+// arguments.
+func (p *nodeProvider) ListNode(ctx context.Context, _ ...string) ([]support.Node, error) {
+	if err := p.created(); err != nil {
+		return nil, err
+	}
+	list, err := p.environment.Admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes of cluster %s: %w", p.clusterName, err)
+	}
+	var nodes []support.Node
+	for _, item := range list.Items {
+		node := support.Node{Name: item.Name, Role: "worker", Cluster: p.clusterName, State: "NotReady"}
+		if _, ok := item.Labels["node-role.kubernetes.io/control-plane"]; ok {
+			node.Role = "control-plane"
+		}
+		for _, c := range item.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				node.State = "Ready"
+			}
+		}
+		for _, a := range item.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP && node.IP == nil {
+				node.IP = net.ParseIP(a.Address)
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+// StopNode stops a node at once, as a power failure does. A simulated node only stops its kubelet.
+func (p *nodeProvider) StopNode(ctx context.Context, node *support.Node, _ ...string) error {
+	if err := p.created(); err != nil {
+		return err
+	}
+	switch c := p.environment.Cluster.(type) {
+	case cluster.Machines:
+		return c.KillNode(ctx, node.Name)
+	case cluster.Kubelets:
+		return c.PauseKubelet(ctx, node.Name)
+	}
+	return p.unsupported("stop", node)
+}
+
+// StartNode starts a node that StopNode has stopped, and returns when the node is healthy.
+func (p *nodeProvider) StartNode(ctx context.Context, node *support.Node, _ ...string) error {
+	if err := p.created(); err != nil {
+		return err
+	}
+	switch c := p.environment.Cluster.(type) {
+	case cluster.Machines:
+		return c.StartNode(ctx, node.Name)
+	case cluster.Kubelets:
+		return c.ResumeKubelet(ctx, node.Name)
+	}
+	return p.unsupported("start", node)
+}
+
+// AddNode returns an error. The number of nodes is fixed at Create; see [WithNodes].
+func (p *nodeProvider) AddNode(_ context.Context, node *support.Node, _ ...string) error {
+	return p.unsupported("add", node)
+}
+
+// RemoveNode returns an error. The number of nodes is fixed at Create; see [WithNodes].
+func (p *nodeProvider) RemoveNode(_ context.Context, node *support.Node, _ ...string) error {
+	return p.unsupported("remove", node)
+}
+
+func (p *nodeProvider) unsupported(operation string, node *support.Node) error {
+	return fmt.Errorf("%s node %s: not supported by provider %s", operation, node.Name, p.name)
+}
+
+// embeddedProvider is the provider of [NewEmbedded].
+type embeddedProvider struct{ nodeProvider }
+
+// LoadImage does nothing, because no containers run.
+func (*embeddedProvider) LoadImage(context.Context, string, ...string) error { return nil }
+
+// LoadImageArchive does nothing, because no containers run.
+func (*embeddedProvider) LoadImageArchive(context.Context, string, ...string) error { return nil }
+
+// kindProvider is the provider of [NewKind].
+type kindProvider struct{ nodeProvider }
+
+// LoadImage loads an image of the local container engine onto all nodes. It accepts no arguments.
+func (p *kindProvider) LoadImage(ctx context.Context, image string, _ ...string) error {
+	nodes, err := p.access()
+	if err != nil {
+		return err
+	}
+	archive := filepath.Join(p.environment.StateDir, "e2e-image.tar")
+	defer os.Remove(archive)
+	found, err := nodes.SaveImage(ctx, image, archive)
+	if err != nil {
+		return fmt.Errorf("loading image %s: %w", image, err)
+	}
+	if !found {
+		return fmt.Errorf("loading image %s: the container engine does not have it; expected an image that was built or pulled", image)
+	}
+	return p.LoadImageArchive(ctx, archive)
+}
+
+// LoadImageArchive loads all images of a `docker save` archive onto all nodes. It accepts no
+// arguments.
+func (p *kindProvider) LoadImageArchive(ctx context.Context, archive string, _ ...string) error {
+	nodes, err := p.access()
+	if err != nil {
+		return err
+	}
+	all := map[string]cluster.Node{nodes.ControlPlane().Name(): nodes.ControlPlane()}
+	for _, node := range nodes.Workers() {
+		all[node.Name()] = node
+	}
+	for name, node := range all {
+		if err := node.LoadImage(ctx, archive); err != nil {
+			return fmt.Errorf("loading image archive %s onto node %s: %w", archive, name, err)
+		}
+	}
+	return nil
+}
+
+// access returns the nodes of the cluster.
+func (p *kindProvider) access() (cluster.NodeAccess, error) {
+	if err := p.created(); err != nil {
+		return nil, err
+	}
+	nodes, ok := p.environment.Cluster.(cluster.NodeAccess)
+	if !ok {
+		return nil, fmt.Errorf("cluster %s: expected nodes that accept images, found %T", p.clusterName, p.environment.Cluster)
+	}
+	return nodes, nil
+}

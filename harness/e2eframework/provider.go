@@ -1,0 +1,86 @@
+// Package e2eframework makes the clusters of gauntlet providers of sigs.k8s.io/e2e-framework.
+//
+// A test suite of that framework creates a cluster with one of these providers:
+//
+//	testenv.Setup(envfuncs.CreateCluster(e2eframework.NewEmbedded(), "demo"))
+//	testenv.Finish(envfuncs.DestroyCluster("demo"))
+//
+// No process, container or file of a cluster is left, even if the test binary is killed. The
+// exception is [NewExisting], whose cluster the user owns.
+package e2eframework
+
+import (
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+)
+
+// NewEmbedded returns a provider of control planes that run as processes of this machine: etcd,
+// kube-apiserver, kube-scheduler, kube-controller-manager and simulated kubelets. A cluster needs
+// no container engine, and starts in about 3 seconds. Its pods become Ready, but no containers run.
+// Loading an image therefore does nothing.
+//
+// The method WithPath sets the directory of the executables. The default is the cache that
+// `make upstream` fills.
+func NewEmbedded() support.E2EClusterProvider {
+	e := &embeddedProvider{nodeProvider{provider{name: providers.Embedded}}}
+	e.self = e
+	return e
+}
+
+// NewKind returns a provider of kind clusters. Each cluster has a container network of its own. The
+// node image is the one that `make node-image` builds without a registry; see [WithNodeImage].
+//
+// The method WithPath has no effect, because kind is linked into the test binary.
+func NewKind() support.E2EClusterProvider {
+	k := &kindProvider{nodeProvider{provider{name: providers.Kind}}}
+	k.self = k
+	return k
+}
+
+// NewExisting returns a provider that uses an existing cluster. Create adds the namespace gauntlet,
+// which prevents a second suite or run from using the cluster. Destroy deletes this namespace, and
+// does not delete the cluster.
+//
+// The method WithPath sets the path of the kubeconfig. The default is that of kubectl. See also
+// [WithContext].
+func NewExisting() support.E2EClusterProvider {
+	p := &provider{name: providers.Existing}
+	p.self = p
+	return p
+}
+
+// The providers implement all interfaces of the framework that they can.
+var (
+	_ support.E2EClusterProviderWithImageLoader = (*embeddedProvider)(nil)
+	_ support.E2EClusterProviderWithLifeCycle   = (*embeddedProvider)(nil)
+	_ support.E2EClusterProviderWithImageLoader = (*kindProvider)(nil)
+	_ support.E2EClusterProviderWithLifeCycle   = (*kindProvider)(nil)
+)
+
+// WithNodes sets the number of nodes that run pods, at least 1. The default is 1, and without
+// effect for an existing cluster.
+func WithNodes(nodes int) support.ClusterOpts {
+	return option(func(p *provider) { p.nodes = nodes })
+}
+
+// WithNodeImage sets the image of the nodes of a kind cluster.
+func WithNodeImage(image string) support.ClusterOpts {
+	return option(func(p *provider) { p.nodeImage = image })
+}
+
+// WithContext sets the kubeconfig context of an existing cluster. The default is the current
+// context.
+func WithContext(context string) support.ClusterOpts {
+	return option(func(p *provider) { p.context = context })
+}
+
+// option returns an option that changes only providers of this package, as the options of the
+// framework's own providers do.
+func option(set func(*provider)) support.ClusterOpts {
+	return func(c support.E2EClusterProvider) {
+		if of, ok := c.(interface{ base() *provider }); ok {
+			set(of.base())
+		}
+	}
+}
