@@ -12,12 +12,12 @@ import (
 // provider, a test checks that its clusters implement exactly the interfaces of its capabilities.
 type Capability string
 
-// The capabilities of the control plane. The text of every capability completes the phrases
-// "requires …" and "the provider has no …" in error messages.
+// The capabilities of the control plane. In error messages, the text of a capability follows
+// "requires" or "the provider has no". An example is "requires access to etcd".
 const (
 	// OwnsControlPlane means that the control plane exists only for the run. Faults may therefore
-	// change objects that affect the whole cluster, such as nodes and policies. A cluster without
-	// this capability implements [Shared].
+	// change objects that affect the whole cluster, such as nodes and admission policies. A cluster
+	// without this capability implements [Shared].
 	OwnsControlPlane Capability = "control plane of its own"
 	// RestartsControlPlane means that faults can kill kube-apiserver and etcd and start them again.
 	// The cluster implements [Restartable].
@@ -44,7 +44,8 @@ const (
 // The capabilities of nodes and pods.
 const (
 	// SimulatedKubelets means that simulated kubelets set the status of pods, and that no
-	// containers run. A simulated kubelet does not overwrite a pod status that a fault writes.
+	// containers run. A fault can write the status of a pod, because simulated kubelets do not undo
+	// such a change.
 	SimulatedKubelets Capability = "simulated kubelets"
 	// RealKubelets means that real kubelets run the containers of pods. A fault cannot write the
 	// status of a pod, because the kubelet overwrites it.
@@ -84,7 +85,7 @@ const (
 	SkewsClocks Capability = "clocks to skew"
 )
 
-// Capabilities are the capabilities of one provider.
+// Capabilities lists all capabilities of one provider.
 type Capabilities []Capability
 
 // Has reports whether c contains all capabilities in needed.
@@ -101,8 +102,9 @@ func (c Capabilities) Missing(needed ...Capability) []Capability {
 	return missing
 }
 
-// Require returns a [MissingError] unless c contains all capabilities in needed. The error message
-// begins with the argument subject, for example "action restart".
+// Require returns a [MissingError] unless c contains all capabilities in needed. The argument
+// subject names what requires the capabilities, such as "action restart". The error message begins
+// with it.
 func (c Capabilities) Require(subject string, needed ...Capability) error {
 	if missing := c.Missing(needed...); len(missing) > 0 {
 		return &MissingError{Subject: subject, Needed: needed, Missing: missing}

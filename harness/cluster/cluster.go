@@ -51,8 +51,8 @@ type Cluster interface {
 	// its log.
 	Health(ctx context.Context) error
 
-	// Failed returns a channel that is closed when a component exits unexpectedly.
-	// Observations of the cluster are not reliable after that.
+	// Failed returns a channel that is closed when a component exits unexpectedly. Callers then end
+	// the run, because its results would not be reliable.
 	Failed() <-chan struct{}
 
 	// Err returns nil until the channel of Failed is closed. After that, it returns an error that

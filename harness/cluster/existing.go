@@ -12,18 +12,20 @@ type Existing struct {
 	// ControllerSwitch is the path or name of a program that turns the cluster's own controllers
 	// off and on. gauntlet calls it with the argument "off" before a run, and "on" after the run.
 	//
-	// The environment variable KUBECONFIG has the path of the kubeconfig, if Kubeconfig is set.
-	// CONTEXT has the name of the context; empty means the current context. CONTROLLERS has the
-	// names of the controllers under test, separated by commas.
+	// gauntlet sets environment variables for the program. KUBECONFIG is the path of the
+	// kubeconfig, if Kubeconfig is set. CONTEXT is the name of the context; empty means the current
+	// context. CONTROLLERS lists the controllers under test, separated by commas.
 	//
-	// Without a program, a run fails if a controller under test is active on the cluster.
+	// If ControllerSwitch is empty, a run fails if a controller under test is active on the
+	// cluster.
 	ControllerSwitch string
 	// CleanupCommand is a command that removes the objects of a killed run from the cluster. The
-	// guard process runs it if gauntlet dies during a run. Its first element is an absolute path.
-	// If it is empty, the user must run `gauntlet clean` after such a run.
+	// guard process runs it if gauntlet dies during a run. The first element is an absolute path.
+	// If CleanupCommand is empty, the user must run `gauntlet clean` after a killed run.
 	CleanupCommand []string
 }
 
-// ErrNoCapacity is wrapped by an error if an existing cluster cannot run the pods of a run.
-// Its nodes then have too little free capacity for pods.
+// ErrNoCapacity means that the nodes of an existing cluster have too little free capacity for the
+// pods of a run. The function Start of the provider existing then returns an error that wraps
+// ErrNoCapacity.
 var ErrNoCapacity = errors.New("the nodes do not have enough capacity for the pods of the run")

@@ -12,12 +12,12 @@ import (
 // Kubelets is a cluster whose real or simulated kubelets can be paused and restarted. The argument
 // node of each method is the name of a Node object.
 type Kubelets interface {
-	// PauseKubelet pauses the kubelet of a node until ResumeKubelet. The containers on the node keep running. The
-	// node lifecycle controller sets the Ready condition of the node to Unknown when the
-	// node-monitor grace period is over.
+	// PauseKubelet pauses the kubelet of a node until ResumeKubelet. The containers on the node
+	// keep running. The node lifecycle controller sets the Ready condition of the node to Unknown
+	// when the node-monitor grace period is over.
 	PauseKubelet(ctx context.Context, node string) error
-	// ResumeKubelet resumes a paused kubelet and returns when the node is healthy. It does not change a
-	// kubelet that is not paused.
+	// ResumeKubelet resumes a paused kubelet and returns when the node is healthy. It does not
+	// change a kubelet that is not paused.
 	ResumeKubelet(ctx context.Context, node string) error
 	// Register makes a kubelet register its node again after the Node object was deleted. It
 	// returns when the node is healthy. It does not change a Node object that exists.
@@ -42,8 +42,8 @@ type Machines interface {
 	Reconnect(ctx context.Context, node string) error
 }
 
-// AwaitNode gets a Node object at every interval until the node is healthy (see [NodeHealthy]). It
-// returns an error if the node is not healthy after the time within.
+// AwaitNode waits until a node is healthy (see [NodeHealthy]). It gets the Node object once per
+// interval. It returns an error if the node is not healthy before the timeout, the argument within.
 func AwaitNode(ctx context.Context, c Cluster, name string, interval, within time.Duration) error {
 	client, err := kubernetes.NewForConfig(c.Config(Admin))
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 // a provider say which ones its clusters implement; see [Capability].
 
 // Shared is a cluster that exists before the run and that other people may use. The run creates all
-// its namespaced objects in one namespace, which it deletes at its end.
+// its namespaced objects in one namespace. It deletes this namespace when it ends.
 type Shared interface {
 	// Namespace returns the name of the namespace of the run. The namespace already exists. It also
 	// contains the leader-election Lease of the subject.
 	Namespace() string
-	// SubjectAccount returns the user or ServiceAccount of the [Subject] role. Role bindings for
-	// the subject name it as their RBAC subject.
+	// SubjectAccount returns the user or ServiceAccount that the subject authenticates as. The
+	// harness grants this account the permissions of the subject.
 	SubjectAccount() rbacv1.Subject
 }
 

@@ -34,8 +34,8 @@ func Poll(ctx context.Context, interval time.Duration, description string, condi
 	}
 }
 
-// NodeSchedulable returns nil if the scheduler can assign pods to the node, and otherwise the
-// reason. The node must be healthy (see [NodeHealthy]) and must not be cordoned.
+// NodeSchedulable returns nil if the scheduler can assign pods to the node: it is healthy (see
+// [NodeHealthy]) and not cordoned. Otherwise, the error contains the reason.
 func NodeSchedulable(node *corev1.Node) error {
 	if err := NodeHealthy(node); err != nil {
 		return err
@@ -47,9 +47,8 @@ func NodeSchedulable(node *corev1.Node) error {
 }
 
 // NodeHealthy returns nil if the node is Ready and has no taint of the node lifecycle controller.
-// NodeHealthy ignores a cordon and taints that users set on purpose, such as the taint of a control
-// plane node. It recognizes the taints of the node lifecycle controller by the prefix
-// node.kubernetes.io/.
+// These taints have keys that begin with node.kubernetes.io/. NodeHealthy ignores a cordon, and
+// taints that users set on purpose, such as the taint of a control plane node.
 func NodeHealthy(node *corev1.Node) error {
 	if !Ready(node) {
 		return fmt.Errorf("node %s is not Ready", node.Name)
@@ -76,7 +75,7 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// PodCollapsed is the status.reason of pods that the fault pod-churn has failed with its action
-// collapse. Simulated kubelets do not change a pod with this reason. The pod therefore keeps the
-// condition Ready although its phase is Failed.
+// PodCollapsed is the status.reason that the fault pod-churn writes in its action collapse. The
+// fault sets the phase of the pod to Failed, but keeps its Ready condition True. Simulated kubelets
+// would set the condition to False; they ignore pods with this reason.
 const PodCollapsed = "Collapsed"

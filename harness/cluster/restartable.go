@@ -33,9 +33,9 @@ type Restartable interface {
 	Resume(ctx context.Context, component Component) error
 }
 
-// Unavailable reports whether err means that a request failed because the control plane was
-// unavailable. The caller may retry such a request. The API server may nevertheless have executed
-// the failed request.
+// Unavailable reports whether err, the error of a request, means that the control plane was
+// unavailable. The caller may retry such a request, although the API server may already have
+// executed it.
 func Unavailable(err error) bool {
 	var network net.Error
 	var status apierrors.APIStatus
@@ -53,8 +53,9 @@ func Unavailable(err error) bool {
 	}
 }
 
-// isConnectionLost reports whether err says that a connection was lost during a response. It
-// searches the error text, because client-go does not preserve the types of these errors.
+// isConnectionLost reports whether err says that a connection was lost before the response was
+// complete. It searches the error text, because client-go does not preserve the types of these
+// errors.
 func isConnectionLost(err error) bool {
 	for _, text := range []string{"EOF", "http2: client connection lost", "http2: server sent GOAWAY", "connection reset by peer"} {
 		if strings.Contains(err.Error(), text) {

@@ -14,9 +14,9 @@ import (
 
 // Dispatcher appends records to the history, and starts the faults whose trigger matches a record.
 //
-// If a record of the subject or the workload matches, the Dispatcher delays the request, response,
-// watch event or step until the fault is injected or has ended. A fault can therefore act between a
-// write and its response.
+// If the matching record describes a request, response, watch event or step, the Dispatcher delays
+// this event until the fault is injected or has ended. A fault can therefore act between a write
+// and its response.
 type Dispatcher struct {
 	recorder *history.Recorder
 	clock    clock.WithTicker
@@ -26,7 +26,7 @@ type Dispatcher struct {
 	subscriptions []*Subscription  // the subscriptions whose trigger has not matched yet
 }
 
-// recordHoldMax is the maximum time for which Append waits for a fault. After this time, the
+// recordHoldMax is the maximum time for which Append waits for one fault. After this time, the
 // subject or the workload continues, even if the fault is not injected.
 const recordHoldMax = 5 * time.Second
 
@@ -44,8 +44,8 @@ func NewDispatcher(recorder *history.Recorder, clock clock.WithTicker) *Dispatch
 }
 
 // Append appends a record to the history, and starts the faults whose trigger matches the record.
-// If the event of the record can be delayed (see canWait), Append returns only after these faults
-// have been injected or have ended, or after [recordHoldMax].
+// If the event of the record can be delayed (see canWait), Append then waits until each fault is
+// injected or has ended. It waits at most [recordHoldMax] for each fault.
 func (d *Dispatcher) Append(record history.Record) {
 	d.recorder.Append(record)
 	for _, sub := range d.matching(&record) {
@@ -55,8 +55,8 @@ func (d *Dispatcher) Append(record history.Record) {
 	}
 }
 
-// matching returns the subscriptions whose trigger matches the record. It sends each of them the
-// match, and removes them from the Dispatcher.
+// matching returns the subscriptions whose trigger matches the record. It sends the match to each
+// of these subscriptions, and removes them from the Dispatcher.
 func (d *Dispatcher) matching(record *history.Record) []*Subscription {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +79,8 @@ func canWait(r *history.Record) bool {
 	return r.Request != nil || r.Response != nil || r.Delivery != nil || r.Step != nil
 }
 
-// waitReleased waits until Unsubscribe is called for sub, but at most [recordHoldMax].
+// waitReleased waits until another goroutine calls Unsubscribe for sub, but at most
+// [recordHoldMax].
 func (d *Dispatcher) waitReleased(sub *Subscription) {
 	timer := d.clock.NewTimer(recordHoldMax)
 	defer timer.Stop()
@@ -90,8 +91,9 @@ func (d *Dispatcher) waitReleased(sub *Subscription) {
 }
 
 // Subscribe returns a Subscription that receives the first match of a trigger. A nil trigger never
-// matches. The caller must call Unsubscribe after it has injected the fault. If requireChange is
-// true, a trigger on a state matches only after its condition has been false.
+// matches. The caller must call Unsubscribe after it has injected the fault. The condition of a
+// state trigger may already be true when Subscribe is called. If requireChange is true, such a
+// trigger matches only after its condition has become false and then true again.
 func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLookup, requireChange bool) *Subscription {
 	sub := &Subscription{matched: make(chan trigger.Match, 1), released: make(chan struct{})}
 	if when == nil {
@@ -104,8 +106,8 @@ func (d *Dispatcher) Subscribe(when *scenario.Trigger, ownerOf trigger.OwnerLook
 	return sub
 }
 
-// Unsubscribe ends a subscription. If Append waits because of this subscription, it returns.
-// Further calls do nothing.
+// Unsubscribe ends a subscription. If a call of Append waits for the fault of this subscription,
+// that call returns. A second Unsubscribe does nothing.
 func (d *Dispatcher) Unsubscribe(sub *Subscription) {
 	sub.releaseOnce.Do(func() { close(sub.released) })
 	d.mu.Lock()

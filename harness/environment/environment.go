@@ -48,24 +48,25 @@ type Options struct {
 	// ControlPlane has the options of the provider. Start sets its fields Dir and LogDir.
 	ControlPlane providers.Options
 	// StateDir is the directory for credentials and databases. Start creates it, and Stop removes
-	// it. Empty means a temporary directory.
+	// it, unless KeepState is true. Empty means a new temporary directory.
 	StateDir string
-	// KeepState is true if StateDir already exists, and the caller and not Stop removes it.
+	// KeepState means that StateDir already exists, and that Stop does not remove it.
 	KeepState bool
 	// LogDir is the directory for the logs of all components. Start creates it if it does not
-	// exist, and Stop does not remove it. Empty means StateDir.
+	// exist, and Stop does not remove it. Empty means StateDir; the logs are then removed with
+	// StateDir.
 	LogDir string
 	// Seed is the random seed of the faults that [Environment.Inject] injects.
 	Seed uint64
 	// Clock is the clock of the history and the faults. Nil means the system clock.
 	Clock clock.WithTicker
-	// Progress is called with messages about the progress of the start, for users. It must return
-	// quickly. It may be nil.
+	// Progress is called with messages for users while components start, such as "control plane
+	// ready after 4.4 s". It must return quickly. It may be nil.
 	Progress func(message string)
 }
 
 // Environment is a running control plane with the components of a run. Callers must not change its
-// fields. Some fields are nil until the method that starts the component has returned.
+// fields. The fields of a component are nil until the component has started.
 type Environment struct {
 	Options
 
@@ -83,15 +84,16 @@ type Environment struct {
 	// Proxy is the fault proxy. It is nil until StartProxy.
 	Proxy *proxy.Proxy
 	// Subject runs the controllers under test. It is nil until StartSubject. It stays nil if the
-	// kubelet and not gauntlet restarts the replicas (see StartSubject).
+	// kubelet restarts the replicas, because gauntlet then does not manage them (see StartSubject).
 	Subject *subject.Subject
 	// Pods has the container image and the delays of the pods of the workload.
 	Pods workload.Pods
 
 	provider providers.Provider
 	observer observer // records commits; nil until Record
-	// records receives the records of the proxy, the faults and the subject. It is the Dispatcher,
-	// or the argument of StartProxy.
+	// records receives the records of the proxy, the faults and the subject. It is the argument of
+	// StartProxy if that is not nil. Otherwise it is the Dispatcher, or a recorder that discards
+	// all records.
 	records proxy.Recorder
 	watches *subjectWatches
 
@@ -104,8 +106,8 @@ type Environment struct {
 	controlPlaneTeardowns int
 }
 
-// Timeouts of single steps. Each one is far longer than a slow machine needs, so a timeout means
-// that the step has failed.
+// The timeouts of single steps. Each timeout is much longer than the step takes on a slow machine,
+// so a timeout means that the step has failed.
 const (
 	clusterTimeout = 2 * time.Minute  // start of the cluster, creation of the namespace, loading of images
 	subjectTimeout = 60 * time.Second // start of all replicas until one holds the lease and watches
@@ -160,8 +162,8 @@ func (e *Environment) clear() {
 // Capabilities returns the capabilities of the environment's provider.
 func (e *Environment) Capabilities() cluster.Capabilities { return e.provider.Capabilities }
 
-// setUp calls the function setUp, which starts the named component. If the function takes more than
-// 100 ms, setUp reports the duration as progress.
+// setUp calls the function setUp, which starts the component with the given name. If the function
+// takes more than 100 ms, setUp reports the duration with e.Progress.
 func (e *Environment) setUp(ctx context.Context, name string, setUp func(context.Context) error) error {
 	start := e.Clock.Now()
 	if err := setUp(ctx); err != nil {
@@ -200,7 +202,7 @@ func (e *Environment) setUpDirectories(context.Context) (err error) {
 	return os.MkdirAll(e.LogDir, 0o755)
 }
 
-// guard makes Stop remove a directory. If the program is killed before Stop, a guard process
+// guard makes Stop remove the directory dir. If the program is killed before Stop, a guard process
 // removes the directory.
 func (e *Environment) guard(dir string) error {
 	release, err := process.GuardDirectory(dir)
@@ -237,7 +239,7 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 
 // StartProxy starts the fault proxy between the subject and the API server. The proxy and the
 // faults append their records to the argument records. If records is nil, they append to the
-// history of Record, or discard the records if there is no history.
+// history that Record has created. Without a history, the records are discarded.
 func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) error {
 	if err := e.canStart("the fault proxy", e.Proxy != nil); err != nil {
 		return err
@@ -263,9 +265,9 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 	})
 }
 
-// ProxyConfig returns a client configuration with all permissions that connects to the fault proxy.
-// It requires a previous call of StartProxy. The history contains the requests of the client,
-// with name as the name of the replica. Faults affect these requests like those of a replica.
+// ProxyConfig returns a client configuration that connects to the fault proxy and has all
+// permissions. The caller must have called StartProxy. The history contains the requests of the
+// client as requests of a replica called name. Faults affect them like requests of the subject.
 func (e *Environment) ProxyConfig(name string) (*rest.Config, error) {
 	if e.stopped || e.Proxy == nil {
 		return nil, errors.New("ProxyConfig: the fault proxy does not run; expected a call of StartProxy before")
@@ -297,8 +299,8 @@ func (e *Environment) Failed(ctx context.Context) error {
 }
 
 // Stop stops all components in reverse order of their start, and removes the state directory. It
-// does so even if ctx is canceled, and cancels the remaining steps after 30 seconds. A second call
-// does nothing.
+// does so even if ctx is canceled. After 30 seconds, it cancels the steps that are not complete. A
+// second call does nothing.
 func (e *Environment) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

@@ -24,20 +24,21 @@ type Injection struct {
 	//	{verb: create, resource: pods, code: 500}
 	Params string
 	// Namespace is the namespace in which the fault changes pods, quotas and other objects. Empty
-	// means the constant [Namespace].
+	// means the namespace that Record records.
 	Namespace string
-	// Index is the number of the fault in the records of the history. It is also part of the random
-	// seed, so that two equal faults with different indexes act differently.
+	// Index is the number of the fault in the records of the history. Inject also derives the
+	// random seed of the fault from it. Two equal faults with different indexes therefore act
+	// differently.
 	Index int
 }
 
-// injectedHealTimeout limits the time in which the function heal of Inject heals the fault.
+// injectedHealTimeout limits the duration of the function heal that Inject returns.
 const injectedHealTimeout = 30 * time.Second
 
-// Inject injects a fault, which lasts until the caller calls heal. The caller must call heal before
-// Stop. heal works even if its context is canceled. Every fault
-// requires a previous call of StartProxy. Faults of the processes of the subject require a previous
-// call of StartSubject.
+// Inject injects a fault, which lasts until the caller calls the returned function heal. The caller
+// must call heal before Stop; heal works even if its context is canceled. Every fault requires a
+// previous call of StartProxy. Faults of processes of the subject require a previous call of
+// StartSubject.
 func (e *Environment) Inject(ctx context.Context, i Injection) (heal func(context.Context) error, err error) {
 	faultType, fault, err := i.create()
 	if err != nil {
@@ -101,8 +102,8 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 	return faultType, fault, err
 }
 
-// FaultEnv returns the clients and components of this environment that a fault uses. The fault
-// draws its random numbers from random, and records its effects with report.
+// FaultEnv returns the clients and components of this environment that a fault needs. The fault
+// takes random numbers from random, and reports its effects to report.
 func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faults.Env {
 	env := &faults.Env{
 		Rand:         random,

@@ -16,19 +16,19 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
 
-// nodes returns access to the nodes of the cluster. It returns an error if the provider does not
-// have the capability LoadsImages.
+// nodes returns the cluster as an interface that loads images onto its nodes. It returns an error
+// if the provider does not have the capability LoadsImages.
 func (e *Environment) nodes() (cluster.NodeAccess, error) {
 	nodes, ok := e.Cluster.(cluster.NodeAccess)
 	if !ok {
-		return nil, fmt.Errorf("provider %s: expected a cluster whose nodes load images, found %T", e.Provider, e.Cluster)
+		return nil, fmt.Errorf("provider %s: expected a cluster that implements cluster.NodeAccess, found %T", e.Provider, e.Cluster)
 	}
 	return nodes, nil
 }
 
-// LoadPodImage loads the image of the stand-in program, which workload pods run, onto all workers.
-// It does nothing if the kubelets are simulated. The argument gauntlet is the path of the gauntlet
-// executable. The executable `standin` must be in the same directory.
+// LoadPodImage loads the image of the stand-in program onto all workers. The pods of the workload
+// run this image. If the kubelets are simulated, LoadPodImage does nothing. The argument gauntlet
+// is the path of the gauntlet executable; the executable `standin` must be in the same directory.
 func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
 		return nil
@@ -48,7 +48,7 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 }
 
 // loadSubject loads the images of the subject and of the relay onto the control plane node. It
-// returns this node and both images.
+// returns the control plane node and both images.
 func (e *Environment) loadSubject(ctx context.Context, o *SubjectOptions) (node cluster.Node, target, relay pods.Image, err error) {
 	nodes, err := e.nodes()
 	if err != nil {
@@ -95,8 +95,8 @@ func (e *Environment) loadTarget(ctx context.Context, nodes cluster.NodeAccess, 
 	return pods.Image{Reference: reference}, err
 }
 
-// loadBinary builds an image from an executable, loads the image onto the nodes, and returns its
-// name. The argument dir is a directory for a temporary archive.
+// loadBinary builds an image from an executable, loads it onto the nodes, and returns the name of
+// the image. It writes the image to a temporary archive in dir.
 func loadBinary(ctx context.Context, dir string, spec image.Spec, nodes ...cluster.Node) (string, error) {
 	archive, err := os.CreateTemp(dir, "image-*.tar")
 	if err != nil {

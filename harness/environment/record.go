@@ -40,7 +40,7 @@ type observer interface {
 }
 
 // Record creates the namespace of the workload and the history. Until Stop, it records every
-// committed state of the objects in this namespace whose kinds are in o.Kinds.
+// committed state of the objects in this namespace whose kind is in o.Kinds.
 func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	if err := e.canStart("the history", e.Recorder != nil); err != nil {
 		return err
@@ -61,9 +61,9 @@ func (e *Environment) Record(ctx context.Context, o RecordOptions) error {
 	return nil
 }
 
-// setUpNamespace creates the namespace of the workload, and waits for its default ServiceAccount.
-// Without this ServiceAccount, the API server rejects pods. On an existing cluster, the provider
-// has already created the namespace.
+// setUpNamespace creates the namespace of the workload, and waits until its default ServiceAccount
+// exists. Without this ServiceAccount, the API server rejects pods. On an existing cluster,
+// setUpNamespace only waits, because the provider has already created the namespace.
 func (e *Environment) setUpNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 	defer cancel()
@@ -88,7 +88,7 @@ func (e *Environment) setUpNamespace(ctx context.Context) error {
 	return errors.New("the watch ended before ServiceAccount " + e.namespace + "/default existed")
 }
 
-// setUpHistory creates the history file with its recorder, and the Dispatcher.
+// setUpHistory creates the history file, the recorder that writes it, and the Dispatcher.
 func (e *Environment) setUpHistory(o RecordOptions) (err error) {
 	o.Start.Provider, o.Start.Namespace = e.Provider, e.namespace
 	e.watches.recording = true
@@ -137,7 +137,7 @@ func (e *Environment) setUpObserver(ctx context.Context, kinds []kube.Kind) erro
 	return nil
 }
 
-// useObserver stores the running observer. Stop will stop it.
+// useObserver stores a running observer. Stop of the Environment will stop the observer.
 func (e *Environment) useObserver(o observer) {
 	e.observer = o
 	e.teardowns = append(e.teardowns, func(context.Context) error { o.Stop(); return nil })

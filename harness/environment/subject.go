@@ -27,14 +27,14 @@ type SubjectOptions struct {
 	// must have the same value, so that the control plane does not run them. Nil means
 	// [kube.DefaultControllers].
 	Controllers []kube.Controller
-	// Kinds are the kinds in Controllers that no table of package kube has, such as custom
-	// resources.
+	// Kinds describes the kinds that Controllers watch and that no table of package kube has, such
+	// as custom resources.
 	Kinds []kube.Kind
 	// Spec has the number of replicas and their settings, in the same format as a scenario. If its
 	// lease duration is 0, all settings except Replicas have their default values.
 	Spec scenario.Subject
-	// Ours is the path of the executable workload-controller-manager, built from controllers/. The
-	// subject ours runs it.
+	// Ours is the path of workload-controller-manager, the executable that is built from
+	// controllers/. The subject `ours` runs it.
 	Ours string
 	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the executable
 	// must be statically linked, because a container beside the subject runs `gauntlet relay`. The
@@ -43,13 +43,14 @@ type SubjectOptions struct {
 	Gauntlet string
 }
 
-// StartSubject starts the controllers under test, with exactly the permissions that they need. It
-// returns when a replica holds the lease. If the history contains the requests of the subject,
-// StartSubject also waits until the leader watches all resources that it needs.
+// StartSubject starts the controllers under test, and grants them the permissions that they need
+// ([subject.Grant]). It returns when a replica holds the lease. After calls of Record and
+// StartProxy, it also waits until the leader watches all resources that its controllers need. For
+// the target [subject.Program], it does nothing.
 //
-// The replicas are local processes, or pods if the provider has the capability SubjectInPods. After
-// StartProxy, they connect through the fault proxy. Without a fault proxy, the kubelet restarts
-// replicas in pods, and e.Subject stays nil.
+// The replicas are local processes, or pods if the provider has the capability SubjectInPods. They
+// connect to the fault proxy if StartProxy was called, and otherwise directly to the API server.
+// Without a fault proxy, the kubelet restarts replicas that run in pods; e.Subject then stays nil.
 func (e *Environment) StartSubject(ctx context.Context, o SubjectOptions) error {
 	if err := e.canStart("the subject", e.Subject != nil); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (o *SubjectOptions) complete() (err error) {
 	return err
 }
 
-// watched returns the kinds whose watches make the subject ready.
+// watched returns the kinds that the leader must watch before the subject is ready.
 func (o *SubjectOptions) watched() []kube.Kind {
 	watched := kube.Watched(o.Controllers)
 	for _, kind := range o.Kinds {
@@ -92,7 +93,8 @@ func (o *SubjectOptions) watched() []kube.Kind {
 	return watched
 }
 
-// settings returns the settings of the replicas. The leader-election Lease is in leaseNamespace.
+// settings returns the settings of the replicas, with leaseNamespace as the namespace of the
+// leader-election Lease.
 func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 	return subject.Settings{
 		Controllers: o.Controllers,
@@ -102,8 +104,8 @@ func (o *SubjectOptions) settings(leaseNamespace string) subject.Settings {
 }
 
 // Preflight returns an error if the named provider cannot run the subject, for example because an
-// executable is missing. The argument upstreamDir is the field UpstreamDir of the provider's
-// options. Preflight starts nothing.
+// executable is missing. The argument upstreamDir has the meaning of the field UpstreamDir of
+// providers.Options. Preflight starts nothing.
 func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	p, err := providers.Named(provider)
 	if err != nil {
@@ -149,8 +151,8 @@ type replicaSetup struct {
 	leaseNamespace string         // namespace of the leader-election lease
 }
 
-// startSubject starts a subject whose replicas gauntlet, and not the kubelet, restarts. Faults can
-// stop and pause these replicas.
+// startSubject starts a subject whose replicas gauntlet manages: faults can stop, pause and restart
+// them. The kubelet does not restart these replicas.
 func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error {
 	prepare := e.processReplicas
 	if e.Capabilities().Has(cluster.SubjectInPods) {
@@ -203,8 +205,8 @@ func (e *Environment) holder(identity string) string {
 	return e.watches.holder(identity)
 }
 
-// route changes the client configuration of a replica so that it connects to the fault proxy.
-// Without a fault proxy, it does not change the configuration.
+// route changes config, the client configuration of a replica, so that the replica connects to the
+// fault proxy. Without a fault proxy, it does not change config.
 func (e *Environment) route(replica string, config *rest.Config) error {
 	if e.Proxy == nil {
 		return nil
@@ -214,7 +216,8 @@ func (e *Environment) route(replica string, config *rest.Config) error {
 
 // processReplicas returns the setup of replicas that run as local processes. On an existing
 // cluster, the ServiceAccount and the Lease of the subject are in the namespace of the workload.
-// Stop then deletes the ClusterRoles and ClusterRoleBindings of the subject.
+// Because other people use such a cluster, Stop deletes the ClusterRoles and ClusterRoleBindings of
+// the subject.
 func (e *Environment) processReplicas(_ context.Context, o *SubjectOptions) (replicaSetup, error) {
 	executable, err := o.executable(e.ControlPlane.UpstreamDir)
 	if err != nil {
@@ -262,11 +265,11 @@ func (e *Environment) podReplicas(ctx context.Context, o *SubjectOptions) (repli
 	}, nil
 }
 
-// deployTimeout limits the time in which deploySubject starts a subject whose image is loaded.
+// deployTimeout limits the duration of deploySubject after the image of the subject is loaded.
 const deployTimeout = 2 * time.Minute
 
-// deploySubject starts a subject in pods that the kubelet restarts, without a fault proxy. It
-// returns when a replica holds the lease.
+// deploySubject starts a subject in pods that connect directly to the API server. The kubelet
+// restarts the replicas. deploySubject returns when a replica holds the lease.
 func (e *Environment) deploySubject(ctx context.Context, o *SubjectOptions) error {
 	nodes, err := e.nodes()
 	if err != nil {

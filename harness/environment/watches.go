@@ -14,16 +14,17 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// subjectWatches derives from the history which resources each replica of the subject watches. It
-// also derives the leader-election identity of each replica. It contains only running replicas. Its
-// methods are safe for concurrent use.
+// subjectWatches contains which resources each replica of the subject watches, and the
+// leader-election identity of each replica. It derives both from the records of the history. It
+// contains only replicas that have not ended. Its methods are safe for concurrent use.
 type subjectWatches struct {
 	// recording is true if there is a history. It is set before the first replica starts.
 	recording bool
 
 	mu sync.Mutex
 	// required lists the resources that the leader must watch before the subject is ready. It is
-	// empty if the history does not contain the requests of the subject.
+	// empty if there is no history or no fault proxy, because the requests of the subject are then
+	// unknown.
 	required []string
 	// pending maps request IDs to the watch requests that have no response yet.
 	pending map[uint64]watchRequest
@@ -77,7 +78,7 @@ func (w *subjectWatches) observe(r *history.Record) {
 	}
 }
 
-// leaseResource is the resource of Lease objects as records have it.
+// leaseResource is the resource of Lease objects, in the form that records contain.
 const leaseResource = "leases.coordination.k8s.io"
 
 // observeLease stores the leader-election identity that a replica writes to a Lease.
@@ -115,9 +116,9 @@ func (w *subjectWatches) holder(identity string) string {
 	return w.holders[identity]
 }
 
-// missing returns the required resources that the leader does not watch yet. It takes the replica
-// that watches the most required resources for the leader, because replicas without the lease watch
-// nothing.
+// missing returns the required resources that the leader does not watch yet. It assumes that the
+// leader is the replica that watches the most required resources, because a replica without the
+// lease watches nothing.
 func (w *subjectWatches) missing() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,11 +137,12 @@ func (w *subjectWatches) missing() []string {
 	return least
 }
 
-// SubjectWatches reports whether a replica of the subject watches all resources that it needs. It
-// returns true if the history does not contain the requests of the subject.
+// SubjectWatches reports whether one replica of the subject watches all resources that its
+// controllers need. It always returns true if the history does not contain the requests of the
+// subject.
 func (e *Environment) SubjectWatches() bool { return len(e.watches.missing()) == 0 }
 
-// watchPollInterval is the interval at which wait calls missing.
+// watchPollInterval is the interval at which wait checks the watches of the leader.
 const watchPollInterval = 10 * time.Millisecond
 
 // wait waits until the leader watches all required resources.

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The validity period of a certificate, relative to the argument now of NewAuthority.
+// The validity period of all certificates, relative to the argument now of NewAuthority.
 const (
 	// validBefore is how long before now the validity begins. A certificate is therefore also valid
 	// on machines whose clock is behind.
@@ -79,9 +79,9 @@ func (a *Authority) Roots() *x509.CertPool {
 	return pool
 }
 
-// Sign creates a private key and signs a certificate for the key. It returns an error if leaf.Name
-// is the name of the authority. Verifiers would treat such a certificate as self-signed, because
-// its subject and its issuer are equal.
+// Sign creates a private key and a certificate for the key, which it signs as the authority. It
+// returns an error if leaf.Name is the name of the authority. Verifiers would treat such a
+// certificate as self-signed, because its subject and its issuer are equal.
 func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	fail := func(err error) (Pair, error) {
 		return Pair{}, fmt.Errorf("creating the certificate of %s: %w", leaf.Name, err)
@@ -107,8 +107,8 @@ func (a *Authority) Sign(leaf Leaf) (Pair, error) {
 	return Pair{encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)}, nil
 }
 
-// template returns a certificate template with the common name and the validity period. It sets no
-// serial number, because x509.CreateCertificate generates one.
+// template returns a certificate template with the given common name and the validity period of the
+// authority. It sets no serial number, because x509.CreateCertificate generates one.
 func (a *Authority) template(name string) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},

@@ -48,12 +48,12 @@ func (o Options) Args() []string {
 // ErrDied is the error of [Serve] after a POST request to [Die].
 var ErrDied = errors.New("exiting because of a POST request to " + Die)
 
-// shutdownTimeout is the time that HTTP requests in flight have to finish before Serve
-// returns.
+// shutdownTimeout is the time in which Serve lets HTTP requests in flight finish before it returns.
 const shutdownTimeout = time.Second
 
-// Serve serves HTTP requests until ctx is canceled and o.StopDelay has passed, and then returns
-// nil. After a POST request to [Die], it returns [ErrDied] immediately. Serve closes the listener.
+// Serve serves HTTP requests until ctx is canceled, and then for the time o.StopDelay. It then
+// returns nil. After a POST request to [Die], it returns [ErrDied] without this delay. Serve closes
+// the listener.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	s := &standin{die: make(chan struct{}, 1)}
 	start := time.AfterFunc(o.StartDelay, func() { s.started.Store(true) })
@@ -85,8 +85,8 @@ type standin struct {
 	die     chan struct{} // receives a value after a POST request to Die; has capacity 1
 }
 
-// waitStopDelay waits until the stop delay has passed, and returns nil. After a POST request to
-// Die, it immediately returns ErrDied.
+// waitStopDelay returns nil after the stop delay. If the program receives a POST request to Die
+// during the delay, waitStopDelay returns ErrDied immediately.
 func (s *standin) waitStopDelay(delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -14,12 +14,12 @@ const (
 	// roles allow only this name.
 	leaseName = kube.LeaseName
 	// LeaseNamespace is the namespace of the Lease on clusters that gauntlet creates. No other
-	// component uses this Lease, because the kube-controller-manager of such a cluster runs without
-	// leader election. On an existing cluster, the Lease is in the namespace of the run.
+	// component uses this Lease: the kube-controller-manager of such a cluster runs without leader
+	// election. On an existing cluster, the Lease is in the namespace of the run.
 	LeaseNamespace = "kube-system"
 )
 
-// Settings are the settings of the replicas, which a scenario can change.
+// Settings are the settings of all replicas of the subject. A scenario can change them.
 type Settings struct {
 	// Controllers lists the controllers that the replicas run. Nil means
 	// [kube.DefaultControllers].
@@ -28,16 +28,17 @@ type Settings struct {
 	// controller's client.
 	QPS, Burst  int
 	Concurrency int // number of workers per controller
-	// LeaseDuration is the lease duration of the leader election. The renew deadline is 2/3 and the
-	// retry period 2/15 of it, as in the defaults of kube-controller-manager (15 s, 10 s and 2 s).
+	// LeaseDuration is the lease duration of the leader election. The renew deadline is 2/3 of
+	// LeaseDuration, and the retry period is 2/15 of it. These are the ratios of the defaults of
+	// kube-controller-manager: 15 s, 10 s and 2 s.
 	LeaseDuration time.Duration
 	// LeaseNamespace is the namespace of the leader-election Lease.
 	LeaseNamespace string
 }
 
-// Flags returns the command line arguments of one replica, which are the same for every [Target].
-// The argument kubeconfig is the path of the replica's kubeconfig. If serving is nil, the replica
-// opens no port.
+// Flags returns the command line arguments of one replica. All targets get the same arguments,
+// except a target that [Command] has returned. The argument kubeconfig is the path of the replica's
+// kubeconfig. If serving is nil, the replica has no debug endpoint and opens no port.
 func (s Settings) Flags(kubeconfig string, serving *Serving) []string {
 	controllers := kube.OrDefault(s.Controllers)
 	flags := []string{

@@ -16,14 +16,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// managerRole is the default ClusterRole of kube-controller-manager, with the permissions for
-// leader election. Each controller also has a default ClusterRole.
+// managerRole is the default ClusterRole of kube-controller-manager. It contains the permissions
+// for leader election. In addition, Kubernetes has a default ClusterRole for each controller.
 const managerRole = "system:kube-controller-manager"
 
-// Grant gives account, a user or ServiceAccount, the RBAC permissions that the controllers need.
-// Empty controllers mean [kube.DefaultControllers]. The target ours gets the roles that are part of
-// its manifests, and access to the Lease only in leaseNamespace. All other targets get the default
-// ClusterRoles that Kubernetes has for the controllers. A target of [Command] gets all permissions.
+// Grant gives a user or ServiceAccount, the argument account, the RBAC permissions that the
+// controllers need. Empty controllers mean [kube.DefaultControllers].
+//
+// The target ours gets the roles of its own manifests; its permissions for the Lease are limited to
+// leaseNamespace. A target that [Command] has returned gets all permissions. All other targets get
+// the default ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
 	if target.isCommand() {
 		return bindClusterRole(ctx, admin, "cluster-admin", account)
@@ -56,8 +58,8 @@ func Grant(ctx context.Context, admin kubernetes.Interface, target Target, contr
 var grantedLabels = map[string]string{"gauntlet.subject": "granted"}
 
 // Revoke deletes the ClusterRoles and ClusterRoleBindings that Grant has created. It does not
-// delete the Role and the RoleBinding in the namespace of the Lease, because the caller deletes
-// that namespace.
+// delete the Role and the RoleBinding in the namespace of the Lease. The caller deletes this
+// namespace.
 func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	made := metav1.ListOptions{LabelSelector: labels.FormatLabels(grantedLabels)}
 	var now metav1.DeleteOptions
@@ -67,7 +69,8 @@ func Revoke(ctx context.Context, admin kubernetes.Interface) error {
 	)
 }
 
-// bindClusterRole creates a ClusterRoleBinding of a ClusterRole to account, unless it exists.
+// bindClusterRole creates a ClusterRoleBinding that gives a ClusterRole to account, unless the
+// binding exists.
 func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role), Labels: grantedLabels},
@@ -80,7 +83,8 @@ func bindClusterRole(ctx context.Context, admin kubernetes.Interface, role strin
 	return nil
 }
 
-// bindRole creates a RoleBinding of a Role to account in a namespace, unless it exists.
+// bindRole creates a RoleBinding in a namespace that gives a Role to account, unless the binding
+// exists.
 func bindRole(ctx context.Context, admin kubernetes.Interface, namespace, role string, account rbacv1.Subject) error {
 	_, err := admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: bindingName(role)},
@@ -102,8 +106,8 @@ func User() rbacv1.Subject {
 	return rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: cluster.SubjectUser}
 }
 
-// ignoreExists returns nil if err is an AlreadyExists error, and err otherwise. A subject that ran
-// earlier on the cluster may have created the roles.
+// ignoreExists returns nil if err is an AlreadyExists error, and otherwise err. The roles and
+// bindings exist if another subject ran on the cluster before.
 func ignoreExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

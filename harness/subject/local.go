@@ -19,15 +19,16 @@ import (
 // Local has the options of replicas that run as local processes.
 type Local struct {
 	Executable string // path of the program
-	Target     Target // a target that Command has made has its own arguments
+	Target     Target // determines the arguments: those of Command, or Settings.Flags
 	Settings   Settings
 	Cluster    cluster.Cluster
-	// Route changes the client configuration of a replica, for example so that the replica connects
-	// to the fault proxy. The given configuration connects directly to the API server. Route is
-	// called once for each replica; restarts use the same configuration.
+	// Route changes config, the client configuration of a replica, for example so that the replica
+	// connects to the fault proxy. Before the call, config connects directly to the API server.
+	// Route is called once for each replica; restarts use the same configuration.
 	Route func(replica string, config *rest.Config) error
 
-	// ServesDebug makes the replicas serve their metrics and goroutines; see [Subject.Fetch].
+	// ServesDebug makes the replicas serve their metrics and the stacks of their goroutines; see
+	// [Subject.Fetch].
 	ServesDebug bool
 
 	StateDir string // directory for kubeconfigs and keys, which the caller removes after the run
@@ -73,7 +74,7 @@ func (l Local) args(files replicaFiles) []string {
 	return l.Settings.Flags(files.kubeconfig, files.serving)
 }
 
-// replicaFiles has the files of a replica, which all instances of the replica use.
+// replicaFiles has the files of a replica. A replica uses the same files after a restart.
 type replicaFiles struct {
 	kubeconfig string   // path of the kubeconfig
 	serving    *Serving // nil if the replica has no debug endpoint
@@ -87,7 +88,8 @@ func (l Local) files(replica string) (files replicaFiles, err error) {
 	return files, err
 }
 
-// route writes the kubeconfig of a replica, which l.Route may change, and returns its path.
+// route writes the kubeconfig of a replica and returns its path. l.Route determines to which server
+// the kubeconfig connects.
 func (l Local) route(replica string) (string, error) {
 	config := l.Cluster.Config(cluster.Subject)
 	if err := l.Route(replica, config); err != nil {
@@ -122,7 +124,7 @@ func (l local) Usage() *history.Usage {
 	}
 }
 
-// Kill kills the process. It ignores its context, because it returns within seconds.
+// Kill kills the process. It ignores its context, because it returns within 10 seconds.
 func (l local) Kill(context.Context) error { return l.Process.Kill() }
 
 // DumpStacks sends SIGQUIT to the process. The Go runtime of the process then prints the stacks of

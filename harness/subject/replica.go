@@ -23,15 +23,16 @@ type replica struct {
 	retired bool             // true after Subject.Stop; the replica must not start again
 }
 
-// trackedInstance is an instance with the information whether gauntlet has stopped or paused it.
-// This information decides whether the end of the instance was expected.
+// trackedInstance is an instance together with what gauntlet has done to it: whether gauntlet has
+// stopped or paused it. This decides whether the end of the instance was expected.
 type trackedInstance struct {
 	Instance
 	mu            sync.Mutex
 	stopRequested bool // true after a method of Subject has stopped or killed the instance
 	pause         pauseState
-	// endRecorded is closed when the history contains the end of the instance. The next instance
-	// starts only after that, so that the records are in order.
+	// endRecorded is closed when the history contains the end of the instance. Only then does the
+	// replica start its next instance. The end of one instance is therefore always recorded before
+	// the start of the next.
 	endRecorded chan struct{}
 }
 
@@ -47,20 +48,20 @@ type pauseState struct {
 	restart func()
 }
 
-// endAfterResumeMax is the time after Resume within which the end of an instance is expected. A
-// resumed leader may need this time to notice that it has lost the lease. It then exits.
+// endAfterResumeMax is the time after Resume in which an end of the instance is expected. A resumed
+// leader that has lost the lease exits, but may need this time to notice the loss.
 const endAfterResumeMax = 30 * time.Second
 
-// explainsEnd reports whether the end of the instance now is a consequence of the pause. The
-// instance is then paused, or was resumed less than [endAfterResumeMax] ago.
+// explainsEnd reports whether the pause is the reason if the instance ends now. This is so if the
+// instance is paused, or was resumed less than [endAfterResumeMax] ago.
 func (s pauseState) explainsEnd() bool {
 	return s.paused || !s.resumedAt.IsZero() && time.Since(s.resumedAt) < endAfterResumeMax
 }
 
-// errStopped is the error of start after Subject.Stop.
+// errStopped is the error with which a start of a replica fails after Subject.Stop.
 var errStopped = errors.New("the subject has been stopped")
 
-// start starts a new instance of the replica. It does nothing if an instance is running.
+// start starts a new instance of the replica, unless an instance is running.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,8 +81,8 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the running instance with the function by, and reports whether an instance was running.
-// If permanently is true, the replica cannot be started again.
+// stop ends the running instance by calling the function by, and reports whether an instance was
+// running. If permanently is true, the replica cannot be started again.
 func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +101,7 @@ func (r *replica) stop(permanently bool, by func(Instance) error) (bool, error) 
 }
 
 // pause suspends the running instance, and reports whether an instance was running. The argument
-// lease is the leader-election Lease if the replica holds it, and nil otherwise.
+// lease is the leader-election Lease if this replica holds it, and nil otherwise.
 func (r *replica) pause(ctx context.Context, lease *coordinationv1.Lease) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,14 +163,14 @@ func (r *replica) resume(ctx context.Context) error {
 }
 
 // restart starts the replica again after an instance has ended because of a pause. If the start
-// fails, the subject fails, unless it was stopped.
+// fails, restart makes the subject fail, unless the subject was stopped.
 func (r *replica) restart(ctx context.Context) {
 	if err := r.start(ctx); err != nil && !errors.Is(err, errStopped) {
 		r.subject.fail(err)
 	}
 }
 
-// running reports whether an instance is running. The caller holds r.mu.
+// running reports whether an instance is running. The caller must hold r.mu.
 func (r *replica) running() bool {
 	if r.current == nil {
 		return false
@@ -214,7 +215,8 @@ func (r *replica) logTail() string {
 	return r.current.LogTail()
 }
 
-// record appends a process record of an instance to the history.
+// record appends a process record of an instance to the history. The record says what has happened
+// to the instance, such as its start or end.
 func (r *replica) record(current *trackedInstance, event history.ProcessEvent, detail string) {
 	r.subject.options.Recorder.Append(history.Record{Process: &history.Process{
 		Name: r.name, Event: event, PID: current.PID(), Detail: detail, Usage: current.Usage(),

@@ -2,8 +2,9 @@
 // with the controllers under test. Its replicas elect a leader.
 //
 // A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the flags of
-// kube-controller-manager, and exactly the RBAC permissions that its controllers need. The checks
-// read the API requests of the subject, never its log.
+// kube-controller-manager, and exactly the RBAC permissions that its controllers need. An
+// executable with other flags is possible, but gets all permissions; see [Command]. The checks read
+// the API requests of the subject, never its log.
 //
 // A [Subject] grants the permissions, starts the replicas, and records when they start and end. A
 // [Launcher] starts a replica as a local process or as a pod.
@@ -39,13 +40,14 @@ type Instance interface {
 	// PID returns the ID of the process on this machine, or 0 if the process runs in a pod.
 	PID() int
 	// Stop sends SIGTERM to the process and waits until the process has ended. It sends SIGKILL
-	// after the grace period or when ctx is canceled, which is not an error.
+	// after the grace period, or as soon as ctx is canceled. It returns no error because of a
+	// SIGKILL.
 	Stop(ctx context.Context, grace time.Duration) error
 	// Kill sends SIGKILL to the process and waits until the process has ended.
 	Kill(ctx context.Context) error
 	// Pause suspends the process until Resume. The connections of the process stay open.
 	Pause(ctx context.Context) error
-	// Resume continues a process that Pause has suspended.
+	// Resume ends the pause of a process that Pause has suspended.
 	Resume(ctx context.Context) error
 	// Done returns a channel that is closed when the process has ended.
 	Done() <-chan struct{}
@@ -61,8 +63,8 @@ type Instance interface {
 
 // Options describes the subject that [Start] starts.
 type Options struct {
-	// Target and Controllers determine the RBAC permissions. They must match the program and the
-	// Settings.Controllers of the replicas. Empty Controllers mean [kube.DefaultControllers].
+	// Target and Controllers determine the RBAC permissions. Launch must start the program of
+	// Target with the same controllers. Empty Controllers mean [kube.DefaultControllers].
 	Target      Target
 	Controllers []kube.Controller
 	// Account is the user or ServiceAccount that gets the permissions.
@@ -70,17 +72,17 @@ type Options struct {
 
 	Replicas int      // number of replicas
 	Launch   Launcher // starts a replica
-	// Holder returns the name of the running replica that uses a leader-election identity. It
-	// returns "" if no running replica uses the identity.
+	// Holder maps a leader-election identity, such as the holder of the Lease, to the running
+	// replica that uses it. It returns "" if no running replica uses the identity.
 	Holder func(identity string) (replica string)
-	// LeaseNamespace is the namespace of the leader-election Lease. It must be equal to
-	// Settings.LeaseNamespace of the replicas.
+	// LeaseNamespace is the namespace of the leader-election Lease. The replicas must use the same
+	// namespace (Settings.LeaseNamespace).
 	LeaseNamespace string
 	Admin          kubernetes.Interface // client with all permissions
 	Recorder       Recorder
 }
 
-// Recorder receives a record each time a replica starts, pauses, resumes or ends.
+// Recorder appends a record to the history each time a replica starts, pauses, resumes or ends.
 type Recorder interface{ Append(history.Record) }
 
 // Subject is a started subject. Its methods start, stop and pause single replicas.
@@ -94,7 +96,8 @@ type Subject struct {
 }
 
 // stopGracePeriod is the time between SIGTERM and SIGKILL for a replica. In this time, the workers
-// of the replica finish their current work queue keys, and the replica releases the lease.
+// of the replica finish the work queue keys that they are processing, and the replica releases the
+// lease.
 const stopGracePeriod = 5 * time.Second
 
 // Start grants the subject its RBAC permissions and starts all replicas. It does not wait until a
@@ -119,8 +122,8 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 }
 
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
-// unexpectedly before that, it returns the error of the replica. It does not wait for a target of
-// [Command], whose lease is unknown.
+// unexpectedly before that, WaitForLeader returns the error of this replica. It does not wait for a
+// target that [Command] has returned, because its lease is unknown.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
 	if s.options.Target.isCommand() {
 		return nil
@@ -169,13 +172,14 @@ func (s *Subject) Leader(ctx context.Context) (string, error) {
 }
 
 // Kill kills a replica with SIGKILL and waits until the replica has ended. It reports whether the
-// replica was running. The subject does not restart the replica; see [Subject.Start].
+// replica was running. The replica stays down until the caller calls [Subject.Start].
 func (s *Subject) Kill(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Kill(ctx) })
 }
 
-// Terminate sends SIGTERM to a replica and waits until the replica has ended. It sends SIGKILL
-// after 5 seconds ([stopGracePeriod]). It reports whether the replica was running.
+// Terminate sends SIGTERM to a replica and waits until the replica has ended. If the replica still
+// runs after 5 seconds ([stopGracePeriod]), Terminate sends SIGKILL. It reports whether the replica
+// was running.
 func (s *Subject) Terminate(ctx context.Context, replica string) (ended bool, err error) {
 	return s.stopReplica(replica, func(i Instance) error { return i.Stop(ctx, stopGracePeriod) })
 }
@@ -187,9 +191,9 @@ type StackDumper interface {
 	DumpStacks(ctx context.Context) error
 }
 
-// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. It kills the
-// replica after 5 seconds ([stopGracePeriod]). It reports whether it has ended the replica: it does
-// nothing if the replica is not running or is no [StackDumper].
+// DumpStacks makes a replica write the stacks of all goroutines to its log and exit. If the replica
+// has not exited after 5 seconds ([stopGracePeriod]), DumpStacks kills it. It does nothing if the
+// replica is not running or is no [StackDumper]. It reports whether it has ended the replica.
 func (s *Subject) DumpStacks(ctx context.Context, replica string) (ended bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -246,9 +250,9 @@ func (s *Subject) Fetch(ctx context.Context, replica, path string) ([]byte, erro
 	return client.Fetch(ctx, path)
 }
 
-// Pause suspends a replica until Resume, and reports whether the replica was running. A leader may
-// exit after Resume, because it has lost the lease. The channel of [Subject.Failed] then stays
-// open, and the Subject restarts the replica, as a kubelet would.
+// Pause suspends a replica until Resume, and reports whether the replica was running. A leader that
+// has lost the lease during the pause exits after Resume. The Subject then restarts the replica, as
+// a kubelet would, and does not report the exit as a failure ([Subject.Failed]).
 func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err error) {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -261,9 +265,9 @@ func (s *Subject) Pause(ctx context.Context, replica string) (paused bool, err e
 	return r.pause(ctx, lease)
 }
 
-// Resume resumes a paused replica. If the replica held the lease before the pause, Resume waits
-// until the replica has renewed the lease or has ended. After Resume, the replica therefore no
-// longer writes because of a lease that it has lost.
+// Resume resumes a paused replica. A replica that held the lease before the pause may have lost it,
+// and may write until it notices the loss. For such a replica, Resume waits until the replica has
+// renewed the lease or has ended.
 func (s *Subject) Resume(ctx context.Context, replica string) error {
 	r, err := s.replica(replica)
 	if err != nil {
@@ -272,8 +276,8 @@ func (s *Subject) Resume(ctx context.Context, replica string) error {
 	return r.resume(ctx)
 }
 
-// lease returns the leader-election Lease if the given replica holds it. Otherwise, it returns nil
-// and no error.
+// lease returns the leader-election Lease if the given replica holds the Lease. Otherwise, it
+// returns nil and no error.
 func (s *Subject) lease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	switch {
@@ -297,9 +301,9 @@ func (s *Subject) Start(ctx context.Context, replica string) error {
 	return r.start(ctx)
 }
 
-// Failed returns a channel that is closed when a replica has ended unexpectedly. An end is expected
-// if a method of s has stopped or killed the replica. It is also expected during a pause, and
-// within 30 seconds after Resume.
+// Failed returns a channel that is closed when a replica has ended unexpectedly. The end of a
+// replica is expected if a method of s has stopped or killed it. The end is also expected while the
+// replica is paused, and within 30 seconds after Resume.
 func (s *Subject) Failed() <-chan struct{} { return s.failed }
 
 // Err returns nil until the channel of Failed is closed. After that, it returns an error that says
@@ -327,7 +331,8 @@ func (s *Subject) Stop(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// stopReplica ends the named replica with the function by, and reports whether it was running.
+// stopReplica ends the named replica by calling the function by, and reports whether the replica
+// was running.
 func (s *Subject) stopReplica(name string, by func(Instance) error) (bool, error) {
 	r, err := s.replica(name)
 	if err != nil {
@@ -345,8 +350,8 @@ func (s *Subject) replica(name string) (*replica, error) {
 	return s.replicas[i], nil
 }
 
-// CheckLeaseHeld returns nil if the leader-election Lease in leaseNamespace has a holder. It does
-// not check whether the lease has expired.
+// CheckLeaseHeld returns nil if the leader-election Lease in leaseNamespace has a holder, even if
+// the Lease has expired.
 func CheckLeaseHeld(ctx context.Context, admin kubernetes.Interface, leaseNamespace string) error {
 	lease, err := leaseOf(ctx, admin, leaseNamespace)
 	if err != nil {
@@ -366,7 +371,8 @@ func leaseOf(ctx context.Context, admin kubernetes.Interface, leaseNamespace str
 // holderOf returns the identity of the holder of a Lease, or "" if the Lease has no holder.
 func holderOf(lease *coordinationv1.Lease) string { return ptr.Deref(lease.Spec.HolderIdentity, "") }
 
-// ErrDied is wrapped by the error of [Subject.Err] if a replica has ended by itself.
+// ErrDied means that a replica has ended by itself. [Subject.Err] then returns an error that wraps
+// ErrDied.
 var ErrDied = errors.New("the subject ended unexpectedly")
 
 // fail stores err as the reason why the subject has failed, and closes the channel failed. It

@@ -11,33 +11,35 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF.
+// Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF. Go programs
+// can also use [Program] and the result of [Command].
 type Target struct {
-	kind string // "ours", "upstream", execKind or imageKind
-	// args are the arguments of a command target, each one followed by a zero byte. A Target stays
-	// comparable that way.
+	kind string // "ours", "upstream", "program", execKind, imageKind or commandKind
+	// args are the arguments of a target that [Command] has returned. A zero byte follows each
+	// argument. args is a string and not a slice, so that == can compare targets.
 	args string
-	// name is the path of an executable or the name of an image. It is empty for ours and upstream.
+	// name is the path of an executable or the name of an image. It is empty for Ours, Upstream and
+	// Program.
 	name string
 }
 
-// The targets of gauntlet's own controllers and of kube-controller-manager.
+// The targets that have no path or name.
 var (
 	// Ours is the workload-controller-manager built from controllers/.
 	Ours = Target{kind: "ours"}
 	// Upstream is kube-controller-manager with only the controllers under test.
 	Upstream = Target{kind: "upstream"}
-	// Program is the subject of a Go program that runs its controllers itself. No replica is
-	// started. The clients of the controllers connect to the fault proxy; see
-	// environment.Environment.ProxyConfig. The command line does not accept this subject.
+	// Program is the subject of a Go program that runs its controllers itself. gauntlet starts no
+	// replica. The clients of the controllers connect to the fault proxy; see
+	// environment.Environment.ProxyConfig. The flag --subject does not accept this target.
 	Program = Target{kind: "program"}
 )
 
-// The kinds of targets that have a name.
+// The kinds of targets that have a path or a name.
 const (
 	execKind  = "exec"
 	imageKind = "image"
-	// commandKind is an executable with arguments of its own.
+	// commandKind is an executable with its own arguments; see [Command].
 	commandKind = "command"
 )
 
@@ -77,9 +79,9 @@ func parseExec(path string) (Target, error) {
 
 // Command returns the target of an executable whose flags differ from those of
 // kube-controller-manager, such as an operator. In the arguments, {{.Kubeconfig}} stands for the
-// path of the kubeconfig, which the environment variable KUBECONFIG contains as well. A replica of
-// it has all permissions, and is ready when it watches what its controllers need. The command line
-// does not accept this subject.
+// path of the kubeconfig; the environment variable KUBECONFIG contains this path too. The replicas
+// get all permissions. A replica is ready when it watches the resources that its controllers need.
+// The flag --subject does not accept this target.
 func Command(path string, args ...string) (Target, error) {
 	t, err := parseExec(path)
 	if err != nil {
@@ -92,10 +94,11 @@ func Command(path string, args ...string) (Target, error) {
 	return t, nil
 }
 
-// isCommand reports whether [Command] has made the target.
+// isCommand reports whether [Command] has returned the target.
 func (t Target) isCommand() bool { return t.kind == commandKind }
 
-// commandLine returns the arguments of a command target for a kubeconfig.
+// commandLine returns the arguments of a target that [Command] has returned. It replaces
+// {{.Kubeconfig}} with the path in the argument kubeconfig.
 func (t Target) commandLine(kubeconfig string) []string {
 	var args []string
 	for arg := range strings.SplitSeq(strings.TrimSuffix(t.args, "\x00"), "\x00") {
@@ -114,11 +117,12 @@ func parseImage(reference string) (Target, error) {
 	return Target{kind: imageKind, name: reference}, nil
 }
 
-// Image returns the name of the container image if t is a target image:REF, and reports whether it
-// is.
+// Image returns the name of the container image of a target image:REF. The result ok is false for
+// all other targets.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String returns the target in the format that [ParseTarget] parses.
+// String returns the target as text. [ParseTarget] parses the text, unless the target is [Program]
+// or was returned by [Command].
 func (t Target) String() string {
 	if t.isCommand() {
 		return strings.Join(append([]string{t.kind + ":" + t.name}, t.commandLine("{{.Kubeconfig}}")...), " ")
@@ -131,7 +135,7 @@ func (t Target) String() string {
 
 // CheckControllers returns an error if the target cannot run one of the given controllers. The
 // target [Ours] contains only the controllers of the contract (controllers/CONTRACT.md). All other
-// targets accept the flags of kube-controller-manager, and so all its controllers.
+// targets are assumed to contain all given controllers.
 func (t Target) CheckControllers(controllers []kube.Controller) error {
 	if t != Ours {
 		return nil

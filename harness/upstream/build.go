@@ -16,13 +16,12 @@ import (
 )
 
 // tempPrefix is the beginning of the names of temporary directories in the cache. The go command
-// writes a binary to a temporary directory. The build then renames the complete binary to its path
-// in the cache.
+// writes a binary to such a directory. Only a complete binary is then renamed to its path in the
+// cache.
 const tempPrefix = ".build-"
 
-// build compiles the targets and moves the binaries to their paths in the cache root. It runs one
-// go command for all targets. The go command then compiles shared packages only once, and uses all
-// cores.
+// build compiles the targets and moves the binaries to their paths in the cache directory root. It
+// runs a single go command, which compiles shared packages only once and uses all cores.
 func build(ctx context.Context, root string, targets []target, versions map[string]string, p *progress) error {
 	if err := removeInterruptedBuilds(root); err != nil {
 		return err
@@ -75,8 +74,8 @@ func removeInterruptedBuilds(root string) error {
 	return nil
 }
 
-// install renames a complete binary to its path in the cache, so that readers never see a part of
-// it.
+// install renames a complete binary to its path in the cache. The rename is atomic, so no other
+// process ever sees a partial binary.
 func install(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("installing %s: %w", filepath.Base(to), err)
@@ -99,9 +98,9 @@ func stalePackages(ctx context.Context, packages []string, p *progress) ([]strin
 }
 
 // goCommand runs the go command with the given arguments, and shows its progress. If the command
-// fails, the error contains the lines of its standard error that are not progress output. The go
-// command runs in its own process group. After Ctrl-C, it therefore receives SIGINT only from this
-// program and not also from the terminal.
+// fails, the error contains its standard error without the progress output. The go command runs in
+// its own process group. After Ctrl-C, it therefore receives SIGINT only from this program and not
+// also from the terminal.
 func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress) error {
 	// The kernel sends the signal Pdeathsig when the forking thread exits, so this thread must
 	// exist as long as the go command runs.
@@ -151,7 +150,7 @@ func (p *progress) follow(r io.Reader) []string {
 	return otherLines
 }
 
-// lock locks the cache directory root. It waits while another process holds the lock. The kernel
+// lock locks the cache directory root. If another process holds the lock, lock waits. The kernel
 // releases the lock when this process exits, even after SIGKILL.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {

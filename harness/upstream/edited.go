@@ -20,11 +20,12 @@ const (
 )
 
 // buildEdited builds kube-controller-manager from changed source files, and writes the binary to
-// output. Each file in the directory tree edited replaces the file with the same path in the module
+// output. Each file in the directory edited replaces the file with the same path in the module
 // k8s.io/kubernetes.
 //
-// The go command rejects an overlay for a file whose path is in its module cache. Therefore a
-// temporary go.mod replaces the module with a symbolic link to its directory in the module cache.
+// buildEdited uses an overlay, but the go command rejects an overlay for files in its module cache.
+// A temporary go.mod therefore replaces the module with a symbolic link to its directory in the
+// cache.
 func buildEdited(ctx context.Context, edited, output string) error {
 	if output == "" {
 		return errors.New("-edited requires -output")
@@ -97,9 +98,9 @@ func writeReplacedModfile(ctx context.Context, tempDir, moduleDir string) (strin
 	return modfile, nil
 }
 
-// overlayJSON returns the content of the file for the flag -overlay of `go build`. It replaces each
-// file in moduleDir that also exists in the directory edited. A file that exists only in edited is
-// an error, because its path is most likely wrong.
+// overlayJSON returns the content of the file for the flag -overlay of `go build`. With the
+// overlay, each file in the directory edited replaces the file with the same path in moduleDir. A
+// file that does not exist in moduleDir is an error, because its path is most likely wrong.
 func overlayJSON(edited, moduleDir string) ([]byte, error) {
 	replace := map[string]string{}
 	err := filepath.WalkDir(edited, func(path string, entry fs.DirEntry, err error) error {

@@ -54,7 +54,7 @@ func main() {
 }
 
 // run builds the binaries that the cache does not have, and prints the paths of all binaries. The
-// argument wanted is forEmbedded or forNodes.
+// argument wanted is forEmbedded or forNodes, and selects the binaries.
 func run(ctx context.Context, wanted use) error {
 	root, err := cacheRoot(os.Getenv)
 	if err != nil {
@@ -79,9 +79,8 @@ func run(ctx context.Context, wanted use) error {
 	return nil
 }
 
-// buildMissing locks the cache and builds the targets that are not in the cache. While it waits for
-// the lock, another process may build some of the targets. It therefore searches the cache after it
-// has the lock.
+// buildMissing locks the cache and builds the targets that are not in the cache. It checks which
+// targets are missing after it has the lock, because another process may have built some of them.
 func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
 	unlock, err := lock(ctx, root)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// plainInterval is the interval at which progress lines are printed if the output is not a
-// terminal.
+// plainInterval is the interval between two progress lines if the output is not a terminal.
 const plainInterval = 15 * time.Second
 
 // progress shows users how far a go command has come. On a terminal, it updates one line in place.
@@ -54,9 +53,9 @@ func (p *progress) setPackages(packages []string) {
 	p.show()
 }
 
-// parseLine updates the progress from a line of the go command's standard error. It reports whether
-// the line is progress output. Such a line is the import path of a package whose compilation
-// starts, or the download of a module.
+// parseLine updates the progress from a line of the go command's standard error. It returns true if
+// the line is progress output: the import path of a package whose compilation starts, or the
+// download of a module.
 func (p *progress) parseLine(text string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,7 +22,8 @@ type command struct {
 	use     use    // what needs the program
 }
 
-// use is a bit mask of the purposes for which a program is built.
+// use says for what a program is built: for the embedded control plane, for a node image, or for
+// both. It is a bit mask.
 type use int
 
 const (
@@ -32,8 +33,9 @@ const (
 
 // commands lists all programs that this package can build.
 //
-// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the programs of the
-// embedded control plane. A test in that directory compares the versions with go.mod.
+// harness/internal/cluster/embedded/binaries.go also contains the names and versions of the
+// programs of the embedded control plane. A test in that directory compares the versions with
+// go.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
@@ -52,8 +54,9 @@ type target struct {
 	path string
 }
 
-// output returns the file name that `go build -o <directory>/` gives the binary of the program. It
-// is the last element of the import path; the go command ignores a major version such as v3.
+// output returns the file name that `go build -o <directory>/` gives the binary of the program.
+// This is the last element of the import path, or the one before if the last element is a major
+// version such as v3.
 func (c command) output() string {
 	name := path.Base(c.pkg)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {
@@ -86,8 +89,8 @@ func parseRequirements(data []byte) (map[string]string, error) {
 	return versions, nil
 }
 
-// targetsFor returns the targets that are built for the use wanted, with their paths in the cache
-// root.
+// targetsFor returns the programs to build for the use wanted. It also sets the paths of their
+// binaries, which are below the cache directory root.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
 	targets := make([]target, 0, len(commands))
 	for _, c := range commands {
@@ -114,10 +117,10 @@ func missingTargets(targets []target) []target {
 	return missing
 }
 
-// linkerFlags returns the linker flags that set the versions that the programs report. The release
-// builds of Kubernetes and kwok use the same flags. Without these flags, a program reports
-// v0.0.0-master. Version checks of clients then fail, and reports contain a wrong version. The
-// linker ignores variables that a program does not have.
+// linkerFlags returns the linker flags that set the versions which the programs report. The release
+// builds of Kubernetes and kwok use the same flags. Without them, a program reports v0.0.0-master;
+// version checks of clients then fail, and reports contain a wrong version. The linker ignores
+// flags for variables that a program does not have.
 func linkerFlags(versions map[string]string) (string, error) {
 	kubernetes := versions["k8s.io/kubernetes"]
 	major, rest, ok := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")

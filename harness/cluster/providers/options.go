@@ -14,8 +14,8 @@ import (
 type Options struct {
 	// Nodes is the number of schedulable nodes, at least 1.
 	Nodes int
-	// Pods is the maximum number of pods that the run has at one time. The nodes of an existing
-	// cluster must have capacity for this number of additional pods.
+	// Pods is the maximum number of pods that exist at one time during the run. The nodes of an
+	// existing cluster must have free capacity for this number of pods.
 	Pods int
 	// PodStartDelay is the time from the scheduling of a pod until a simulated kubelet makes the
 	// pod Ready. PodStopDelay is the time from the graceful deletion of a pod until a simulated
@@ -34,8 +34,8 @@ type Options struct {
 	// [kind.ChooseImage] selects the image.
 	NodeImage string
 	// Relays is the number of subject replicas that run in pods. Each of these replicas connects to
-	// the fault proxy through a relay container in its pod. The provider forwards a local port to
-	// each relay.
+	// the fault proxy through a relay container in its pod. For each relay, the provider forwards a
+	// local port to the port on which the relay listens.
 	Relays int
 	// Existing has the options of the provider existing, such as the kubeconfig.
 	Existing cluster.Existing
@@ -44,7 +44,7 @@ type Options struct {
 	Standing bool
 }
 
-// existing returns o.Existing with the pods and controllers of o.
+// existing returns the options with which the provider existing starts a cluster.
 func (o *Options) existing() existing.Options {
 	return existing.Options{Existing: o.Existing, Pods: o.Pods, Controllers: o.Controllers}
 }

@@ -125,13 +125,14 @@ func upstreamVersions(o Options) (map[string]string, error) {
 	return UpstreamVersions(o.UpstreamDir), nil
 }
 
-// UpstreamVersions returns the versions of the upstream programs that gauntlet uses, with the
-// keys etcd, kubernetes and kwok. UpstreamDir is the user's directory of these programs, whose
-// versions are unknown; "" means the cache that harness/upstream fills.
+// UpstreamVersions returns the versions of etcd, Kubernetes and KWOK, with the keys etcd,
+// kubernetes and kwok. If upstreamDir is empty, the programs are those that `make upstream` builds.
+// Otherwise upstreamDir is a directory of the user. The versions of its programs are unknown, so
+// the result contains the path of the directory instead.
 func UpstreamVersions(upstreamDir string) map[string]string { return embedded.Versions(upstreamDir) }
 
-// UpstreamControllerManager returns the path of upstream's kube-controller-manager. Its error
-// says how to build it.
+// UpstreamControllerManager returns the path of upstream's kube-controller-manager. If upstreamDir
+// is empty and the program was not built, the error says how to build it.
 func UpstreamControllerManager(upstreamDir string) (string, error) {
 	binaries, err := embedded.FindBinaries(upstreamDir)
 	if err != nil {

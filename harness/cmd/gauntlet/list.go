@@ -81,7 +81,7 @@ func listChecks(out io.Writer) {
 		if len(c.AllowedBehaviors) > 0 {
 			written += " Allowed behaviors: " + strings.Join(c.AllowedBehaviors, ", ") + "."
 		}
-		fmt.Fprintf(out, "%s (%s)\n%s%s\n", c.ID, c.Property, wrapIndented(1, c.Guarantee), wrapIndented(1, written))
+		fmt.Fprintf(out, "%s (%s, %s)\n%s%s\n", c.ID, c.Property, scopeWord(c.Scope), wrapIndented(1, c.Guarantee), wrapIndented(1, written))
 	}
 }
 
@@ -145,4 +145,12 @@ func newVersion() *cobra.Command {
 			}
 		},
 	}
+}
+
+// scopeWord says whether a check applies to every controller or is part of a contract.
+func scopeWord(s check.Scope) string {
+	if s.General() {
+		return "general"
+	}
+	return "of a contract"
 }

@@ -28,8 +28,8 @@ import (
 )
 
 // User is the user ID and the group ID of the process in a container, in the form UID:GID. Both are
-// numbers, because the image has no /etc/passwd. The kubelet can also verify runAsNonRoot only for
-// a numeric user.
+// numbers, because the image has no /etc/passwd, and because the kubelet can check runAsNonRoot
+// only for a numeric user.
 const User = "65532:65532"
 
 // binaryBytesMax is the maximum size of a binary in bytes. Write reads the binary into memory.
@@ -41,15 +41,15 @@ var epoch = time.Unix(0, 0).UTC()
 
 // Spec describes an image that [Write] builds.
 type Spec struct {
-	// Reference is the name and tag of the image, such as "localhost/relay:dev". With the registry
-	// "localhost", a container engine that does not have the image cannot pull another image with
-	// this name.
+	// Reference is the name and tag of the image, such as "localhost/relay:dev". Use the registry
+	// "localhost": a container engine that does not have the image then cannot pull another image
+	// with the same name.
 	Reference string
 	// Binary is the path of a static Linux executable for amd64 or arm64. The image contains the
 	// executable in its root directory, with the same file name. The executable is the entrypoint.
 	Binary string
-	// Args lists the first arguments of the entrypoint. The arguments in the specification of a
-	// container follow these arguments.
+	// Args lists arguments of the entrypoint. The arguments in the specification of a container
+	// come after them.
 	Args []string
 	// Labels has the labels of the image. The keys that OCI defines begin with
 	// "org.opencontainers.image.".

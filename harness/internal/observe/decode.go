@@ -14,8 +14,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// decode decodes an object that the API server stored in etcd. It sets the resourceVersion
-// to the revision of the key's last change, as the API server does.
+// decode decodes an object that the API server has stored in etcd. It sets the resourceVersion of
+// the object to the revision of the last change of its key, as the API server does.
 func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	object, _, err := decoderOf(kind).Decode(kv.Value, nil, nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func decode(kind kube.Kind, kv *mvccpb.KeyValue) (history.Object, error) {
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		return history.Object{}, fmt.Errorf("reading an object of %s: %w", kind.Resource(), err)
+		return history.Object{}, fmt.Errorf("decoding an object of %s: %w", kind.Resource(), err)
 	}
 	m.SetResourceVersion(strconv.FormatInt(kv.ModRevision, 10))
 	return history.Project(kind.Resource(), object)

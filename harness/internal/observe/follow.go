@@ -38,8 +38,8 @@ type Follower struct {
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when the goroutine of run has ended
 
-	// latest contains the last recorded version of every existing object, by its etcd key.
-	// When changes were lost, resync compares it with etcd.
+	// latest contains the last recorded version of every existing object, by its etcd key. After
+	// lost changes, resync compares these versions with those in etcd.
 	latest map[string]history.Object
 
 	mu sync.Mutex
@@ -59,7 +59,7 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 		latest: map[string]history.Object{},
 	}
 	if err := f.resync(ctx); err != nil {
-		return nil, fmt.Errorf("observing %s: %w", f.Namespace, err)
+		return nil, fmt.Errorf("observing namespace %s: %w", f.Namespace, err)
 	}
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() {
@@ -69,8 +69,8 @@ func Follow(ctx context.Context, options FollowOptions) (*Follower, error) {
 	return f, nil
 }
 
-// CatchUp waits until the Follower has recorded everything that was committed before the
-// call. If ctx ends first, the error says which revisions of etcd are missing.
+// CatchUp waits until the Follower has recorded everything that was committed before the call. If
+// ctx ends first, the error says which revisions of etcd the Follower has not received.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	// The header of every response contains etcd's current revision, whatever the key is.
 	response, err := f.Etcd.Get(ctx, "/", clientv3.WithCountOnly())
@@ -87,7 +87,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("etcd revisions %d to %d are not received yet", seen+1, response.Header.Revision)
+			return fmt.Errorf("the watch on etcd has not yet received the revisions %d to %d", seen+1, response.Header.Revision)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func (f *Follower) Stop() {
 	<-f.ended
 }
 
-// run follows etcd until ctx ends. If etcd has compacted changes that the Follower has not
-// read, run records a gap and calls resync until it succeeds.
+// run follows etcd until ctx ends. If etcd has compacted changes that the Follower has not read,
+// run records a gap. It then calls resync repeatedly until a call succeeds, and continues.
 func (f *Follower) run(ctx context.Context) {
 	for {
 		err := f.follow(ctx)
@@ -117,14 +117,15 @@ func (f *Follower) run(ctx context.Context) {
 	}
 }
 
-// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has
-// compacted the next revision. After a broken connection or a restart of etcd, the etcd
-// client itself reconnects.
+// follow records all changes after seenUpTo. It returns when ctx ends, or when etcd has compacted
+// the next revision. It needs no code for broken connections and restarts of etcd, after which the
+// etcd client reconnects.
 func (f *Follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// The watch includes all keys, so that every commit advances seenUpTo. With fewer keys,
-	// etcd could compact the revision seenUpTo + 1 before the watch reaches it.
+	// seenUpTo could stay so old that etcd compacts the revision seenUpTo + 1, from which the next
+	// watch starts.
 	watch := f.Etcd.Watch(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithRev(f.seenUpTo+1))
 	for response := range watch {
 		if err := response.Err(); err != nil {
@@ -170,8 +171,8 @@ func (f *Follower) event(event *clientv3.Event) {
 	}
 }
 
-// resync reads all observed objects from etcd, and records each difference from the last
-// recorded versions. At the start, it records all objects.
+// resync reads all observed objects from etcd. It records every object that was created, modified
+// or deleted since its last recorded version. The first call records all objects.
 func (f *Follower) resync(ctx context.Context) error {
 	present, revision, err := f.snapshot(ctx)
 	if err != nil {
@@ -197,8 +198,8 @@ func (f *Follower) resync(ctx context.Context) error {
 	return nil
 }
 
-// snapshot reads all observed objects at one revision of etcd. It returns them by their
-// etcd key, and the revision.
+// snapshot reads all observed objects at one revision of etcd. It returns the objects by their etcd
+// key, and this revision.
 func (f *Follower) snapshot(ctx context.Context) (map[string]history.Object, int64, error) {
 	present := map[string]history.Object{}
 	// The first read uses revision 0, which means the current revision. All other reads use the
@@ -231,16 +232,16 @@ func (f *Follower) record(event history.EventType, key string, object history.Ob
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: event, Object: object}})
 }
 
-// recordDeletion records a deletion in the same form as the API server reports it. The
-// record contains the last state of the object, with the revision of the deletion as its
-// version.
+// recordDeletion records a deletion in the form in which the API server reports deletions. The
+// record contains the last state of the object, with the revision of the deletion as its version.
 func (f *Follower) recordDeletion(key string, last history.Object, revision int64) {
 	delete(f.latest, key)
 	last.Version = history.Version(revision)
 	f.Recorder.Append(history.Record{Commit: &history.Commit{Type: history.Deleted, Object: last}})
 }
 
-// advance raises seenUpTo to the given revision, and wakes the callers of CatchUp.
+// advance sets seenUpTo to the given revision, unless seenUpTo is higher. It wakes the callers of
+// CatchUp, which wait for a change of seenUpTo.
 func (f *Follower) advance(revision int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -249,7 +250,7 @@ func (f *Follower) advance(revision int64) {
 	f.changed = make(chan struct{})
 }
 
-// gap records that commits are missing, and why.
+// gap appends a gap record, which says that commits are missing, and why.
 func (f *Follower) gap(format string, args ...any) {
 	f.Recorder.Append(history.Record{Gap: &history.Gap{Source: "commits", Detail: fmt.Sprintf(format, args...)}})
 }

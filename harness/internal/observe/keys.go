@@ -7,14 +7,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// etcdKeys finds the keys of the observed objects in etcd.
+// etcdKeys knows which keys in etcd belong to observed objects.
 type etcdKeys struct {
 	namespace string
 	kinds     []kube.Kind
 }
 
-// newEtcdKeys returns the etcdKeys for kinds. Several kinds may have the same prefix, as
-// the two kinds of events have. Only the first of them is then observed.
+// newEtcdKeys returns the etcdKeys for kinds. If several kinds have the same etcd prefix, it
+// observes only the first of them. For example, the same etcd keys store the events of v1 and of
+// events.k8s.io.
 func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	k := etcdKeys{namespace: namespace}
 	for _, kind := range kinds {
@@ -25,8 +26,8 @@ func newEtcdKeys(namespace string, kinds []kube.Kind) etcdKeys {
 	return k
 }
 
-// kindOf returns the kind of the object that a key belongs to. The second result is false
-// if the object is not observed.
+// kindOf returns the kind of the object that a key belongs to, and reports whether the object is
+// observed.
 func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	for _, kind := range k.kinds {
 		if rest, ok := strings.CutPrefix(key, kind.EtcdPrefix); ok {
@@ -36,17 +37,17 @@ func (k etcdKeys) kindOf(key string) (kube.Kind, bool) {
 	return kube.Kind{}, false
 }
 
-// observes reports whether an object is observed. The parameter rest is the part of the
-// object's key after the prefix of its kind. This part is namespace/name, or only the name
-// if the object has no namespace.
+// observes reports whether an object is observed: its namespace is k.namespace, or it has no
+// namespace. The argument rest is the object's key without the prefix of its kind. It is
+// namespace/name, or only the name if the object has no namespace.
 func (k etcdKeys) observes(rest string) bool {
 	namespace, _, namespaced := strings.Cut(rest, "/")
 	return !namespaced || namespace == k.namespace
 }
 
-// prefix returns a prefix that the keys of all observed objects of a kind have. For a
-// custom resource, keys of objects in other namespaces may also have it, because the scope
-// of the kind is unknown.
+// prefix returns a prefix that the keys of all observed objects of a kind have. The scope of a
+// custom resource is unknown, so its prefix does not contain the namespace. Keys of objects in
+// other namespaces may therefore have it too.
 func (k etcdKeys) prefix(kind kube.Kind) string {
 	if kind.ClusterScoped || !kind.Builtin() {
 		return kind.EtcdPrefix

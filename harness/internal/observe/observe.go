@@ -36,11 +36,11 @@ type Options struct {
 	Recorder Recorder
 }
 
-// Recorder receives the commit records and gap records.
+// Recorder appends the commit records and gap records to the history.
 type Recorder interface{ Append(history.Record) }
 
-// Observer records commits from watches on the API server until the caller stops it. If the
-// API server exits before it has sent all events, the Observer can miss the last commits.
+// Observer records commits from watches on the API server until the caller stops it. It can miss
+// the last commits before an exit of the API server, which may not have sent all events.
 type Observer struct {
 	watchers []*resourceWatcher
 	cancel   context.CancelFunc
@@ -71,11 +71,11 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 	return observer, nil
 }
 
-// CatchUp waits until the Observer has recorded everything that was committed before the
-// call. If ctx ends first, the error says what is missing.
+// CatchUp waits until the Observer has recorded everything that was committed before the call. If
+// ctx ends first, the error names versions that are missing.
 //
-// CatchUp records no gap in this case, because the missing events may still arrive. The
-// caller decides whether to record one.
+// CatchUp itself records no gap after a timeout, because the missing events may still arrive. The
+// caller decides whether to record a gap.
 func (o *Observer) CatchUp(ctx context.Context) error {
 	missing := make([]error, len(o.watchers))
 	var group errgroup.Group
@@ -92,6 +92,6 @@ func (o *Observer) Stop() {
 	_ = o.group.Wait() // never an error: the watchers record their failures as gaps
 }
 
-// retryDelay is the time to wait before another attempt to list, to open a watch, or to
-// read etcd. It prevents an overload of an API server that is starting.
+// retryDelay is the time to wait after a failed attempt to list, to open a watch, or to read etcd.
+// Without it, the retries would overload an API server that is starting.
 const retryDelay = 50 * time.Millisecond

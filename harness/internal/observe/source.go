@@ -21,8 +21,8 @@ type source interface {
 	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// newSource returns the source of a kind. If client-go contains the Go type of the kind,
-// the objects have this type. Otherwise they are unstructured.
+// newSource returns the source of a kind. If client-go contains the Go type of the kind, list and
+// watch return objects of this type. Otherwise, they return unstructured objects.
 func newSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	c := rest.CopyConfig(config)
 	c.QPS = -1 // a client-side rate limit would delay the records
@@ -40,8 +40,8 @@ type typedSource struct {
 	namespace string // empty for cluster-scoped kinds
 }
 
-// newTypedSource returns a source that uses protobuf, to save CPU time on the machine that
-// also runs the control plane. It changes config.
+// newTypedSource returns a source that uses protobuf, because it needs less CPU time than JSON. The
+// control plane may run on the same machine. newTypedSource changes config.
 func newTypedSource(config *rest.Config, kind kube.Kind, namespace string) (source, error) {
 	version := kind.GVR.GroupVersion()
 	config.GroupVersion = &version
@@ -77,9 +77,9 @@ func (s *typedSource) watch(ctx context.Context, options metav1.ListOptions) (wa
 // unstructuredSource is the source of a kind that client-go does not contain, such as a
 // custom resource. It uses JSON.
 type unstructuredSource struct {
-	// The source needs both interfaces, because the scope of the kind is unknown. The API
-	// server answers a request for a cluster-scoped resource in a namespace with 404, as if
-	// the resource were not defined.
+	// The source needs both interfaces, because the scope of the kind is unknown. If the resource
+	// is cluster-scoped, the API server answers a request in a namespace with 404, as if the
+	// resource were not defined.
 	inNamespace, inCluster dynamic.ResourceInterface
 }
 
@@ -106,11 +106,11 @@ func (s *unstructuredSource) watch(ctx context.Context, options metav1.ListOptio
 	})
 }
 
-// inEitherScope sends the request for the resource in the namespace. If the API server
-// returns 404, it sends the request for the whole cluster.
+// inEitherScope sends the request for the resource in the namespace. If the API server returns 404,
+// it sends the request for the whole cluster.
 //
-// The second result may contain objects of other namespaces, if the resource is defined
-// between the two requests.
+// A namespaced resource may become defined between the two requests. The result of the second
+// request then contains objects of all namespaces.
 func inEitherScope[T any](s *unstructuredSource, request func(dynamic.ResourceInterface) (T, error)) (T, error) {
 	result, err := request(s.inNamespace)
 	if apierrors.IsNotFound(err) {

@@ -22,8 +22,8 @@ type resourceWatcher struct {
 	source    source
 	resource  string // the resource as histories name it, such as "replicasets.apps"
 	namespace string
-	// mayBeUndefined is true for a custom resource, which may be defined during the run. As
-	// long as it is not defined, it has no objects.
+	// mayBeUndefined is true for a custom resource, whose definition may be created during the run.
+	// Before its definition, the resource has no objects.
 	mayBeUndefined bool
 	recorder       Recorder
 
@@ -49,8 +49,8 @@ func newResourceWatcher(objects source, kind kube.Kind, namespace string, record
 	}
 }
 
-// start records all existing objects and opens the first watch. If the resource is not
-// defined yet, start returns nil without an error, and run waits for the definition.
+// start records all existing objects and opens the first watch. If the resource is not defined yet,
+// start returns nil and no error. The goroutine of run then waits for the definition.
 func (w *resourceWatcher) start(ctx context.Context) (watch.Interface, error) {
 	objects, version, err := w.list(ctx)
 	if w.undefined(err) {
@@ -96,11 +96,12 @@ func (w *resourceWatcher) run(ctx context.Context, stream watch.Interface) {
 	}
 }
 
-// awaitDefinition waits until the resource is defined, and then records its objects. It
-// returns false if ctx ends first.
+// awaitDefinition waits until the resource is defined, and then records its objects. It returns
+// false if ctx ends first.
 //
-// If objects exist in the first list, earlier versions of them may be missing, so it
-// records a gap. It does not detect an object that was deleted before the first list.
+// If the first list contains objects, awaitDefinition records a gap, because earlier versions of
+// these objects may be missing. It does not detect an object that was deleted before the first
+// list.
 func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	for pause(ctx) {
 		objects, version, err := w.list(ctx)
@@ -116,7 +117,7 @@ func (w *resourceWatcher) awaitDefinition(ctx context.Context) bool {
 	return false
 }
 
-// pause waits for the time retryDelay. It returns false if ctx ends first.
+// pause waits for the duration [retryDelay]. It returns false if ctx ends first.
 func pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -126,8 +127,8 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// drain records events until the watch ends. It reports whether the watch ended because the
-// API server no longer has all events that the watcher needs.
+// drain records events until the watch ends. The result expired is true if the API server no longer
+// has all events that the watcher needs; the watcher has then missed events.
 func (w *resourceWatcher) drain(ctx context.Context, stream watch.Interface) (expired bool) {
 	for {
 		select {
@@ -151,8 +152,8 @@ func gone(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// event records one watch event. If the event modifies or deletes an unknown object, the
-// watcher has missed an earlier event, so it also records a gap.
+// event records one watch event. If the event modifies or deletes an object that the watcher does
+// not know, an earlier event is missing. event then also records a gap.
 func (w *resourceWatcher) event(event watch.Event) {
 	object, err := history.Project(w.resource, event.Object)
 	if err != nil {
@@ -205,8 +206,8 @@ func (w *resourceWatcher) record(event history.EventType, object history.Object)
 	w.advance(object.Version)
 }
 
-// advance raises seenUpTo: the watcher has received every change up to this version. It
-// wakes the callers of catchUp.
+// advance sets seenUpTo to version, unless seenUpTo is higher. It means that the watcher has
+// received every change up to version. advance wakes the callers of catchUp.
 func (w *resourceWatcher) advance(version history.Version) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,8 +216,8 @@ func (w *resourceWatcher) advance(version history.Version) {
 	w.changed = make(chan struct{})
 }
 
-// resync lists all objects after a gap, and records the versions that the watcher has not
-// received.
+// resync lists all objects after the watcher has missed events, and records the versions that it
+// has not received. It does not record deletions that the watcher has missed.
 func (w *resourceWatcher) resync(ctx context.Context) {
 	objects, version, err := w.list(ctx)
 	if err != nil {
@@ -236,9 +237,9 @@ func (w *resourceWatcher) resync(ctx context.Context) {
 	w.advance(version)
 }
 
-// catchUp waits until the watcher has recorded everything that was committed before the
-// call. It does not wait for a resource that is not defined. If ctx ends first, the error
-// names a missing version.
+// catchUp waits until the watcher has recorded everything that was committed before the call. It
+// returns immediately if the resource is not defined. If ctx ends first, the error names a version
+// that is missing.
 func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	objects, version, err := w.list(ctx)
 	if w.undefined(err) {
@@ -262,9 +263,10 @@ func (w *resourceWatcher) catchUp(ctx context.Context) error {
 	}
 }
 
-// missing compares a list with the versions that the watcher has received. It returns a
-// description of an object or a deletion that the watcher has not received, or "" if there
-// is none. A newer version than the listed one is enough.
+// missing compares a list of all objects with the versions that the watcher has received. It
+// returns a description of one object or deletion that the watcher has not received, or "" if
+// nothing is missing. An object is not missing if the watcher has received its listed version or a
+// newer one.
 func (w *resourceWatcher) missing(objects []history.Object, version history.Version) string {
 	listed := make(map[types.UID]bool, len(objects))
 	for i := range objects {
@@ -282,7 +284,7 @@ func (w *resourceWatcher) missing(objects []history.Object, version history.Vers
 	return ""
 }
 
-// gap records that commits of the resource are missing, and why.
+// gap appends a gap record, which says that commits of the resource are missing, and why.
 func (w *resourceWatcher) gap(format string, args ...any) {
 	w.recorder.Append(history.Record{Gap: &history.Gap{
 		Source: "commits of " + w.resource,
@@ -290,8 +292,8 @@ func (w *resourceWatcher) gap(format string, args ...any) {
 	}})
 }
 
-// list returns all observed objects from a consistent read, and the resourceVersion of the
-// list.
+// list returns all observed objects, and the resourceVersion of the list. It uses a consistent
+// read, so that the list contains all commits before the call.
 func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.Version, error) {
 	response, err := w.source.list(ctx)
 	if err != nil {
@@ -316,7 +318,7 @@ func (w *resourceWatcher) list(ctx context.Context) ([]history.Object, history.V
 	return objects, version, err
 }
 
-// open starts a watch after the version seenUpTo.
+// open starts a watch that sends the changes after seenUpTo.
 func (w *resourceWatcher) open(ctx context.Context) (watch.Interface, error) {
 	w.mu.Lock()
 	from := w.seenUpTo

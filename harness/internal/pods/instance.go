@@ -22,8 +22,8 @@ const (
 	// subject has ended.
 	confirmEndTimeout = 30 * time.Second
 	// exitStatusTimeout limits the time in which exitError waits for the exit code in the pod
-	// status. The kubelet checks its containers only once per second, so it writes the exit code
-	// late.
+	// status. The kubelet writes the exit code late, because it checks its containers only once per
+	// second.
 	exitStatusTimeout = 5 * time.Second
 )
 
@@ -36,7 +36,8 @@ func (i *instance) Usage() *history.Usage { return nil }
 // Done returns a channel that is closed when the process of the subject has ended.
 func (i *instance) Done() <-chan struct{} { return i.done }
 
-// Err returns nil until the channel of Done is closed, and then how the process has ended.
+// Err returns nil until the channel of Done is closed. After that, it returns an error that says
+// how the process has ended.
 func (i *instance) Err() error {
 	select {
 	case <-i.done:
@@ -49,8 +50,8 @@ func (i *instance) Err() error {
 // LogTail returns the last lines of the local copy of the subject's log.
 func (i *instance) LogTail() string { return i.follow.LogTail() }
 
-// Kill sends SIGKILL to the process of the subject and waits at most 10 seconds until the process
-// has ended. It ignores the cancellation of ctx during this wait.
+// Kill sends SIGKILL to the process of the subject, and waits at most 10 seconds until the process
+// has ended. Canceling ctx does not end this wait.
 func (i *instance) Kill(ctx context.Context) error {
 	i.mu.Lock()
 	i.killed = true
@@ -69,7 +70,7 @@ func (i *instance) Kill(ctx context.Context) error {
 }
 
 // Stop sends SIGTERM to the process of the subject and, after the grace period, SIGKILL, as a
-// kubelet does. It sends SIGKILL immediately when ctx is canceled.
+// kubelet does. If ctx is canceled, it sends SIGKILL immediately.
 func (i *instance) Stop(ctx context.Context, grace time.Duration) error {
 	if err := signal(ctx, i.launcher.Node, "TERM", i.subject); err != nil && ctx.Err() == nil {
 		return err
@@ -116,9 +117,10 @@ func (i *instance) awaitEnd(ctx context.Context) {
 	i.err = err
 }
 
-// reportLoss calls Lost if a connection to the relay breaks while the subject is running. After the
-// subject has ended, the kubelet stops the relay, so a broken connection is expected. The tunnel
-// calls reportLoss. awaitEnd closes the tunnel before it waits for lossChecks.
+// reportLoss calls Lost if a connection to the relay has broken while the subject is running.
+// Otherwise it does nothing: the kubelet stops the relay after the subject has ended, so a broken
+// connection is then expected. The tunnel calls reportLoss. It may do so until awaitEnd has closed
+// the tunnel.
 func (i *instance) reportLoss(ctx context.Context, loss error) {
 	if !i.checkingLoss.CompareAndSwap(false, true) {
 		return // another connection has broken at the same time, and is reported
@@ -131,9 +133,9 @@ func (i *instance) reportLoss(ctx context.Context, loss error) {
 	})
 }
 
-// confirmEnded returns nil if the process of the subject has ended, and otherwise waits for its
-// end. Somebody may have killed the process i.follow, so its end does not show that the subject has
-// ended.
+// confirmEnded returns nil when the process of the subject has ended. If i.follow, which copies the
+// log, has exited successfully, the subject has ended. If i.follow has failed or was killed, the
+// subject may still run. confirmEnded then asks the node until the subject has ended.
 func (i *instance) confirmEnded(ctx context.Context) error {
 	var exit *process.ExitError
 	if errors.As(i.follow.Err(), &exit) && exit.Signal == 0 && exit.Code == 0 {
@@ -145,7 +147,7 @@ func (i *instance) confirmEnded(ctx context.Context) error {
 		return gone(ctx, i.launcher.Node, i.subject)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot determine whether %s has ended: %w: %w", i.replica, i.follow.Err(), err)
+		return fmt.Errorf("cannot determine whether %s has ended: the process that copies its log failed: %w; %w", i.replica, i.follow.Err(), err)
 	}
 	return nil
 }
@@ -176,7 +178,7 @@ func (i *instance) exitError(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s ended: %w; the end of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
+		return fmt.Errorf("%s ended: %w; last lines of %s:\n%s", i.replica, err, i.logPath, ended.LogTail)
 	}
 	// If a signal has terminated a process, the container runtime reports the exit code 128 plus
 	// the number of the signal, as a shell does.

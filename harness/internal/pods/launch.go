@@ -23,7 +23,8 @@ import (
 // pollInterval is the interval at which functions of this package check a condition.
 const pollInterval = 100 * time.Millisecond
 
-// relayLauncher starts replicas whose relay forwards all requests to the fault proxy.
+// relayLauncher starts replicas as pods with a relay, which forwards all their requests to the
+// fault proxy.
 type relayLauncher struct {
 	Options
 	RelayOptions
@@ -65,7 +66,8 @@ func (r *relayLauncher) launch(ctx context.Context, replica string) (subject.Ins
 	return i, nil
 }
 
-// tunnelOf returns the tunnel of a replica, which it creates at the first start of the replica.
+// tunnelOf returns the replicaTunnel of a replica. It creates the replicaTunnel before the first
+// start of the replica.
 func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaTunnel, error) {
 	r.prepareOnce.Do(func() { r.prepareErr = r.prepare(ctx) })
 	if r.prepareErr != nil {
@@ -87,8 +89,9 @@ func (r *relayLauncher) tunnelOf(ctx context.Context, replica string) (*replicaT
 	return t, nil
 }
 
-// startInstance waits until the container of the subject runs in a new pod, and returns the
-// instance. It starts to copy the log of the subject, and connects the relay to the fault proxy.
+// startInstance waits until the container of the subject runs in a new pod. It starts a process
+// that copies the log of the subject, connects the relay to the fault proxy, and returns the
+// instance.
 func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *replicaTunnel) (*instance, error) {
 	pod, err := r.awaitStart(ctx, pod.Name)
 	if err != nil {
@@ -117,8 +120,8 @@ func (r *relayLauncher) startInstance(ctx context.Context, pod *corev1.Pod, t *r
 }
 
 // awaitStart waits until the container of the subject in the named pod has started, and returns the
-// pod. The container may already have ended. awaitStart returns an error as soon as it is certain
-// that the pod cannot start.
+// pod. The container may have ended since its start. As soon as it is certain that the pod cannot
+// start, awaitStart returns an error.
 func (o *Options) awaitStart(ctx context.Context, name string) (pod *corev1.Pod, err error) {
 	var failure error
 	err = cluster.Poll(ctx, pollInterval, "pod "+Namespace+"/"+name+" to start", func(ctx context.Context) error {
@@ -198,7 +201,7 @@ func (o *Options) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeTimeout limits the time to delete a pod, because the API server may be unavailable.
+// removeTimeout limits the time that remove waits for the API server, which may be unavailable.
 const removeTimeout = 2 * time.Second
 
 // instance is a [subject.Instance] that runs as a pod.
@@ -208,15 +211,15 @@ type instance struct {
 	subject, relay string        // container IDs of the subject and of the relay
 	logPath        string        // local copy of the log of the subject
 	tunnel         *relay.Tunnel // connects the relay to the fault proxy
-	// follow copies the log of the subject to logPath. It ends when the process of the subject
-	// ends.
+	// follow is a process that copies the log of the subject to logPath. It exits when the process
+	// of the subject ends.
 	follow *process.Process
 
 	mu     sync.Mutex
 	killed bool // true after Kill was called
 
-	// checkingLoss is true while reportLoss finds out whether the subject has ended. lossChecks
-	// counts these checks, so that awaitEnd can wait until they are complete.
+	// checkingLoss is true while a goroutine of reportLoss checks whether the subject has ended.
+	// lossChecks counts these goroutines, so that awaitEnd can wait for them.
 	checkingLoss atomic.Bool
 	lossChecks   sync.WaitGroup
 

@@ -30,9 +30,10 @@ const (
 	user = 65532
 	// tokenSeconds is the lifetime of the ServiceAccount token. The kubelet renews the token.
 	tokenSeconds = 3600
-	// relayPatience is the time after which the relay closes a connection of the subject that it
-	// cannot forward. At first it cannot forward, because gauntlet connects to the relay only after
-	// the subject has started.
+	// relayPatience is the maximum time that a connection of the subject waits in the relay. If the
+	// relay cannot forward the connection in this time, it closes the connection. The first
+	// connection always waits, because gauntlet connects to the relay only after the subject has
+	// started.
 	relayPatience = "30s"
 )
 
@@ -43,7 +44,7 @@ func configSecret(replica string) string { return replica + "-config" }
 func relaySecret(replica string) string { return replica + "-relay" }
 
 // manifest returns a pod that contains only the container of the subject, without a relay. The
-// argument name is the name of the pod, and replica the name of the replica.
+// arguments name and replica are the names of the pod and of the replica.
 func (o *Options) manifest(name, replica string, restart corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

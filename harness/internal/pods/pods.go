@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// Namespace is the namespace of the pods of the subject.
+	// Namespace is the namespace of the pods in which the replicas of the subject run.
 	Namespace = "gauntlet-system"
-	// account is the name of the ServiceAccount of the pods.
+	// account is the name of the ServiceAccount of the subject in [Namespace].
 	account = "subject"
 )
 
@@ -55,11 +55,12 @@ type Options struct {
 // proxy.
 type RelayOptions struct {
 	Image Image // image of the relay, which runs `gauntlet relay`
-	// Route sets the address and the CA certificate in config to those of the fault proxy's
-	// listener for the replica. It is called once for each replica; restarts use the same listener.
+	// Route is called once for each replica. It sets the address and the CA certificate in config
+	// to those of the fault proxy's listener for the replica. After a restart, the replica uses the
+	// same listener.
 	Route func(replica string, config *rest.Config) error
 	// Lost is called when an idle connection to the relay breaks while the subject is running. No
-	// fault of a scenario breaks such a connection, so the history may miss requests. Lost must
+	// fault breaks such a connection, so the history may miss requests of the replica. Lost must
 	// return quickly.
 	Lost func(replica string, err error)
 }

@@ -17,15 +17,16 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The ports on which the relay of replica i listens. The pods use the network of their node. The
-// subject connects to subjectPort+i on the loopback address. gauntlet connects to controlPort+i.
+// The ports on which the relay of replica number i listens. The pods use the network of their node.
+// The subject connects to the relay at port subjectPort+i of the loopback address. gauntlet
+// connects to the relay at port controlPort+i.
 const (
 	subjectPort = 10800
 	controlPort = 10900
 )
 
-// Ports returns the ports of the control plane node to which gauntlet connects. The argument is the
-// number of replicas. A provider forwards a local port to each of them.
+// Ports returns the ports of the control plane node to which gauntlet connects, one for the relay
+// of each replica. A provider forwards a local port to each of them.
 func Ports(replicas int) []int {
 	var ports []int
 	for i := range replicas {
@@ -35,7 +36,7 @@ func Ports(replicas int) []int {
 }
 
 // replicaTunnel has the certificates and addresses with which a replica connects to the fault
-// proxy. All instances of the replica use the same ones.
+// proxy. They stay the same when the replica restarts.
 type replicaTunnel struct {
 	replica   string // name of the replica
 	index     int    // number at the end of the name
@@ -56,8 +57,8 @@ func indexOf(replica string) (int, error) {
 }
 
 // newTunnel creates the replicaTunnel of a replica, before its first instance starts. It calls
-// r.Route for the listener at the fault proxy. It creates the certificates of the relay, and the
-// Secrets that the pods of the replica mount.
+// r.Route to get the address of the fault proxy's listener for the replica. It also creates the
+// certificates of the relay, and the Secrets that the pods of the replica mount.
 func (r *relayLauncher) newTunnel(ctx context.Context, replica string) (*replicaTunnel, error) {
 	index, err := indexOf(replica)
 	if err != nil {
@@ -101,7 +102,7 @@ func kubeconfigOf(server string, ca []byte) ([]byte, error) {
 }
 
 // connect connects the relay of a running instance to the fault proxy, and waits until the relay is
-// ready. The tunnel calls lost when an idle connection to the relay breaks.
+// ready. Later, the tunnel calls lost each time an idle connection to the relay breaks.
 func (r *relayLauncher) connect(ctx context.Context, t *replicaTunnel, lost func(error)) (*relay.Tunnel, error) {
 	tunnel, err := relay.Connect(ctx, relay.TunnelOptions{
 		Name:     t.replica,

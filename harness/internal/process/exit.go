@@ -15,12 +15,12 @@ import (
 
 // Usage is the CPU time and the memory that a process has used.
 type Usage struct {
-	// CPU is the user and system CPU time of the process. It includes the descendants for which the
-	// process has waited.
+	// CPU is the user and system CPU time of the process. It includes the CPU time of child
+	// processes that have exited and for which the process has waited.
 	CPU time.Duration
-	// RSSBytesMax is the largest resident set size of the process in bytes, without descendants.
-	// gauntlet reads it each time it sends a signal to the process. It is 0 if gauntlet has sent no
-	// signal.
+	// RSSBytesMax is the largest resident set size of the process in bytes, without child
+	// processes. gauntlet reads the value when it sends a signal to the process. It is 0 if
+	// gauntlet has sent no signal.
 	RSSBytesMax int64
 }
 
@@ -63,7 +63,7 @@ func (e *ExitError) Error() string {
 	return s.String()
 }
 
-// newExitError returns the ExitError of a process that was reaped.
+// newExitError returns the ExitError of a process that has exited and was reaped.
 func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
 	e := &ExitError{
 		Name: name, Code: state.ExitCode(), LogPath: log.path, LogTail: log.tail(),
@@ -76,9 +76,9 @@ func newExitError(name string, state *os.ProcessState, log logFile) *ExitError {
 	return e
 }
 
-// readPeakRSS returns the largest resident set size of a running process in bytes. It returns 0 if
-// it cannot read the value from /proc. The value of getrusage would be too large: it includes the
-// time before exec, when the child process had the size of gauntlet.
+// readPeakRSS returns the largest resident set size of a running process in bytes, or 0 if it
+// cannot read /proc. It does not use getrusage, whose value would be too large. That value includes
+// the time before exec, when the child process had the size of gauntlet.
 func readPeakRSS(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -18,15 +18,16 @@ import (
 	"time"
 )
 
-// guardVariable is an environment variable. If it is set, a program with this package runs as a
-// guard. Its value is the process ID of the gauntlet process that has started the guard.
+// guardVariable is an environment variable whose value is a process ID. If it is set, a program
+// that contains this package runs as the guard of the gauntlet process with this ID.
 const guardVariable = "GAUNTLET_GUARD_OF"
 
 // guardReady is the text that a guard prints as soon as it ignores signals. The gauntlet process
 // that has started the guard waits for this text.
 const guardReady = "ready"
 
-// init runs the program as a guard instead of its main function, if guardVariable is set.
+// init runs the program as a guard if guardVariable is set. The main function of the program then
+// does not run.
 func init() {
 	if os.Getenv(guardVariable) != "" {
 		runAsGuard(os.Stdin, os.Stdout)
@@ -34,19 +35,21 @@ func init() {
 	}
 }
 
-// guardMessage tells the guard what to clean up after gauntlet has exited. gauntlet sends each
-// message as one line of JSON. Exactly one of Watch, Unwatch, Directory and Command is set.
+// guardMessage is a message from gauntlet that tells the guard what to clean up after gauntlet has
+// exited. gauntlet sends each message as one line of JSON. Exactly one of Watch, Unwatch, Directory
+// and Command is set.
 type guardMessage struct {
-	// Watch is a process group that the guard kills.
+	// Watch is a process group that the guard kills during the cleanup.
 	Watch *processGroup `json:"watch,omitempty"`
-	// Unwatch is the ID of a process group that the guard no longer kills.
+	// Unwatch is the ID of a process group from an earlier message. The guard no longer kills the
+	// group.
 	Unwatch int `json:"forget,omitempty"`
-	// Directory is a directory that the guard removes, unless Release is true.
+	// Directory is a directory that the guard removes during the cleanup, unless Release is true.
 	Directory string `json:"directory,omitempty"`
-	// Release means that the guard no longer removes Directory.
+	// Release means that the guard no longer removes Directory, which an earlier message has named.
 	Release bool `json:"keep,omitempty"`
-	// Command is a command that the guard runs. If it has no arguments, the guard no longer runs
-	// the earlier command with the same number.
+	// Command is a command that the guard runs during the cleanup. If the command has no arguments,
+	// the message cancels the earlier command with the same number.
 	Command *cleanupCommand `json:"command,omitempty"`
 }
 
@@ -72,29 +75,29 @@ type guardClient struct {
 	pipe io.Writer
 }
 
-// sharedGuard returns the client of this process's guard. The first call starts the guard.
+// sharedGuard returns a client for the guard of this process. The first call starts the guard.
 var sharedGuard = sync.OnceValues(startGuard)
 
 // startGuard starts the executable of this process again, as a guard. The standard input of the
-// guard is a pipe whose write end only gauntlet has. The guard therefore reads EOF when gauntlet
-// has exited, and not earlier.
+// guard is a pipe. Only gauntlet has the write end of the pipe, so the guard reads EOF as soon as
+// gauntlet has exited.
 func startGuard() (*guardClient, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting the guard: %w", err)
+		return nil, fmt.Errorf("starting the guard process: %w", err)
 	}
 	defer read.Close()
 	guard, err := runGuard(read)
 	if err != nil {
 		write.Close()
-		return nil, fmt.Errorf("starting the guard: %w", err)
+		return nil, fmt.Errorf("starting the guard process: %w", err)
 	}
 	go func() { _ = guard.Wait() }() // reaps the guard if somebody kills it before gauntlet exits
 	return &guardClient{pipe: write}, nil
 }
 
 // runGuard starts the guard process, and returns when the guard ignores signals. The argument input
-// is the standard input of the guard.
+// becomes the standard input of the guard.
 func runGuard(input *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{fmt.Sprintf("gauntlet-guard-of-%d", os.Getpid())}
@@ -132,8 +135,8 @@ func (g *guardClient) send(m guardMessage) error {
 	return nil
 }
 
-// watchGroup makes the guard kill a process group after gauntlet has exited. The argument is the
-// PID of the group leader, a child process that was not reaped yet.
+// watchGroup makes the guard kill a process group after gauntlet has exited. The argument pid is
+// the PID of the group leader, which must be a child process that was not reaped yet.
 func (g *guardClient) watchGroup(pid int) error {
 	stat, err := readStat(pid)
 	if err != nil {
@@ -143,13 +146,13 @@ func (g *guardClient) watchGroup(pid int) error {
 }
 
 // unwatchGroup tells the guard not to kill a process group any more. The caller must call it before
-// the kernel can give the PID to another process. Errors are ignored, because they mean that the
-// guard has exited and kills nothing.
+// it reaps the group leader, because the kernel may give the PID of a reaped process to another
+// process. Errors are ignored: they mean that the guard has exited and kills nothing.
 func (g *guardClient) unwatchGroup(pid int) { _ = g.send(guardMessage{Unwatch: pid}) }
 
-// GuardDirectory makes the guard remove a directory if gauntlet exits before it calls release. The
-// argument dir is the absolute path of a directory that gauntlet has created or will create. The
-// guard removes the directory with all its content.
+// GuardDirectory makes the guard remove a directory, with all its content, if gauntlet exits before
+// the caller calls release. The argument dir is the absolute path of a directory that gauntlet has
+// created or will create.
 func GuardDirectory(dir string) (release func(), err error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return nil, fmt.Errorf("guarding directory %q: expected an absolute path below /", dir)
@@ -171,10 +174,10 @@ const commandTimeout = time.Minute
 // commandNumber is the number of the latest cleanup command of this process; see [cleanupCommand].
 var commandNumber atomic.Int64
 
-// GuardCommand makes the guard run a command if gauntlet exits before it calls release. Use it to
-// remove something other than a process or a directory, for example a container. The first element
-// of args is the absolute path of the program. The argument env is the complete environment of the
-// command. The guard kills the command after one minute.
+// GuardCommand makes the guard run a command if gauntlet exits before the caller calls release. Use
+// it to remove something other than a process or a directory, for example a container. The first
+// element of args is the absolute path of the program. The argument env is the complete environment
+// of the command. The guard kills the command after one minute.
 func GuardCommand(args, env []string) (release func(), err error) {
 	if len(args) == 0 || !filepath.IsAbs(args[0]) {
 		return nil, fmt.Errorf("guarding with command %q: expected the absolute path of a program as the first element", args)
@@ -190,9 +193,9 @@ func GuardCommand(args, env []string) (release func(), err error) {
 	return func() { _ = guard.send(guardMessage{Command: &cleanupCommand{Number: number}}) }, nil
 }
 
-// runAsGuard is the main function of a guard process. It reads messages from pipe until gauntlet
-// has exited, and then cleans up. It ignores the signals with which a terminal or a user stops
-// gauntlet. It writes guardReady to ready.
+// runAsGuard is the main function of a guard process. It ignores the signals with which a terminal
+// or a user stops gauntlet, and then writes guardReady to ready. It reads messages from pipe until
+// gauntlet has exited, and then cleans up.
 func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	// Errors are ignored: they mean that gauntlet has exited, and then pipe returns EOF.
@@ -226,13 +229,13 @@ func runAsGuard(pipe io.Reader, ready io.WriteCloser) {
 	cleanUp(groups, commands, directories)
 }
 
-// messageBytesMax is the maximum length of a message in bytes. The environment of a cleanup command
-// is the largest part of a message.
+// messageBytesMax is the maximum length of one message in bytes. The longest messages contain the
+// environment of a cleanup command.
 const messageBytesMax = 8 << 20
 
-// cleanUp kills the process groups, runs the commands, and then removes the directories. It kills
-// repeatedly until the groups have no process left, because a process may fork before it is killed.
-// It removes the directories last, because processes and commands may write to them.
+// cleanUp first kills the process groups. It repeats this until the groups have no process left,
+// because a process may fork before it is killed. It then runs the commands. It removes the
+// directories last, because processes and commands may write to them.
 func cleanUp(groups map[int]processGroup, commands map[int64]cleanupCommand, directories map[string]bool) {
 	const (
 		attemptsMax = 1000
@@ -295,10 +298,10 @@ func killGroups(groups map[int]processGroup) int {
 
 // contains reports whether a process is in this group, and not in a later group with the same ID.
 //
-// The kernel does not use the ID of a group for another group while a process of the group exists.
-// A process is in another group if its session is different, or if it has started before the leader
-// of this group. A process with the PID of the leader and another start time is also in another
-// group.
+// The kernel does not give the ID of a group to another group while the group has a process. A
+// process is therefore in a later group if its session is different, or if it has started before
+// the leader of this group. If its PID is the ID of the group, it must be the leader, and have the
+// leader's start time.
 func (g processGroup) contains(pid int, stat procStat) bool {
 	if stat.group != g.PID || stat.session != g.Session {
 		return false
@@ -330,8 +333,8 @@ func readStat(pid int) (procStat, error) {
 }
 
 // parseStat parses the content of /proc/<pid>/stat. It parses only the fields after the last
-// closing parenthesis. The field before is the name of the command in parentheses, which may
-// contain spaces and parentheses.
+// closing parenthesis. Before this parenthesis is the name of the command, which may itself contain
+// spaces and parentheses.
 func parseStat(line string) (procStat, error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])

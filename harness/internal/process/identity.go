@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Identity identifies a process among all processes of all machines, past and future. A program can
-// store an Identity, and find out later whether the process still runs. A PID is not enough,
-// because the kernel gives it to another process after the process has exited.
+// Identity identifies one process among all processes of all machines, past and future. A program
+// can store an Identity, and find out later whether the process still runs. A PID is not enough,
+// because the kernel may give it to another process after the process has exited.
 type Identity struct {
 	// Host is the host name of the machine.
 	Host string
@@ -74,7 +74,8 @@ func ParseIdentity(s string) (Identity, error) {
 	return id, nil
 }
 
-// Existence says whether a process runs, as far as this process can know.
+// Existence says whether the process of an Identity is running, as far as this program can find
+// out.
 type Existence string
 
 const (
@@ -87,7 +88,7 @@ const (
 	Elsewhere Existence = "elsewhere"
 )
 
-// Existence finds out whether the process is still running.
+// Existence finds out whether the process with this identity is still running.
 func (id Identity) Existence() (Existence, error) {
 	local, err := localIdentity()
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package process starts operating-system processes and ensures that none of them outlives gauntlet.
+// Package process starts operating-system processes and ensures that none of them outlives
+// gauntlet.
 //
-// Three mechanisms ensure this. Each one covers cases that the mechanism before it does not:
+// Three mechanisms end the processes. Each mechanism covers cases that the previous one does not:
 //
 //   - The code that started a process stops it. When a process exits, the package
 //     kills the rest of its process group.
@@ -58,7 +59,8 @@ type Process struct {
 	exit    *ExitError // how the process has exited; set before done is closed
 }
 
-// ErrEnded is wrapped by the error of [Process.Signal] if the process has already exited.
+// ErrEnded means that a process has already exited. [Process.Signal] then returns an error that
+// wraps ErrEnded.
 var ErrEnded = errors.New("the process has exited")
 
 // Start starts a process in its own process group, so that Ctrl-C at the terminal interrupts only
@@ -103,13 +105,13 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 // exited, the kernel may give this ID to another process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done returns a channel that is closed when the process has exited and the rest of its group was
-// killed.
+// Done returns a channel that is closed after the process has exited. The package has then also
+// killed the rest of the process group.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError], even
-// if the process has exited with status 0. A component of a run must not exit before gauntlet stops
-// it.
+// Err returns nil until the channel of Done is closed. After that, it returns an [*ExitError]. It
+// does so even if the process has exited with status 0, because a component of a run must not exit
+// before gauntlet stops it.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -134,10 +136,10 @@ func (p *Process) Usage() Usage {
 // returns at most 15 lines, and "" if it cannot read the log.
 func (p *Process) LogTail() string { return p.log.tail() }
 
-// Signal sends a signal to the process or to its process group. It sends SIGKILL, SIGSTOP and
-// SIGCONT to the whole group, because the process cannot catch SIGKILL and SIGSTOP and forward them
-// to its children. It sends all other signals only to the process. The error wraps [ErrEnded] if
-// the process has exited.
+// Signal sends a signal to the process or to its process group. SIGKILL and SIGSTOP go to the whole
+// group, because the process cannot catch them and forward them to its children. SIGCONT also goes
+// to the whole group, because it ends the effect of SIGSTOP. All other signals go only to the
+// process. The error wraps [ErrEnded] if the process has exited.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,11 +163,11 @@ func (p *Process) Signal(sig syscall.Signal) error {
 const killTimeout = 10 * time.Second
 
 // Stop sends SIGTERM to the process and, after the grace period, SIGKILL to its process group. If
-// ctx is canceled, Stop sends SIGKILL immediately. Stop returns when the process has exited, or an
-// error 10 seconds after SIGKILL.
+// ctx is canceled, Stop sends SIGKILL immediately. Stop returns when the process has exited. It
+// returns an error if the process still exists 10 seconds after SIGKILL.
 //
-// The exit status is no error of Stop; see [Process.Err]. A process that is paused with SIGSTOP
-// exits only after SIGKILL.
+// Stop returns nil whatever the exit status is; see [Process.Err]. A process that is paused with
+// SIGSTOP exits only after SIGKILL.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, ErrEnded) {
 		return err
@@ -198,8 +200,8 @@ func (p *Process) Kill() error {
 }
 
 // reap waits until the process has exited, kills the rest of its group, and then releases the PID.
-// It kills the group while the process is a zombie. Until then, the kernel cannot give the PID to
-// another process or process group.
+// It kills the group while the process is a zombie. At that time, no other process or group can
+// have the PID, so reap cannot kill a wrong group.
 func (p *Process) reap(guard *guardClient) {
 	waitUntilZombie(p.PID())
 	p.mu.Lock()
@@ -226,8 +228,8 @@ func waitUntilZombie(pid int) {
 }
 
 // forkFromOneThread starts a command from a thread that exists as long as gauntlet runs. The kernel
-// sends the parent-death signal when the forking thread exits, even if gauntlet continues. The Go
-// runtime may end any other thread, which would kill the started process.
+// sends the parent-death signal when the thread that started the process exits, even if gauntlet
+// continues. The Go runtime may end any other thread, and the kernel would then kill the process.
 func forkFromOneThread(cmd *exec.Cmd) error {
 	startForker.Do(func() {
 		go func() {
@@ -243,7 +245,7 @@ func forkFromOneThread(cmd *exec.Cmd) error {
 	return <-request.started
 }
 
-// forkRequest asks the forking thread to start a command.
+// forkRequest asks the thread of forkFromOneThread to start a command.
 type forkRequest struct {
 	cmd     *exec.Cmd
 	started chan error // receives the result of cmd.Start

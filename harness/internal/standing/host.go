@@ -19,22 +19,23 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// HostCommand is the hidden gauntlet command that a host process runs. The command must call
-// [Host].
+// HostCommand is the name of a hidden gauntlet command. A host process runs this command, which
+// must call [Host].
 const HostCommand = "host-cluster"
 
 const (
 	// kubeconfigFile is the name of the admin kubeconfig in the directory of a cluster.
 	kubeconfigFile = "kubeconfig"
-	// hostReady is the line that a host process prints when its cluster is ready.
+	// hostReady is the line that a host process writes to its standard output when its cluster is
+	// ready.
 	hostReady = "ready\n"
-	// hostEndTimeout is the time in which a host process must end after SIGTERM. A host process
-	// normally stops its cluster and ends within seconds.
+	// hostEndTimeout is the time that a host process has to stop its cluster and to exit after
+	// SIGTERM. It normally needs a few seconds.
 	hostEndTimeout = 30 * time.Second
 )
 
 // upHosted starts a host process, and waits until the host process reports that its cluster is
-// ready. The host process keeps running after this command has ended.
+// ready. The host process keeps running after `gauntlet up` has ended.
 func upHosted(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	if err := os.Mkdir(o.LogDir, 0o755); err != nil {
 		return Cluster{}, fmt.Errorf("starting the host process: %w", err)
@@ -79,9 +80,9 @@ func upHosted(ctx context.Context, o environment.Options, s *environment.Subject
 	}, host.Process.Release()
 }
 
-// Host runs a cluster until ctx is canceled or a component of the cluster fails. The state of the
-// cluster is in the directory o.StateDir. If s is not nil, Host also runs a subject. Host writes
-// the line "ready" to answer when the cluster is ready.
+// Host runs a cluster until ctx is canceled or a component of the cluster fails. The directory
+// o.StateDir contains the state of the cluster. If s is not nil, Host also runs a subject. When the
+// cluster and the subject are ready, Host writes the line "ready" to answer.
 func Host(ctx context.Context, o environment.Options, s *environment.SubjectOptions, answer io.Writer) (err error) {
 	if _, err := providers.NamedWith(o.Provider, cluster.StandingClusters); err != nil {
 		return err
@@ -109,8 +110,8 @@ func Host(ctx context.Context, o environment.Options, s *environment.SubjectOpti
 	return e.Failed(ctx)
 }
 
-// listHosted returns the clusters in root that host processes run. It includes clusters whose host
-// process has ended.
+// listHosted returns the clusters in root that a host process has started, even if the host process
+// has ended.
 func listHosted(root string) ([]Cluster, error) {
 	states := map[process.Existence]State{process.Lives: Standing, process.Gone: LeftBehind, process.Elsewhere: Elsewhere}
 	var all []Cluster
@@ -132,7 +133,8 @@ func listHosted(root string) ([]Cluster, error) {
 	return all, nil
 }
 
-// stopHost sends SIGTERM to the host process of the cluster in dir, and waits until it has ended.
+// stopHost sends SIGTERM to the host process of the cluster in dir, and waits until the host
+// process has ended.
 func stopHost(ctx context.Context, dir string) error {
 	o, err := ownerOf(dir)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/process"
 )
 
-// ownerFile is the name of a file in the directory of a cluster, with the owner's process.Identity.
-// If a host process runs the cluster, the owner is the host process. Otherwise, the owner is the
-// process that has created the directory.
+// ownerFile is the name of a file in the directory of a cluster. It contains the process.Identity
+// of the owner. If a host process runs the cluster, the owner is the host process. Otherwise, the
+// owner is the process that has created the directory.
 const ownerFile = "owner"
 
 // owner is the process that owns the directory of a cluster.
@@ -39,7 +39,7 @@ func writeOwner(dir string) error {
 	return nil
 }
 
-// ownersOf returns the owner of each directory in root that a cluster of the provider has. It
+// ownersOf returns the owners of all clusters of a provider that have a directory in root. It
 // ignores directories without an owner file.
 func ownersOf(root, provider string) ([]owner, error) {
 	paths, err := filepath.Glob(filepath.Join(root, provider+"-*", ownerFile))

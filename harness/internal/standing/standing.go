@@ -1,6 +1,6 @@
 // Package standing creates, lists and removes standing clusters. A standing cluster keeps running
 // after `gauntlet up`, until `gauntlet down`. Users inspect the cluster or run other tests on it.
-// The package also removes clusters of killed commands.
+// The package also removes clusters that killed gauntlet commands have left behind.
 //
 // A cluster with the capability RunsDetached, such as a kind cluster, keeps running without a
 // gauntlet process. An embedded cluster consists of processes that end with the gauntlet process
@@ -26,10 +26,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// State says whether a cluster is in use, standing, left behind, or owned by another machine.
+// State says whether a cluster is in use, standing or left behind, or whether another machine owns
+// it.
 type State = kind.State
 
-// The states of a cluster. Package kind documents their meaning.
+// The states of a cluster. Package kind documents them for kind clusters. A cluster with a host
+// process is Standing while the host process runs, and LeftBehind after the host process has ended.
 const (
 	InUse      = kind.InUse
 	Standing   = kind.Standing
@@ -37,15 +39,15 @@ const (
 	Elsewhere  = kind.Elsewhere
 )
 
-// Cluster is a standing cluster, or the files that remain of a cluster that failed to start. It may
-// also be a kind cluster that a run uses or has left behind.
+// Cluster is a standing cluster, or the files of a cluster that failed to start. It may also be a
+// kind cluster that a run uses or has left behind.
 type Cluster struct {
 	// Name is the name of the cluster, which is an argument of `gauntlet down`. No two existing
 	// clusters have the same name.
 	Name     string
 	Provider string // name of the provider
 	State    State
-	// Kubeconfig is the path of the admin kubeconfig. The file exists if State is Standing.
+	// Kubeconfig is the path of the admin kubeconfig. The file exists when the cluster is ready.
 	Kubeconfig string
 
 	dir    string     // directory of the cluster's state; empty if unknown
@@ -71,8 +73,8 @@ func Root() (string, error) {
 }
 
 // Up starts a standing cluster and returns when the cluster is ready. If s is not nil, Up also
-// starts a subject. Up sets the fields StateDir, KeepState and LogDir of o. If the start fails, Up
-// keeps the logs.
+// starts a subject. Up overwrites the fields StateDir, KeepState and LogDir of o. If the start
+// fails, Up does not remove the logs, and the error contains their path.
 func Up(ctx context.Context, o environment.Options, s *environment.SubjectOptions) (Cluster, error) {
 	provider, err := providers.NamedWith(o.Provider, cluster.StandingClusters)
 	if err != nil {
@@ -130,9 +132,9 @@ func upDetached(ctx context.Context, o environment.Options, s *environment.Subje
 	return Cluster{Name: detached.ID(), Provider: o.Provider, State: Standing, Kubeconfig: detached.Kubeconfig(), dir: o.StateDir}, nil
 }
 
-// List returns the clusters of this user that host processes run, and all kind clusters. The kind
-// clusters include those of runs and of other users of the container engine. If no container engine
-// is running, List returns no kind clusters.
+// List returns the clusters of this user that host processes have started, and all kind clusters of
+// gauntlet. The kind clusters include those of runs and of other users of the container engine. If
+// no container engine is running, List returns no kind clusters.
 func List(ctx context.Context) ([]Cluster, error) {
 	root, err := Root()
 	if err != nil {
@@ -162,7 +164,7 @@ func List(ctx context.Context) ([]Cluster, error) {
 }
 
 // listLeftovers returns the directories in root whose kind cluster does not exist. They contain the
-// logs of failed starts. The argument inUse is the set of directories whose kind cluster exists.
+// logs of failed starts. The argument inUse contains the directories whose kind cluster exists.
 func listLeftovers(root string, inUse map[string]bool) ([]Cluster, error) {
 	owners, err := ownersOf(root, kind.Name)
 	if err != nil {
@@ -198,7 +200,7 @@ func Down(ctx context.Context, c Cluster) error {
 }
 
 // Clean removes all clusters whose state is LeftBehind. It returns the clusters that it has
-// removed, and the clusters that remain because of their state.
+// removed, and the clusters that it has not removed because they have another state.
 func Clean(ctx context.Context) (removed, remaining []Cluster, err error) {
 	all, err := List(ctx)
 	if err != nil {

@@ -38,12 +38,12 @@ func CheckCapabilities(c cluster.Cluster) error {
 	var all []error
 	for _, i := range interfaces {
 		if has.Has(i.capability) != i.implemented(c) {
-			all = append(all, fmt.Errorf("%s: capability %q is %t, but cluster.%s implemented is %t",
+			all = append(all, fmt.Errorf("%s: has capability %q: %t, but implements cluster.%s: %t; expected the same answer",
 				c.Name(), i.capability, has.Has(i.capability), i.name, i.implemented(c)))
 		}
 	}
 	if shared := implements[cluster.Shared](c); has.Has(cluster.OwnsControlPlane) == shared {
-		all = append(all, fmt.Errorf("%s: capability %q is %t, and cluster.Shared implemented is %t; expected exactly one to be true",
+		all = append(all, fmt.Errorf("%s: has capability %q: %t, and implements cluster.Shared: %t; expected exactly one of them",
 			c.Name(), cluster.OwnsControlPlane, !shared, shared))
 	}
 	if has.Has(cluster.SimulatedKubelets, cluster.RealKubelets) {

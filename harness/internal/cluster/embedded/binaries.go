@@ -16,10 +16,10 @@ const (
 	KWOKVersion       = "v0.8.0"
 )
 
-// Versions returns the versions of the programs by project: "etcd", "kubernetes" and "kwok". The
-// argument dir is a directory of binaries that the user has chosen. Their versions are unknown, so
-// Versions returns the text "as found in" with the directory. If dir is empty, the programs are
-// those that `make upstream` builds.
+// Versions returns the versions of the programs by project: "etcd", "kubernetes" and "kwok". If dir
+// is empty, the programs are those that `make upstream` builds. Otherwise dir is a directory of
+// binaries that the user has chosen. Their versions are unknown, so each version is the text "as
+// found in" with the directory.
 func Versions(dir string) map[string]string {
 	versions := map[string]string{"etcd": EtcdVersion, "kubernetes": KubernetesVersion, "kwok": KWOKVersion}
 	if dir != "" {

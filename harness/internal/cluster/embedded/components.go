@@ -16,8 +16,8 @@ type component struct {
 	args      []string // of the command line
 	healthURL string   // returns status 200 if the component is healthy; empty if there is no such URL
 	stopGroup int      // one element of stopOrder
-	// stopGrace is the time between SIGTERM and SIGKILL when the cluster stops. It lets the
-	// component complete its log. The component need not save its state, which the cluster then
+	// stopGrace is the time between SIGTERM and SIGKILL when the cluster stops. In this time, the
+	// component writes the end of its log. It need not save its state, which the cluster then
 	// removes.
 	stopGrace time.Duration
 }
@@ -26,9 +26,9 @@ const (
 	// stopGrace is the grace period of all components except kube-apiserver. They exit about 20 ms
 	// after SIGTERM.
 	stopGrace = 2 * time.Second
-	// apiServerStopGrace is the grace period of kube-apiserver, which stops serving within this
-	// time. kube-apiserver would then sleep for one second before it exits. SIGKILL ends this
-	// sleep, which would prolong every run.
+	// apiServerStopGrace is the grace period of kube-apiserver. It stops serving within this time,
+	// and would then sleep for one second before it exits. SIGKILL ends this sleep, so that runs
+	// end faster.
 	apiServerStopGrace = 200 * time.Millisecond
 )
 
@@ -43,8 +43,8 @@ const (
 )
 
 // The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
-// and burst. The limit is so high that it never delays a request. A delay would be a fault that no
-// scenario contains.
+// and burst. The limit is so high that it never delays a request. A run must contain no delays
+// except those of its faults.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000

@@ -26,8 +26,8 @@ type credentials struct {
 	tokens       cluster.Tokens
 }
 
-// newCredentials generates the credentials of a new cluster. The certificates are valid from now
-// on.
+// newCredentials generates the credentials of a new cluster. The argument now is the current time,
+// from which the validity of the certificates is computed.
 func newCredentials(now time.Time) (*credentials, error) {
 	authority, err := pki.NewAuthority("gauntlet-embedded-cluster", now)
 	if err != nil {

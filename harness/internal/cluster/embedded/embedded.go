@@ -69,8 +69,9 @@ var Capabilities = cluster.Capabilities{
 type part struct {
 	component
 	*process.Process
-	// down means that Halt has killed the process, or that the process exited because Halt has
-	// killed another component. Health then waits until the component runs again.
+	// down means that Halt has killed the process. It also means that the process, a client of the
+	// API server, exited because a component was halted. Health then waits until the component runs
+	// again.
 	down bool
 }
 
@@ -140,7 +141,7 @@ func (c *Cluster) Health(ctx context.Context) error {
 	})
 }
 
-// checkHealth sends one request to the health endpoint of each component, without waiting. Its
+// checkHealth sends one request to the health endpoint of each component, without retries. Its
 // error names the first component that is not healthy.
 func (c *Cluster) checkHealth(ctx context.Context) error {
 	if err := c.Err(); err != nil {
@@ -163,14 +164,14 @@ func (c *Cluster) checkHealth(ctx context.Context) error {
 	return nil
 }
 
-// unhealthy returns the error for a component whose process runs but whose health check failed. It
-// contains the end of the component's log.
+// unhealthy returns the error for a component whose health check failed although its process runs.
+// The error contains the end of the component's log.
 func unhealthy(p *part, err error) error {
 	return fmt.Errorf("%s is not healthy: %w; last lines of its log:\n%s", p.name, err, p.LogTail())
 }
 
-// launch starts the process of a component, and calls handleExit when the process exits. In
-// c.parts, the new process replaces an earlier process of the same component.
+// launch starts a process of a component, and calls handleExit when the process exits. If the
+// component ran before, the new process replaces the earlier process in c.parts.
 func (c *Cluster) launch(ctx context.Context, component component) error {
 	p, err := process.Start(ctx, c.layout.spec(component))
 	if err != nil {
@@ -191,8 +192,8 @@ func (c *Cluster) launch(ctx context.Context, component component) error {
 	return nil
 }
 
-// fail stores err as the reason why the cluster failed, and closes the channel failed. It ignores
-// all calls but the first, and calls after Stop.
+// fail stores err, the reason why the cluster failed, and closes the channel failed. Only the first
+// call has an effect, and only before Stop.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,8 +205,8 @@ func (c *Cluster) fail(err error) {
 }
 
 // Stop stops all components and removes the state directory, but not the logs. It stops the clients
-// of the API server first, then kube-apiserver, and etcd last. kube-apiserver cannot shut down
-// gracefully without etcd. Only the first call has an effect; later calls return the same error.
+// of the API server first. It stops etcd last, because kube-apiserver cannot shut down gracefully
+// without etcd. Only the first call has an effect; later calls return the same error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
@@ -224,7 +225,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.stopErr
 }
 
-// stopAll stops all parts whose stopGroup is group, at the same time, and waits until they have
+// stopAll stops the parts whose stopGroup is group, all at the same time, and waits until they have
 // exited.
 func stopAll(ctx context.Context, parts []*part, group int) error {
 	var stops errgroup.Group

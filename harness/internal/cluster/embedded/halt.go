@@ -12,8 +12,8 @@ import (
 
 var _ cluster.Restartable = (*Cluster)(nil)
 
-// recoveryTimeout limits the time that [Cluster.Resume] and [Cluster.Health] wait for all
-// components to run. The restart takes about 2 s on two idle cores.
+// recoveryTimeout limits the time for which [Cluster.Resume] and [Cluster.Health] wait until all
+// components run. A restart of the components takes about 2 s on two idle cores.
 const recoveryTimeout = time.Minute
 
 // Halt kills kube-apiserver or etcd with SIGKILL; the component stays down until Resume. Halt does
@@ -44,8 +44,9 @@ func (c *Cluster) Halt(_ context.Context, name cluster.Component) error {
 // Resume starts a halted component with its previous port and data. It then waits until the API
 // server and all its clients are healthy.
 //
-// If both components are halted, Resume of etcd returns without this wait. Resume of kube-apiserver
-// first waits until etcd runs, because kube-apiserver exits without etcd.
+// If both components are halted, Resume of etcd does not wait, because kube-apiserver is still
+// halted. Resume of kube-apiserver first waits until etcd runs, because kube-apiserver exits
+// without etcd.
 func (c *Cluster) Resume(ctx context.Context, name cluster.Component) error {
 	p, err := c.part(name)
 	if err != nil {
@@ -92,8 +93,8 @@ func (c *Cluster) relaunch(ctx context.Context, p *part) error {
 }
 
 // recoverClients restarts the clients that have exited because the API server was unavailable. It
-// does not wait. It returns an error if the API server is not ready or a component does not run
-// yet, so callers call it repeatedly until it returns nil.
+// does not wait, but returns an error if the API server is not ready or a component does not run
+// yet. Callers repeat the call until it returns nil.
 func (c *Cluster) recoverClients(ctx context.Context) error {
 	c.recovering.Lock()
 	defer c.recovering.Unlock()
@@ -125,14 +126,14 @@ func (c *Cluster) recoverClients(ctx context.Context) error {
 	defer c.mu.Unlock()
 	c.degraded = slices.ContainsFunc(c.parts, func(p *part) bool { return p.down })
 	if c.degraded { // another goroutine has called Halt, or a client has exited again
-		return errors.New("a component of the control plane does not run")
+		return errors.New("a component of the control plane is not running")
 	}
 	return nil
 }
 
-// handleExit marks the cluster as failed after the process of a part has exited unexpectedly. The
-// exit is expected if Halt has killed the process. It is also expected if the process is a client
-// of the API server and a component is halted.
+// handleExit marks the cluster as failed if the process of a part has exited unexpectedly. The exit
+// is expected if Halt has killed the process. While a component is halted, an exit of a client of
+// the API server is also expected.
 func (c *Cluster) handleExit(p *part) {
 	c.mu.Lock()
 	if c.degraded && p.stopGroup == stopClients {
@@ -145,7 +146,7 @@ func (c *Cluster) handleExit(p *part) {
 	}
 }
 
-// isDegraded reports whether Halt was called and not all components run again.
+// isDegraded reports whether a component is halted, or has not recovered yet after a call of Halt.
 func (c *Cluster) isDegraded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +161,8 @@ func (c *Cluster) haltCount() int {
 	return c.halts
 }
 
-// halted reports whether the named component is down because of a call of Halt; see [part].
+// halted reports whether Halt is the reason why the named component is down; see the field down of
+// [part].
 func (c *Cluster) halted(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

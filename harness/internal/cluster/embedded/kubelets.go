@@ -24,7 +24,7 @@ func (c *Cluster) PauseKubelet(ctx context.Context, node string) error {
 	return c.label(ctx, node, `"yes"`)
 }
 
-// ResumeKubelet makes KWOK update a silenced node again, and waits until the node is healthy.
+// ResumeKubelet ends the effect of PauseKubelet on a node, and waits until the node is healthy.
 func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	if err := c.label(ctx, node, "null"); err != nil {
 		return err
@@ -32,7 +32,8 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	return cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout)
 }
 
-// Register creates a deleted Node object again, and waits until the node is healthy.
+// Register creates the Node object of a node again after a fault has deleted it. It then waits
+// until the node is healthy.
 func (c *Cluster) Register(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -48,14 +49,14 @@ func (c *Cluster) Register(ctx context.Context, name string) error {
 	return cluster.AwaitNode(ctx, c, name, pollInterval, recoveryTimeout)
 }
 
-// retriggerAnnotation is a pod annotation. A change of its value is a watch event, which makes KWOK
-// process the pod again.
+// retriggerAnnotation is a pod annotation. A change of its value causes a watch event, because of
+// which KWOK processes the pod again.
 const retriggerAnnotation = "gauntlet/reminded"
 
 // retriggerKWOK makes KWOK process all unfinished pods again after the control plane has restarted.
-// If a request of KWOK fails, KWOK retries it only if the connection was refused. After any other
-// error, KWOK waits for the next watch event of the pod. Without such an event, the pod would stay
-// Pending or Terminating forever.
+// KWOK retries a failed request only if the connection was refused. After any other error, it waits
+// for the next watch event of the pod. Without such an event, the pod would stay Pending or
+// Terminating forever.
 func (c *Cluster) retriggerKWOK(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // podsPerNodeMax is the maximum number of pods per node, which the status of each Node object
-// reports. The kubelet's default is 110. Scenarios with many pods would then need a dozen nodes,
-// but would not test anything more.
+// reports. With the default of the kubelet, 110, scenarios with many pods would need a dozen nodes.
+// More nodes would not make these scenarios test more.
 const podsPerNodeMax = 2000
 
 // nodeName is the format of node names. Its argument is the number of the node, from 1.
@@ -82,9 +82,9 @@ func (c *Cluster) createNodes(ctx context.Context, client kubernetes.Interface, 
 	})
 }
 
-// create calls request until the request succeeds or the API server says that the object exists.
-// The API server may reject requests until its admission plugins are ready. The argument object is
-// the kind and name of the object, for errors.
+// create calls request until the request succeeds or the API server says that the object exists. A
+// single call is not enough, because the API server may reject requests until its admission plugins
+// are ready. The argument object is the kind and name of the object, for errors.
 func create(ctx context.Context, object string, request func(context.Context) error) error {
 	return poll(ctx, "the API server to create "+object, func(ctx context.Context) error {
 		if err := request(ctx); !apierrors.IsAlreadyExists(err) {

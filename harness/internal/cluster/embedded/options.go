@@ -36,11 +36,11 @@ type Options struct {
 }
 
 const (
-	// NodesMax is the maximum number of nodes. A laptop cannot simulate that many nodes, so a
+	// NodesMax is the maximum number of nodes. A laptop cannot simulate this many nodes, so a
 	// larger number is most likely a mistake.
 	NodesMax = 1000
-	// podDelayMax is the maximum of PodStartDelay and PodStopDelay. A longer delay most likely has
-	// a wrong unit.
+	// podDelayMax is the maximum of PodStartDelay and PodStopDelay. The author of a longer delay
+	// has most likely written a wrong unit.
 	podDelayMax = time.Hour
 	// freeBytesMin is the free disk space in bytes that Start requires. etcd allocates two files of
 	// 64 MiB for its write-ahead log.

@@ -111,8 +111,8 @@ func prepare(ctx context.Context, opts Options, binaries Binaries) (*Cluster, er
 }
 
 // startComponents starts all components and waits until the cluster is ready (see [Start]). It
-// starts a client of the API server as soon as the API server responds. If a component exits,
-// startComponents immediately returns an error.
+// starts each client of the API server as soon as the API server is ready for that client. If a
+// component exits, startComponents immediately returns an error.
 func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

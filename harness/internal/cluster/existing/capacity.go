@@ -13,8 +13,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// checkCapacity returns nil if the schedulable nodes have capacity for this many additional pods.
-// Otherwise its error wraps [cluster.ErrNoCapacity], or says why no node is schedulable.
+// checkCapacity returns nil if the schedulable nodes have free capacity for the given number of
+// pods. If they have too little, the error wraps [cluster.ErrNoCapacity]. If no node is
+// schedulable, the error says why.
 func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) error {
 	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -36,9 +37,9 @@ func checkCapacity(ctx context.Context, admin kubernetes.Interface, pods int) er
 	return nil
 }
 
-// freeCapacity returns how many more pods the schedulable nodes can run. It subtracts existingPods
-// from the allocatable pods of the nodes. If no node is schedulable, the error contains the reason
-// for one of the nodes.
+// freeCapacity returns how many more pods the schedulable nodes can run. From the allocatable pods
+// of these nodes, it subtracts those of existingPods that run on them. If no node is schedulable,
+// the error contains the reason for one of the nodes.
 func freeCapacity(nodes []corev1.Node, existingPods []corev1.Pod) (int, error) {
 	problem := errors.New("the cluster has no nodes")
 	capacity := map[string]int{}

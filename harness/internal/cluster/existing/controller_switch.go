@@ -19,15 +19,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The arguments with which gauntlet calls the program of the flag --controller-switch. The program
-// turns the cluster's own controllers off and on.
+// The arguments with which gauntlet calls the program of the flag --controller-switch: "off" before
+// a run, and "on" after it.
 const (
 	argumentOff = "off"
 	argumentOn  = "on"
 )
 
 // turnOffTimeout limits the time until all controllers under test are inactive on the cluster. It
-// includes the run time of the program that turns the controllers off.
+// starts when gauntlet calls the program that turns them off.
 const turnOffTimeout = 90 * time.Second
 
 // controllerSwitch turns the cluster's own controllers off and on with the program of the user.
@@ -40,9 +40,10 @@ type controllerSwitch struct {
 }
 
 // turnOffControllers ensures that none of the controllers under test is active on the cluster. If
-// one of them is active, it calls the program in o.ControllerSwitch. It returns an error if the
-// user has set no program. It also returns an error if a default controller that is not under test
-// is inactive.
+// one of them is active, it calls the program in o.ControllerSwitch.
+//
+// It returns an error if a controller under test is active and o.ControllerSwitch is empty. It also
+// returns an error if a default controller that is not under test is inactive.
 func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *Cluster) turnOffControllers(ctx context.Context, o Options) error {
 		return errors.Join(err, state.checkOthers(c.config.Host))
 	}
 	if o.ControllerSwitch == "" {
-		return fmt.Errorf("existing cluster: %s already active on %s, but the subject must be the only instance; turn them off, or set --controller-switch to a program that turns them off and on",
+		return fmt.Errorf("existing cluster: %s already active on %s, but the subject must be the only instance of the controllers under test; turn them off, or set --controller-switch to a program that turns them off and on",
 			strings.Join(state.active, ", "), c.config.Host)
 	}
 	if c.controllerSwitch, err = newControllerSwitch(o); err != nil {
@@ -106,18 +107,18 @@ func readControllers(ctx context.Context, client dynamic.Interface, underTest []
 }
 
 // checkOthers returns an error if a default controller that is not under test is inactive. The run
-// needs these controllers. A standing cluster of gauntlet, for example, runs none of the default
-// controllers.
+// needs these controllers, but not every cluster runs them. For example, a standing cluster of
+// gauntlet runs none of the default controllers.
 func (s controllerState) checkOthers(host string) error {
 	if len(s.missingOthers) == 0 {
 		return nil
 	}
-	return fmt.Errorf("existing cluster: %s not active on %s, but the cluster must run the controllers that are not under test; turn them on, or test the default controllers",
+	return fmt.Errorf("existing cluster: %s not active on %s, but the run needs all default controllers that are not under test; turn them on, or test all default controllers",
 		strings.Join(s.missingOthers, ", "), host)
 }
 
-// newControllerSwitch returns the controllerSwitch for the program in o.ControllerSwitch. From then
-// on, the guard process turns the controllers on again if gauntlet dies.
+// newControllerSwitch returns the controllerSwitch for the program in o.ControllerSwitch. If
+// gauntlet dies after this call, the guard process turns the controllers on again.
 func newControllerSwitch(o Options) (*controllerSwitch, error) {
 	program, err := exec.LookPath(o.ControllerSwitch)
 	if err == nil {

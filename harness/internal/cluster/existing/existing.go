@@ -136,8 +136,8 @@ func Config(kubeconfig, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Preflight returns an error if [Start] would fail because of the kubeconfig or the controllers. It
-// sends no request to the cluster.
+// Preflight returns an error if the kubeconfig or the list of controllers is invalid, so that
+// [Start] would fail. It sends no request to the cluster.
 func Preflight(o Options) error {
 	if _, err := probesFor(o.Controllers); err != nil {
 		return err

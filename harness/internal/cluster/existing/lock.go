@@ -20,8 +20,8 @@ import (
 // Its value is a [process.Identity].
 const ownerAnnotation = "gauntlet.owner"
 
-// namespaceLock is the lock that a run holds on an existing cluster. The lock is held while the
-// namespace of the run exists.
+// namespaceLock is the lock that a run holds on an existing cluster. The namespace of the run is
+// the lock: the run holds the lock while the namespace exists.
 type namespaceLock struct {
 	admin     kubernetes.Interface
 	unguard   func()    // tells the guard process not to remove the namespace if gauntlet dies
@@ -30,8 +30,8 @@ type namespaceLock struct {
 }
 
 // acquireLock creates the namespace of the run, and returns an error if the namespace exists. If
-// gauntlet dies before release, the guard process runs cleanupCommand. The argument host is the URL
-// of the API server, for the error message.
+// gauntlet dies before it releases the lock, the guard process runs cleanupCommand. The argument
+// host is the URL of the API server, for the error message.
 func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, cleanupCommand []string) (*namespaceLock, error) {
 	self, err := process.Self()
 	if err != nil {
@@ -57,8 +57,8 @@ func acquireLock(ctx context.Context, admin kubernetes.Interface, host string, c
 }
 
 // release deletes the namespace of the run and waits until the namespace is gone. Only the first
-// call deletes the namespace; later calls return the same error. The deletion does not need the
-// controllers under test, because the namespace controller deletes the objects.
+// call deletes the namespace; later calls return the same error. The deletion also works if the
+// controllers under test do not run, because the namespace controller deletes the objects.
 func (l *namespaceLock) release(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -90,12 +90,14 @@ func removeNamespace(ctx context.Context, admin kubernetes.Interface) error {
 	})
 }
 
-// ErrInUse is wrapped by the error of [Clean] if the run that created the namespace may still be running.
+// ErrInUse means that the run that created the namespace may still be running. [Clean] then returns
+// an error that wraps ErrInUse.
 var ErrInUse = errors.New("in use")
 
 // Clean deletes the namespace of a run that was killed, and reports whether the namespace existed.
-// Its error contains [ErrInUse] if the gauntlet process that created the namespace is running, or
-// runs on another machine. Clean does not delete objects outside of the namespace.
+// If the gauntlet process that created the namespace is running, Clean returns an error that wraps
+// [ErrInUse]. It does the same if that process was started on another machine. Clean does not
+// delete objects outside of the namespace.
 func Clean(ctx context.Context, admin kubernetes.Interface) (removed bool, err error) {
 	namespace, err := admin.CoreV1().Namespaces().Get(ctx, Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -20,8 +20,8 @@ import (
 )
 
 // probeTimeout is the time in which an active controller must react to its probe object. A running
-// controller reacts within milliseconds. Just after a leader change, a controller may need more
-// than probeTimeout. Start then wrongly considers the controller inactive.
+// controller reacts within milliseconds. Just after a change of the leader, a reaction may take
+// longer than probeTimeout. Start then wrongly considers the controller inactive.
 const probeTimeout = 5 * time.Second
 
 // probe describes an object that gauntlet creates to find out whether a controller is active. An
@@ -31,8 +31,8 @@ type probe struct {
 	resource   schema.GroupVersionResource // of the object that gauntlet creates
 	kind       string                      // of that object
 	spec       map[string]any              // of that object
-	// resultResource is the resource of the object that the controller writes. That object has the
-	// same name as the object that gauntlet creates.
+	// resultResource is the resource of the object that the controller writes when it reacts. This
+	// object has the same name as the object that gauntlet creates.
 	resultResource schema.GroupVersionResource
 	// resultField is the path of a field that exists as soon as the controller has reacted.
 	resultField []string
@@ -44,8 +44,8 @@ var (
 	apps = schema.GroupVersion{Group: "apps", Version: "v1"}
 )
 
-// probes lists one probe for each controller that gauntlet can probe. No controller creates a pod
-// for a probe, because the workload objects have 0 replicas.
+// probes lists one probe for each controller that gauntlet can probe. The workload objects of the
+// probes have 0 replicas, so that no controller creates a pod for them.
 var probes = []probe{
 	workloadProbe("replicationcontroller-controller", core, "ReplicationController", "replicationcontrollers", map[string]any{
 		"replicas": int64(0), "selector": probeLabels, "template": podTemplate,
@@ -132,7 +132,7 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	waiting, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	reacted := make([]bool, len(probes))
-	// The error is ignored: after a timeout, the controllers that have not reacted are inactive.
+	// The error is ignored: controllers that have not reacted before the timeout are inactive.
 	_ = cluster.Poll(waiting, pollInterval, "all controllers", func(ctx context.Context) error {
 		for i, p := range probes {
 			reacted[i] = reacted[i] || p.checkResult(ctx, client, name) == nil

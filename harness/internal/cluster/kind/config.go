@@ -12,19 +12,20 @@ import (
 
 const (
 	// podSubnet is the IP address range of all pods of a cluster. kube-controller-manager assigns a
-	// part of it to each node. All clusters can use the same range, because each cluster has a
-	// separate network.
+	// part of the range to each node. All clusters can use the same range, because each cluster has
+	// a separate container network.
 	podSubnet = "10.244.0.0/16"
-	// nodeFilesDir is the directory on the control plane node into which sharedDir is mounted.
+	// nodeFilesDir is a directory on the control plane node. It is the mount point of the local
+	// directory sharedDir.
 	nodeFilesDir = "/etc/gauntlet"
-	// tokensFile is the name of the file in sharedDir with the tokens of all roles. It is the value
-	// of the kube-apiserver flag --token-auth-file.
+	// tokensFile is the name of the file in sharedDir that contains the tokens of all roles. The
+	// kube-apiserver flag --token-auth-file has its path on the node.
 	tokensFile = "tokens.csv"
 )
 
 // The client-side rate limit of kube-scheduler and kube-controller-manager: requests per second,
-// and burst. The limit is so high that it never delays a request. A delay would be a fault that no
-// scenario contains.
+// and burst. The limit is so high that it never delays a request. A run must contain no delays
+// except those of its faults.
 const (
 	supportQPS   = 5000
 	supportBurst = 10000
@@ -124,8 +125,8 @@ func kubeadmPatches(underTest []kube.Controller) ([]string, error) {
 	return patches, nil
 }
 
-// with returns a copy of the map from that also contains key. If from already contains key, the
-// copy has the value in from.
+// with returns a copy of the map from, with key set to value. If from already contains key, the
+// copy keeps the value that from has.
 func with(from map[string]string, key, value string) map[string]string {
 	to := map[string]string{key: value}
 	for k, v := range from {

@@ -13,8 +13,9 @@ import (
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 )
 
-// engine runs commands of the container engine with the command line client `docker`. kind runs the
-// same client, so variables of the user such as DOCKER_HOST select the same engine for both.
+// engine runs commands of the container engine with the command line client `docker`. kind also
+// runs `docker`. A variable of the user such as DOCKER_HOST therefore selects the same engine for
+// gauntlet and for kind.
 type engine struct{}
 
 // program is the name of the command line client of the container engine.
@@ -35,7 +36,7 @@ func (e engine) check(ctx context.Context) error {
 
 // run runs a `docker` command and returns its standard output without surrounding white space. The
 // error contains the command and the end of its standard error. If the reason for the failure is
-// known, the error also contains the next step.
+// known, the error begins with the reason and often with the next step.
 func (e engine) run(ctx context.Context, timeout time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
 	defer cancel()
@@ -65,14 +66,15 @@ func (e engine) lines(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(out, "\n"), nil
 }
 
-// commandError is the error of a failed command. Its text contains the end of the output.
+// commandError is the error of a failed command. Its text contains the end of the output of the
+// command.
 type commandError struct {
 	args   []string // program and arguments of the command
 	output string   // complete output
 	err    error    // exit status, or the reason why the command was killed
 }
 
-// outputBytesMax is the maximum number of bytes of the output in the text of a commandError.
+// outputBytesMax is the maximum number of bytes of command output in the text of a commandError.
 const outputBytesMax = 2000
 
 func (e *commandError) Error() string {
@@ -106,7 +108,7 @@ var (
 )
 
 // errorPatterns maps texts in the output of a failed command to the reason for the failure. If the
-// output contains several texts, [explain] uses the first one in the list.
+// output contains several of these texts, [explain] uses the one that is first in the list.
 var errorPatterns = []struct {
 	text   string // in lower case
 	reason error
@@ -128,8 +130,8 @@ var errorPatterns = []struct {
 	{"no such container", errNotFound},
 }
 
-// explain prepends the reason for the failure of a command to err, if errorPatterns contains it.
-// The argument err is an error of a command that this package or kind has run.
+// explain adds the reason for the failure of a command before err, if errorPatterns contains the
+// reason. The argument err is an error of a command that this package or kind has run.
 func explain(err error) error {
 	if err == nil {
 		return nil

@@ -25,8 +25,9 @@ const (
 	// creates.
 	pkiDir = "/etc/kubernetes/pki/"
 	// recoveryTimeout limits the time that a method waits until the control plane or a node is
-	// healthy again. The kubelet restarts a container immediately after its first exit. After
-	// further exits, it waits 10 s, 20 s, 40 s and so on.
+	// healthy again. It is long because of the restart backoff of the kubelet. The kubelet restarts
+	// a container immediately after its first exit, but waits 10 s, 20 s, 40 s and so on after
+	// further exits.
 	recoveryTimeout = 3 * time.Minute
 )
 
@@ -55,8 +56,8 @@ func (c *Cluster) Etcd(ctx context.Context) (*clientv3.Client, error) {
 }
 
 // Halt kills kube-apiserver or etcd with SIGKILL, and pauses the kubelet of the control plane node.
-// The paused kubelet does not restart the component until Resume. Halt neither stops the kubelet
-// nor removes the static pod, because the later restart would then take minutes.
+// The paused kubelet does not restart the component until Resume. Halt could instead stop the
+// kubelet or remove the static pod, but the restart in Resume would then take minutes.
 func (c *Cluster) Halt(ctx context.Context, part cluster.Component) error {
 	if part != cluster.APIServer && part != cluster.Etcd {
 		return fmt.Errorf("component %q cannot be halted: expected %s or %s", part, cluster.APIServer, cluster.Etcd)
@@ -93,8 +94,8 @@ for process in $found; do
 done`
 
 // Resume resumes the kubelet, which restarts the component, and waits until the cluster is healthy.
-// If another component is still halted, Resume returns immediately. The kubelet then stays paused
-// until Resume of the last halted component.
+// If the other component is still halted, Resume returns immediately and leaves the kubelet paused.
+// Resume of the last halted component then resumes the kubelet.
 func (c *Cluster) Resume(ctx context.Context, part cluster.Component) error {
 	c.halting.Lock()
 	defer c.halting.Unlock()
@@ -124,7 +125,7 @@ func (c *Cluster) resumeKubelet(ctx context.Context) error {
 }
 
 // awaitHealthy waits until no component is halted, and all components and nodes are healthy. It
-// ignores nodes that a fault has stopped, paused or cut off.
+// ignores nodes that a fault has killed, paused or cut off.
 func (c *Cluster) awaitHealthy(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Cluster) awaitHealthy(ctx context.Context) error {
 		halted := slices.Sorted(maps.Keys(c.halted))
 		c.mu.Unlock()
 		if len(halted) > 0 {
-			return fmt.Errorf("halted components: %v", halted)
+			return fmt.Errorf("these components are halted: %v", halted)
 		}
 		if err := apiServerReady(ctx, client); err != nil {
 			return err

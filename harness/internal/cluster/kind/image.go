@@ -9,9 +9,9 @@ import (
 const (
 	// BuiltImage is the name of the node image that `make node-image` builds from source.
 	BuiltImage = "gauntlet/node:v1.36.3"
-	// ReleasedImage is the name of a node image that the kind project publishes for the kind
-	// release in go.mod. It contains the minor version of Kubernetes that gauntlet tests. The
-	// digest is from the release notes of kind.
+	// ReleasedImage is the name of a node image that the kind project publishes. The image belongs
+	// to the kind release in go.mod, and contains the minor version of Kubernetes that gauntlet
+	// tests. The digest is from the release notes of kind.
 	ReleasedImage = "kindest/node:v1.36.4@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed"
 )
 

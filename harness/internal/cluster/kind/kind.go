@@ -98,8 +98,8 @@ func (c *Cluster) Nodes() []string { return slices.Clone(c.nodes) }
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, kubeconfigFile) }
 
 // Config returns a client configuration for a role. Its clients connect directly to the API server,
-// not through the fault proxy. They authenticate with a token and not with a client certificate,
-// because the fault proxy can forward only tokens.
+// not through the fault proxy. They authenticate with a token, because the fault proxy cannot
+// forward client certificates.
 func (c *Cluster) Config(role cluster.Role) *rest.Config {
 	return &rest.Config{
 		Host:            c.host,
@@ -122,8 +122,8 @@ func (c *Cluster) Err() error {
 	return c.err
 }
 
-// fail stores err as the reason why the cluster failed, and closes the channel failed. It ignores
-// all calls but the first, and calls after Stop.
+// fail stores err, the reason why the cluster failed, and closes the channel failed. Only the first
+// call has an effect, and only before Stop.
 func (c *Cluster) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +149,8 @@ func (c *Cluster) untilFailed(ctx context.Context) (context.Context, context.Can
 }
 
 // Health waits at most 3 minutes ([healthTimeout]) until the control plane and the nodes are
-// healthy. /readyz of the API server must succeed; it also covers etcd. The pods of kube-scheduler
-// and kube-controller-manager must be Ready. Health ignores nodes that a fault has stopped, paused
+// healthy. /readyz of the API server must succeed; it also checks etcd. The pods of kube-scheduler
+// and kube-controller-manager must be Ready. Health ignores nodes that a fault has killed, paused
 // or cut off.
 func (c *Cluster) Health(ctx context.Context) error {
 	if err := c.Err(); err != nil {
@@ -167,8 +167,8 @@ func (c *Cluster) Health(ctx context.Context) error {
 	return c.awaitHealthy(ctx)
 }
 
-// nodesReady returns nil if all nodes are healthy; it ignores nodes that are unavailable because of
-// a fault. Its error contains the end of the kubelet's log.
+// nodesReady returns nil if all nodes are healthy. It ignores nodes that a fault has killed, paused
+// or cut off. Its error contains the end of the kubelet's log.
 func (c *Cluster) nodesReady(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -219,7 +219,8 @@ func (e engine) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// removeNodes removes the node containers of the named cluster, even if their processes are frozen.
+// removeNodes removes the node containers of the named cluster. It also removes containers with
+// processes that the cgroup freezer has frozen; see [thaw].
 func (e engine) removeNodes(ctx context.Context, name string) error {
 	containers, err := e.lines(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+nodeLabel+"="+name)
 	if err != nil || len(containers) == 0 {

@@ -32,8 +32,9 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 }
 
 // Register restarts the kubelet of a node if the Node object was deleted, and waits until the node
-// is healthy. A kubelet registers its node only when it starts. Register also configures the pod
-// network again, because the new Node object gets another pod subnet.
+// is healthy. The restart is necessary because a kubelet registers its node only when it starts.
+// Register also configures the pod network again, because the new Node object gets another pod
+// subnet.
 func (c *Cluster) Register(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -49,11 +50,12 @@ func (c *Cluster) Register(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// systemctlKubelet runs systemctl on a node, with the given arguments and the unit kubelet.
+// systemctlKubelet runs systemctl for the unit kubelet on a node. The arguments args come before
+// the name of the unit.
 func (c *Cluster) systemctlKubelet(ctx context.Context, node string, args ...string) error {
 	command := append([]string{"exec", node, "systemctl"}, args...)
 	if _, err := c.engine.run(ctx, engineChangeTimeout, append(command, "kubelet")...); err != nil {
-		return fmt.Errorf("kubelet of node %s: systemctl %s: %w", node, args[0], err)
+		return fmt.Errorf("running `systemctl %s kubelet` on node %s: %w", args[0], node, err)
 	}
 	return nil
 }

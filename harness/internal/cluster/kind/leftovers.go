@@ -26,8 +26,9 @@ const (
 	nodeLabel = "io.x-k8s.kind.cluster"
 	// namePrefix is the prefix of the names of all clusters of gauntlet.
 	namePrefix = "gauntlet-"
-	// markerFile is the name of a file in the state directory. It contains the name of the cluster,
-	// so that [Remove] does not remove a directory of another cluster.
+	// markerFile is the name of a file in the state directory. It contains the name of the cluster.
+	// [Remove] compares this name before it removes the directory, which may meanwhile belong to
+	// another cluster.
 	markerFile = "kind-cluster"
 )
 
@@ -49,7 +50,7 @@ func (c *Cluster) createNetwork(ctx context.Context, keep bool) error {
 
 // removeScript is a shell script that removes a cluster; the guard process runs it after gauntlet
 // has died. $1 is nodeLabel and $2 the name of the cluster. The script does the same as
-// [engine.remove]. It repeats the removal up to 20 times, because commands that survive gauntlet
+// [engine.remove]. It repeats the removal up to 20 times, because commands that gauntlet started
 // may still create nodes. The inner loop unfreezes processes, as [thaw] does.
 const removeScript = `
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -65,8 +66,8 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	sleep 1
 done`
 
-// guard makes the guard process remove the cluster and its state directory if gauntlet dies. The
-// guard process no longer does so after a call of unguard.
+// guard makes the guard process remove the cluster and its state directory if gauntlet dies. A call
+// of unguard cancels this.
 func (c *Cluster) guard() (unguard func(), err error) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -90,7 +91,7 @@ const (
 	// InUse means that the gauntlet process that created the cluster is still running.
 	InUse State = "in use"
 	// Standing means that a cluster with Options.Keep was started completely. The gauntlet process
-	// that created it has exited.
+	// that created it has exited, or runs elsewhere; see [Elsewhere].
 	Standing State = "kept"
 	// LeftBehind means that the gauntlet process that created the cluster has died. The cluster can
 	// be removed.
@@ -100,7 +101,8 @@ const (
 	Elsewhere State = "made elsewhere"
 )
 
-// Found describes a cluster that [List] found. A part of the cluster may already be removed.
+// Found describes a cluster that [List] found. Some nodes or files of the cluster may already be
+// removed.
 type Found struct {
 	Name  string // name of the cluster
 	State State
@@ -163,7 +165,7 @@ func parseNetwork(line string) (Found, error) {
 	}
 	existence, err := owner.Existence()
 	if err != nil {
-		return Found{}, fmt.Errorf("owner of network %s: %w", f.Name, err)
+		return Found{}, fmt.Errorf("finding out whether the owner of network %s runs: %w", f.Name, err)
 	}
 	// After any error but ErrNotExist, the kubeconfig probably exists and belongs to another user.
 	// The cluster is then considered complete.
@@ -173,8 +175,8 @@ func parseNetwork(line string) (Found, error) {
 }
 
 // stateOf returns the state of a cluster. The argument owner says whether the gauntlet process that
-// created it exists. The argument keep is the value of Options.Keep, and complete is true if the
-// kubeconfig exists.
+// created the cluster exists. The argument keep is the value of Options.Keep for the cluster. The
+// argument complete is true if the kubeconfig of the cluster exists.
 func stateOf(owner process.Existence, keep, complete bool) State {
 	switch {
 	case owner == process.Lives:

@@ -19,7 +19,7 @@ import (
 const (
 	// logsTimeout limits the time in which Stop writes logs before it removes the cluster.
 	logsTimeout = 20 * time.Second
-	// kubeletLines is the number of lines of a kubelet log that an error contains.
+	// kubeletLines is the number of lines at the end of a kubelet log that an error contains.
 	kubeletLines = 15
 	// allLogsSubdir is the subdirectory of the log directory for the logs that kind exports.
 	allLogsSubdir = "kind"
@@ -29,8 +29,8 @@ const (
 var components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // writeLogs writes the logs of the components and kubelets to the log directory. If all is true, it
-// also writes all other logs of the nodes (see [Cluster.ExportLogs]). It omits logs that it cannot
-// read.
+// also exports all other logs of the nodes (see [Cluster.ExportLogs]). It ignores errors: the log
+// of a component or kubelet that it cannot read is missing.
 func (c *Cluster) writeLogs(ctx context.Context, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, logsTimeout)
 	defer cancel()

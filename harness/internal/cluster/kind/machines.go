@@ -28,7 +28,8 @@ func (c *Cluster) KillNode(ctx context.Context, node string) error {
 }
 
 // StartNode starts the container of a node that KillNode has killed, and waits until the node is
-// healthy. It also configures the pod network again. It does nothing if the node is available.
+// healthy. It also configures the pod network again. If no fault has killed, paused or cut off the
+// node, StartNode does nothing.
 func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	if !c.isUnavailable(node) {
 		return nil
@@ -49,8 +50,8 @@ func (c *Cluster) StartNode(ctx context.Context, node string) error {
 	return c.rejoin(ctx, node)
 }
 
-// rejoin configures the pod network and waits until a node is healthy, after its kubelet has
-// restarted.
+// rejoin configures the pod network again after the kubelet of a node has restarted. It then waits
+// until the node is healthy.
 func (c *Cluster) rejoin(ctx context.Context, node string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -74,8 +75,9 @@ func (c *Cluster) awaitNodeHealthy(ctx context.Context, node string) error {
 	return nil
 }
 
-// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the time since.
-// The conditions of the Node object are not enough: they may still be those from before the fault.
+// awaitHeartbeat waits until the kubelet has renewed the Lease of its node after the time in since.
+// The conditions of the Node object do not show that the kubelet works: they may still have their
+// values from before the fault.
 func (c *Cluster) awaitHeartbeat(ctx context.Context, node string, since time.Time) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -131,8 +133,8 @@ func (c *Cluster) Reconnect(ctx context.Context, node string) error {
 	return c.awaitNodeHealthy(ctx, node)
 }
 
-// execOn runs a shell script on a node. An error message begins with the argument action, such as
-// "cutting off".
+// execOn runs a shell script on a node. If the script fails, the error message begins with the
+// argument action, such as "cutting off".
 func (c *Cluster) execOn(ctx context.Context, node, action, script string) error {
 	if _, err := c.engine.run(ctx, engineChangeTimeout, "exec", node, "sh", "-c", script); err != nil {
 		return fmt.Errorf("%s node %s: %w", action, node, err)
@@ -140,8 +142,8 @@ func (c *Cluster) execOn(ctx context.Context, node, action, script string) error
 	return nil
 }
 
-// setUnreachable records whether a fault has paused or cut off a node whose container runs.
-// [Cluster.Health] ignores unreachable nodes.
+// setUnreachable records whether a fault has paused or cut off a node. The container of such a node
+// still runs. [Cluster.Health] ignores unreachable nodes.
 func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +154,7 @@ func (c *Cluster) setUnreachable(node string, unreachable bool) {
 	}
 }
 
-// isUnavailable reports whether a fault has stopped, paused or cut off a node.
+// isUnavailable reports whether a fault has killed, paused or cut off a node.
 func (c *Cluster) isUnavailable(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,8 +37,8 @@ func subnetOf(node *corev1.Node) (netip.Prefix, error) {
 	return pods, nil
 }
 
-// cniFile is the path of the CNI configuration on a node. networkScript removes all other CNI
-// configurations, which the node image may contain.
+// cniFile is the path of the CNI configuration on a node. The node image may contain other CNI
+// configurations; networkScript removes them.
 const cniFile = "/etc/cni/net.d/10-gauntlet.conflist"
 
 // cniConfig returns the CNI configuration of a node, as JSON. It gives each pod a veth pair and an
@@ -53,10 +53,10 @@ func cniConfig(n nodeNetwork) string {
 `, n.pods)
 }
 
-// networkScript returns a shell script that configures the pod network on the node local. The
-// script adds routes to the pods of all other nodes, and writes the CNI configuration. It must run
-// again after a restart of a node: the restart removes the routes of the node and may change its IP
-// address. Running the script twice is harmless.
+// networkScript returns a shell script that configures the pod network on the node in the argument
+// local. The script adds routes to the pods of all other nodes, and writes the CNI configuration.
+// It must run again after a restart of the node, which removes the routes and may change the IP
+// address of the node. Running the script twice is harmless.
 func networkScript(local nodeNetwork, all []nodeNetwork) string {
 	var s strings.Builder
 	s.WriteString("set -e\n")
@@ -78,8 +78,8 @@ func networkScript(local nodeNetwork, all []nodeNetwork) string {
 	return s.String()
 }
 
-// connectPods configures the pod network on all running nodes. Before that, it waits until every
-// node has a pod subnet.
+// connectPods waits until every node has a pod subnet, and then configures the pod network on all
+// running nodes.
 func (c *Cluster) connectPods(ctx context.Context, client kubernetes.Interface) error {
 	subnets, err := c.awaitSubnets(ctx, client)
 	if err != nil {

@@ -27,7 +27,8 @@ var _ cluster.NodeAccess = (*Cluster)(nil)
 // ControlPlane returns the control plane node.
 func (c *Cluster) ControlPlane() cluster.Node { return c.controlPlane() }
 
-// controlPlane returns the control plane node as a [Node], which has unexported methods.
+// controlPlane returns the control plane node as a *Node, so that this package can call its
+// unexported methods.
 func (c *Cluster) controlPlane() *Node { return &Node{c, c.nodes[0]} }
 
 // Workers returns the nodes that run the pods of a workload.
@@ -57,8 +58,8 @@ func (n *Node) Exec(ctx context.Context, command ...string) (string, error) {
 }
 
 // Follow starts a command on the node and appends the output of the command to a local file. The
-// returned process is `docker exec`. It exits when the command exits, and with the same exit
-// status. Stopping `docker exec` does not stop the command on the node.
+// returned process is a local `docker exec` process. It exits when the command exits, and with the
+// same exit status. If the caller stops it, the command on the node continues.
 func (n *Node) Follow(ctx context.Context, name, logPath string, command ...string) (*process.Process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -73,8 +74,8 @@ func (n *Node) Follow(ctx context.Context, name, logPath string, command ...stri
 }
 
 // Dial opens a TCP connection to a port of the node. The port must be one of Options.Ports. Dial
-// may succeed although no process listens on the port. The container engine accepts a connection
-// before it connects to the port of the node.
+// may succeed although no process listens on the port, because the container engine accepts a
+// connection before it connects to the port of the node.
 func (n *Node) Dial(ctx context.Context, port int) (net.Conn, error) {
 	address, err := n.address(ctx, port)
 	if err != nil {
@@ -102,7 +103,7 @@ func (n *Node) address(ctx context.Context, port int) (string, error) {
 func (n *Node) LoadImage(ctx context.Context, archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
-		return fmt.Errorf("loading an image: %w", err)
+		return fmt.Errorf("opening the image archive: %w", err)
 	}
 	loaded := make(chan error, 1)
 	go func() { // the function of kind accepts no context

@@ -29,8 +29,9 @@ func poll(ctx context.Context, description string, condition func(context.Contex
 	return cluster.Poll(ctx, pollInterval, description, condition)
 }
 
-// awaitReady configures the pod network and waits until pods can run on all nodes. It replaces the
-// corresponding function of kind, which checks less and returns no error after a timeout.
+// awaitReady configures the pod network and waits until pods can run on all nodes. kind has a
+// function that also waits for the nodes. This package does not use it, because it checks less and
+// returns no error after a timeout.
 func (c *Cluster) awaitReady(ctx context.Context, client kubernetes.Interface) error {
 	if err := poll(ctx, "the API server to be ready", func(ctx context.Context) error { return apiServerReady(ctx, client) }); err != nil {
 		return err
@@ -68,16 +69,16 @@ func apiServerReady(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// Comma-separated names of the control plane components. The static pods of the components have
-// these names as the value of their label "component".
+// Comma-separated names of control plane components. The static pod of a component has the name as
+// the value of its label "component".
 const (
 	servers = "etcd,kube-apiserver"
 	clients = "kube-controller-manager,kube-scheduler"
 )
 
-// componentsReady returns nil if the static pods of the components in parts are Ready. The argument
-// parts is a comma-separated list, such as [clients]. The kubelet checks the health of the
-// components with the readiness probes of the pods.
+// componentsReady returns nil if the static pods of the given components are Ready. The argument
+// parts is a comma-separated list of components, such as [clients]. A pod is Ready if the kubelet's
+// readiness probe finds the component healthy.
 func componentsReady(ctx context.Context, client kubernetes.Interface, parts string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		LabelSelector: "tier=control-plane,component in (" + parts + ")",
@@ -112,8 +113,8 @@ func (c *Cluster) awaitNodes(ctx context.Context, client kubernetes.Interface) e
 	})
 }
 
-// removeDeployments deletes the Deployments that the node image creates, such as a volume
-// provisioner. Otherwise, the subject would create their pods during a run.
+// removeDeployments deletes the Deployments that the node image creates, such as the one of a
+// volume provisioner. Otherwise, the controllers under test would create their pods during a run.
 func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 	found, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -129,7 +130,7 @@ func removeDeployments(ctx context.Context, client kubernetes.Interface) error {
 }
 
 // testPods runs one pod on every node without taints, at the same time, and then deletes the pods.
-// Nothing but such a test shows reliably that the scheduler and the kubelets can start pods.
+// Only such a test shows reliably that the scheduler and the kubelets can start pods.
 func (c *Cluster) testPods(ctx context.Context, client kubernetes.Interface) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -185,7 +186,8 @@ func testPod(ctx context.Context, client kubernetes.Interface, node *corev1.Node
 	return nil
 }
 
-// notReadyError returns an error with the reasons in the status of a pod why the pod is not Ready.
+// notReadyError returns an error that says why a pod is not Ready. It takes the reasons from the
+// status of the pod.
 func notReadyError(pod *corev1.Pod) error {
 	why := string(pod.Status.Phase)
 	for _, condition := range pod.Status.Conditions {
@@ -201,7 +203,7 @@ func notReadyError(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s/%s is %s", pod.Namespace, pod.Name, why)
 }
 
-// The beginnings of the names of container images that every node image contains.
+// The beginnings of the names of two container images that every node image contains.
 const (
 	pauseImage             = "registry.k8s.io/pause:"
 	controllerManagerImage = "registry.k8s.io/kube-controller-manager:"

@@ -152,7 +152,8 @@ func (c *Cluster) createAndAwait(ctx context.Context, opts Options) error {
 }
 
 // addKubeletLogs appends the last lines of all kubelet logs to the error of a failed start. It
-// returns err unchanged if the kubelets cannot be the reason for the failure.
+// returns err unchanged if the container engine is the reason for the failure, for example because
+// its disk is full.
 func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	for _, reason := range []error{errPortInUse, errNoSubnet, errDiskFull, ErrEngineDown} {
 		if errors.Is(err, reason) {
@@ -167,16 +168,17 @@ func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	return err
 }
 
-// creating is a lock: it contains one element while kind creates a cluster in this process. The
-// process creates one cluster at a time, because kind reads the name of the network from an
-// environment variable.
+// creating is a lock: the channel contains one element while kind creates a cluster in this
+// process. kind reads the name of the network from an environment variable, which is the same for
+// all goroutines. The process therefore creates one cluster at a time.
 var creating = make(chan struct{}, 1)
 
 // networkVariable is the environment variable from which kind reads the name of the network.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// create creates the cluster with kind. If ctx is canceled, it removes the nodes until kind
-// returns. Otherwise kind would continue, because its function accepts no context.
+// create creates the cluster with kind. The function of kind accepts no context and would continue
+// after ctx is canceled. create then removes the nodes, so that kind fails, and waits until kind
+// returns.
 func (c *Cluster) create(ctx context.Context, opts Options) error {
 	config, err := clusterConfig(opts, filepath.Join(c.dir, sharedDir))
 	if err != nil {
@@ -203,7 +205,7 @@ func (c *Cluster) create(ctx context.Context, opts Options) error {
 	case <-ctx.Done():
 		err := context.Cause(ctx)
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			// abortCreate removes the nodes, so their logs are written first.
+			// The logs of the nodes are written first, because abortCreate removes the nodes.
 			err = c.addKubeletLogs(context.WithoutCancel(ctx), err)
 			c.writeLogs(context.WithoutCancel(ctx), true)
 		}
@@ -240,8 +242,8 @@ func (c *Cluster) createWithKind(log *kindLog, config kindcluster.CreateOption) 
 // abortTimeout limits the time that abortCreate waits for kind to return.
 const abortTimeout = 30 * time.Second
 
-// abortCreate makes kind return early: it removes the nodes repeatedly until created has a value.
-// One removal is not enough, because kind may still create nodes.
+// abortCreate makes kind return early by removing the nodes. It repeats the removal until kind
+// sends its result to created, because kind may still create nodes after the first removal.
 func (c *Cluster) abortCreate(ctx context.Context, created <-chan error) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), abortTimeout, fmt.Errorf("timed out after %s", abortTimeout))
 	defer cancel()

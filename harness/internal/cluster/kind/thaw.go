@@ -10,16 +10,16 @@ import (
 )
 
 // freezers lists the possible paths of the cgroup v1 freezer of a container. %s is the container
-// ID. The path depends on the cgroup driver of the container engine. On cgroup v2, none of these
-// paths exists. There, SIGKILL also terminates frozen processes.
+// ID. The cgroup driver of the container engine determines the path. On cgroup v2, none of these
+// paths exists, but SIGKILL also terminates frozen processes.
 var freezers = []string{
 	"/sys/fs/cgroup/freezer/docker/%s",
 	"/sys/fs/cgroup/freezer/system.slice/docker-%s.scope",
 }
 
-// thaw unfreezes all processes in the container of a node, so that SIGKILL can terminate them. The
-// processes of a pod stay frozen if the container runtime is killed while it starts the pod. The
-// argument is the full container ID.
+// thaw unfreezes all processes in the container of a node, so that SIGKILL can terminate them.
+// Processes of a pod can be frozen: if the container runtime is killed while it starts a pod, it
+// does not unfreeze them. The argument container is the full container ID.
 func thaw(container string) error {
 	var errs []error
 	for _, pattern := range freezers {
@@ -28,8 +28,8 @@ func thaw(container string) error {
 	return errors.Join(errs...)
 }
 
-// thawBelow unfreezes all cgroups in the directory tree root. It ignores cgroups that are removed
-// in the meantime.
+// thawBelow unfreezes all cgroups in the directory root and below. It ignores cgroups that another
+// process removes at the same time.
 func thawBelow(root string) error {
 	var errs []error
 	walk := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

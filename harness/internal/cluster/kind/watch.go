@@ -52,8 +52,8 @@ func (c *Cluster) watchNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// nodeExitError returns an error with the exit status of the container of a node. It says when the
-// container exited and whether it was out of memory.
+// nodeExitError returns an error with the exit status of the container of a node. The error says
+// when the container exited, and whether it had run out of memory.
 func (c *Cluster) nodeExitError(ctx context.Context, node string) error {
 	state, err := c.engine.run(ctx, engineQueryTimeout, "inspect", "--format",
 		"{{.State.Status}} since {{.State.FinishedAt}}, exit status {{.State.ExitCode}}, out of memory: {{.State.OOMKilled}}", node)
