@@ -241,8 +241,8 @@ func (f *feature) heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Converged returns a step function that waits until all objects have converged while faults are
-// active, for at most the time that [Chaos].Settle sets. It fails the test after that.
+// Converged returns a step function that waits until all objects have converged. Faults may be
+// active. It fails the test if the objects have not converged within [Chaos].Settle.
 func Converged() types.StepFunc {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
 		t.Helper()

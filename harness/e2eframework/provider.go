@@ -15,9 +15,9 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 )
 
-// NewEmbedded returns a provider of control planes that run as processes of this machine: etcd,
-// kube-apiserver, kube-scheduler, kube-controller-manager and simulated kubelets. A cluster needs
-// no container engine, and starts in about 3 seconds. Its pods become Ready, but no containers run.
+// NewEmbedded returns a provider of control planes that run as processes of this machine. These are
+// etcd, kube-apiserver, kube-scheduler, kube-controller-manager and simulated kubelets. A cluster
+// needs no container engine, and starts in about 3 seconds. Its pods become Ready, but no containers run.
 // Loading an image therefore does nothing.
 //
 // The method WithPath sets the directory of the executables. The default is the cache that

@@ -160,7 +160,7 @@ func (t Target) Executable(ours, upstream string) (string, error) {
 	case t == Upstream:
 		path, remedy = upstream, "make upstream"
 	case t.kind == imageKind:
-		return "", fmt.Errorf("subject %s: an image can only run in pods: expected --provider=kind, or the subject exec:PATH", t)
+		return "", fmt.Errorf("subject %s: an image can only run in pods; expected a provider whose subjects run in pods, such as kind, or the subject exec:PATH", t)
 	default:
 		return t.name, nil
 	}

@@ -30,7 +30,7 @@ func newUp() *cobra.Command {
 		Use:   "up",
 		Short: "Start a control plane that stays up",
 		Long: `Start a control plane that stays up after the command ends, and print how to reach
-it. With --subject, the four controllers that gauntlet tests run on it and connect
+it. With --subject, the controllers under test run on it and connect
 directly to the API server, without the fault proxy. Without --subject, nothing
 reconciles their objects.
 
@@ -66,8 +66,8 @@ The command prints only the path of the kubeconfig to standard output.`,
 	return cmd
 }
 
-// noSubject is the value of --subject for a control plane on which none of the four
-// controllers runs.
+// noSubject is the value of --subject for a control plane on which none of the
+// controllers under test runs.
 const noSubject = "none"
 
 // standingSubject returns the subject that the flags --subject and --replicas select. It
