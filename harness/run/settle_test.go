@@ -61,6 +61,7 @@ func TestSettleGaps(t *testing.T) {
 				Options:     &Options{Clock: clock.RealClock{}, Scenario: &scenario.Scenario{}},
 				Environment: &environment.Environment{Recorder: recorder},
 				monitor:     newMonitor(),
+				phase:       sessionChaos,
 				catchUp: func(context.Context) error {
 					answer := answers[0]
 					answers = answers[1:]
