@@ -58,8 +58,8 @@ var (
 	_ support.E2EClusterProviderWithLifeCycle   = (*kindProvider)(nil)
 )
 
-// WithNodes sets the number of nodes that run pods, at least 1. The default is 1, and without
-// effect for an existing cluster.
+// WithNodes sets the number of nodes that run pods, at least 1. The default is 1. In a kind cluster
+// with 1 such node, the control-plane node runs the pods. It has no effect on an existing cluster.
 func WithNodes(nodes int) support.ClusterOpts {
 	return option(func(p *provider) { p.nodes = nodes })
 }
