@@ -3,12 +3,12 @@ package e2eframework
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"net"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
