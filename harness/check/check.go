@@ -61,9 +61,9 @@ type Settings struct {
 	// QPS is the client-side rate limit of one replica of the subject, in requests per second.
 	// 0 means no limit.
 	QPS float64
-	// Upstream is true if the subject is the unmodified kube-controller-manager. A violation
-	// that matches a known upstream issue then has the verdict known-upstream. For other
-	// subjects its verdict is fail.
+	// Upstream is true if the subject is kube-controller-manager, or is built from its source.
+	// A violation that matches a known upstream issue then has the verdict known-upstream. For
+	// other subjects its verdict is fail.
 	Upstream bool
 	// Exercises lists the IDs of the checks that the scenario must exercise. A listed check
 	// that the run does not exercise has the verdict unknown instead of not-exercised.

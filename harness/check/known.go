@@ -14,8 +14,8 @@ import (
 )
 
 // KnownIssue is a bug of the kube-controller-manager of Kubernetes v1.36 that makes a check
-// fail. If the subject is kube-controller-manager, the verdict is then known-upstream. For
-// any other subject, the verdict is fail.
+// fail. If the subject is kube-controller-manager, or is built from its source, the verdict is
+// then known-upstream. For any other subject, the verdict is fail.
 //
 // The page docs/known-upstream-issues.md is generated from KnownIssues and
 // UnrecognizedIssues.

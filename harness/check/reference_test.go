@@ -123,8 +123,8 @@ func writeKnownIssues(page *bytes.Buffer) {
 	page.WriteString(`# Known upstream issues
 
 Kubernetes v1.36 has the following bugs. If upstream's controllers violate a guarantee
-because of one, the verdict is ` + "`known-upstream`" + `. Any other subject fails. Our controllers
-do not have these bugs: ` + "`suites/regression`" + ` has a scenario for each, which must be
+because of one, the verdict is ` + "`known-upstream`" + `. The same holds for mutants of them; any other
+subject fails. Our controllers do not have these bugs: ` + "`suites/regression`" + ` has a scenario for each, which must be
 ` + "`known-upstream`" + ` on upstream and ` + "`pass`" + ` on ours.
 
 ` + generated)

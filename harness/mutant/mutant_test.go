@@ -61,16 +61,16 @@ type fakeRuns struct {
 	failedStarts map[string]int
 }
 
-func (l *fakeRuns) run(_ context.Context, label, executable, scenario string) (*reports.Run, error) {
+func (l *fakeRuns) run(_ context.Context, subject Subject, scenario string) (*reports.Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	name := label + " in " + scenario
+	name := subject.String() + " in " + scenario
 	l.started = append(l.started, name)
 	if l.failedStarts[name] > 0 {
 		l.failedStarts[name]--
 		return nil, errors.New("no control plane")
 	}
-	result, has := l.results[[2]string{executable, scenario}]
+	result, has := l.results[[2]string{subject.Executable, scenario}]
 	if !has {
 		result = reports.Run{Verdict: check.Pass}
 	}
@@ -111,12 +111,17 @@ func TestTrial(t *testing.T) {
 		{"upstream", "second"}: failing(time.Second, "wolf"),
 		{"chance", "first"}:    failing(time.Second, "blunt"),
 		{"chance", "second"}:   failing(time.Second, "blunt", "sharp"),
+		{"upstream", "known"}:  {Verdict: check.KnownUpstream},
+		{"excused", "known"}:   failing(time.Second, "sharp"),
+		{"likewise", "known"}:  {Verdict: check.KnownUpstream, Reason: "a known issue"},
 	}}
 	outcomes, err := l.try(t,
 		Mutant{ID: "detected", Base: Ours, Scenarios: []string{"first", "second", "third"}},
 		Mutant{ID: "unclear", Base: Ours, Scenarios: []string{"first"}},
 		Mutant{ID: "lucky", Base: Upstream, Scenarios: []string{"shaky"}},
 		Mutant{ID: "half", Base: Upstream, Scenarios: []string{"shaky", "first"}},
+		Mutant{ID: "excused", Base: Upstream, Scenarios: []string{"known"}},
+		Mutant{ID: "likewise", Base: Upstream, Scenarios: []string{"known"}},
 		Mutant{ID: "unseen", Base: Ours, UnobservableReason: "nobody looks"},
 		Mutant{ID: "chance", Base: Ours, Scenarios: []string{"first", "second"}, Checks: []string{"sharp"}},
 	)
@@ -127,7 +132,7 @@ func TestTrial(t *testing.T) {
 	if detected.State != Detected || detected.Scenario != "second" || detected.Seed != 7 || detected.After != 2*time.Second || !slices.Equal(detected.Checks, []string{"early", "late"}) {
 		t.Errorf("detected: %+v", detected)
 	}
-	for id, want := range map[string]State{"unclear": NotDetected, "lucky": Void, "half": Detected} {
+	for id, want := range map[string]State{"unclear": NotDetected, "lucky": Void, "half": Detected, "excused": Detected, "likewise": NotDetected} {
 		if outcomes[id].State != want {
 			t.Errorf("%s: %+v; expected it to be %s", id, outcomes[id], want)
 		}
@@ -138,7 +143,7 @@ func TestTrial(t *testing.T) {
 	if o := outcomes["chance"]; o.State != Detected || o.Scenario != "second" {
 		t.Errorf("chance: %+v; expected detection in the scenario in which its expected check failed", o)
 	}
-	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 5 {
+	if _, tried := outcomes["unseen"]; tried || len(outcomes) != 7 {
 		t.Errorf("outcomes %v; expected one for each mutant but the unobservable one", outcomes)
 	}
 	for _, place := range []string{"unmodified ours in first", "unmodified upstream in shaky"} {
@@ -172,7 +177,7 @@ func TestTrialOfRunsThatCannotBegin(t *testing.T) {
 
 func TestStateOf(t *testing.T) {
 	m := Mutant{ID: "M", Base: Ours, Edits: []Edit{{"a.go", "x", "y"}}, Scenarios: []string{"first"}, Texts: []string{"one"}, Checks: []string{"no-writes-when-settled"}}
-	last := Outcome{Mutant: "M", Of: m.Fingerprint(), State: Detected, Checks: []string{"process-alive", "no-writes-when-settled"}}
+	last := Outcome{Mutant: "M", Fingerprint: m.Fingerprint(), State: Detected, Checks: []string{"process-alive", "no-writes-when-settled"}}
 	if got := m.StateOf(last); got != Detected {
 		t.Errorf("state %s; expected the state of the outcome", got)
 	}
@@ -206,8 +211,8 @@ func TestTable(t *testing.T) {
 	}
 	var b strings.Builder
 	err := Table(&b, all, map[string]Outcome{
-		"R1": {Of: all[0].Fingerprint(), State: Detected, Scenario: "first", Checks: []string{"no-writes-when-settled", "process-alive"}, After: 1250 * time.Millisecond},
-		"R2": {Of: all[1].Fingerprint(), State: NotDetected},
+		"R1": {Fingerprint: all[0].Fingerprint(), State: Detected, Scenario: "first", Checks: []string{"no-writes-when-settled", "process-alive"}, After: 1250 * time.Millisecond},
+		"R2": {Fingerprint: all[1].Fingerprint(), State: NotDetected},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func (m *Mutant) StateOf(last Outcome) State {
 	switch {
 	case m.UnobservableReason != "":
 		return Unobservable
-	case last.Of != m.Fingerprint():
+	case last.Fingerprint != m.Fingerprint():
 		return NotRun
 	case last.State == Detected && (len(m.Checks) == 0 || !m.detectedBy(last.Checks)):
 		return NotDetected

@@ -19,10 +19,10 @@ import (
 // Outcome is the result of the trial of one mutant.
 type Outcome struct {
 	Mutant string `json:"mutant"` // ID of the mutant
-	// Of is the fingerprint that the mutant had at the time of the trial. If it has changed
-	// since then, the outcome is out of date.
-	Of    string `json:"of"`
-	State State  `json:"state"`
+	// Fingerprint is the fingerprint that the mutant had at the time of the trial. If it has
+	// changed since then, the outcome is out of date.
+	Fingerprint string `json:"of"`
+	State       State  `json:"state"`
 	// Scenario and Seed identify the run that detected the mutant. Checks are the IDs of the
 	// checks that failed in that run, ordered by the time of their first violation.
 	Scenario string   `json:"scenario,omitempty"`
@@ -64,8 +64,30 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s: %s", o.Mutant, o.State, o.Reason)
 }
 
-// UnmodifiedLabel is the prefix of the label of each run with unmodified controllers.
-const UnmodifiedLabel = "unmodified "
+// Subject is what a run of a trial tests: a mutant, or the unmodified controllers.
+type Subject struct {
+	Mutant     string // ID of the mutant; empty for the unmodified controllers
+	Base       Base   // the source that the subject is built from
+	Executable string // path of the executable
+}
+
+// String returns the subject as text for progress messages.
+func (s Subject) String() string {
+	if s.Mutant == "" {
+		return "unmodified " + string(s.Base)
+	}
+	return s.Mutant
+}
+
+// Expects reports whether the subject should have this verdict. A mutant should fail. The
+// unmodified controllers should pass, apart from known upstream issues. The checks excuse such
+// an issue only if Base is Upstream.
+func (s Subject) Expects(verdict check.Verdict) bool {
+	if s.Mutant == "" {
+		return verdict == check.Pass || verdict == check.KnownUpstream
+	}
+	return verdict == check.Fail
+}
 
 // Trial runs mutants and reports which of them a check detects.
 type Trial struct {
@@ -78,9 +100,8 @@ type Trial struct {
 	Unmodified func(base Base) (string, error)
 	// Build builds a mutant and returns the path of its executable.
 	Build func(ctx context.Context, m *Mutant) (string, error)
-	// Run runs a scenario with an executable as the subject, and with Seed. The label
-	// identifies the run in progress messages.
-	Run func(ctx context.Context, label, executable, scenario string) (*reports.Run, error)
+	// Run runs a scenario on a subject, with Seed.
+	Run func(ctx context.Context, subject Subject, scenario string) (*reports.Run, error)
 	// Done receives the outcome of each mutant. Do never calls it concurrently, and returns
 	// its first error.
 	Done func(Outcome) error
@@ -159,8 +180,9 @@ func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 	if err != nil {
 		return err
 	}
-	result, err := t.run(ctx, UnmodifiedLabel+string(p.base), executable, p.scenario)
-	if err == nil && result.Verdict != check.Pass {
+	unmodified := Subject{Base: p.base, Executable: executable}
+	result, err := t.run(ctx, unmodified, p.scenario)
+	if err == nil && !unmodified.Expects(result.Verdict) {
 		err = fmt.Errorf("%s: %s, see %s", result.Verdict, result.Reason, result.Directory)
 	}
 	return err
@@ -168,13 +190,13 @@ func (t *Trial) passesUnmodified(ctx context.Context, p baseRun) error {
 
 // run makes one run. If the run cannot start, it tries once more, because a control plane may
 // fail to start on a busy machine.
-func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*reports.Run, error) {
+func (t *Trial) run(ctx context.Context, subject Subject, scenario string) (*reports.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	result, err := t.Run(ctx, label, executable, scenario)
+	result, err := t.Run(ctx, subject, scenario)
 	if result == nil && ctx.Err() == nil {
-		result, err = t.Run(ctx, label, executable, scenario)
+		result, err = t.Run(ctx, subject, scenario)
 	}
 	if result != nil && ctx.Err() == nil {
 		return result, nil // ignore err: the verdict takes it into account
@@ -184,7 +206,7 @@ func (t *Trial) run(ctx context.Context, label, executable, scenario string) (*r
 
 // try builds a mutant and runs its scenarios in order until one detects the mutant.
 func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Outcome, error) {
-	outcome := Outcome{Mutant: m.ID, Of: m.Fingerprint(), State: Void}
+	outcome := Outcome{Mutant: m.ID, Fingerprint: m.Fingerprint(), State: Void}
 	if t.Now != nil {
 		outcome.When = t.Now().UTC().Truncate(time.Second)
 	}
@@ -201,7 +223,7 @@ func (t *Trial) try(ctx context.Context, m *Mutant, passes map[baseRun]bool) (Ou
 			why = append(why, scenario+": not counted, because the unmodified controllers do not pass it")
 			continue
 		}
-		result, err := t.run(ctx, m.ID, executable, scenario)
+		result, err := t.run(ctx, Subject{m.ID, m.Base, executable}, scenario)
 		if err != nil {
 			return outcome, err
 		}

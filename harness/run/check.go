@@ -46,7 +46,7 @@ func checkSettings(s *scenario.Scenario, environment *Environment) check.Setting
 		Within:      s.Settle.Within,
 		Quiet:       s.Settle.Quiet,
 		QPS:         float64(s.Subject.QPS),
-		Upstream:    environment.Subject == subject.Upstream.String(),
+		Upstream:    environment.Subject == subject.Upstream.String() || environment.BuiltFromUpstream,
 		Exercises:   s.Exercises,
 	}
 }

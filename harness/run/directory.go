@@ -38,7 +38,9 @@ type Environment struct {
 	Scenario string    `json:"scenario"`
 	Seed     uint64    `json:"seed"`
 	Subject  string    `json:"subject"`
-	Provider string    `json:"provider"`
+	// BuiltFromUpstream is the value of [Options.BuiltFromUpstream].
+	BuiltFromUpstream bool   `json:"builtFromUpstream,omitempty"`
+	Provider          string `json:"provider"`
 	// UpstreamDir is the value of the flag --upstream-dir. It is empty if the flag was not
 	// set.
 	UpstreamDir string `json:"upstreamDir,omitempty"`
@@ -76,23 +78,24 @@ func createRunDirectory(o *Options) (directory, error) {
 		return "", fmt.Errorf("creating the run directory: %w", err)
 	}
 	environment, err := json.MarshalIndent(Environment{
-		Started:          o.Clock.Now().UTC(),
-		Scenario:         o.Scenario.Name,
-		Seed:             o.Scenario.Seed,
-		Subject:          o.Target.String(),
-		Provider:         o.Provider,
-		UpstreamDir:      o.UpstreamDir,
-		NodeImage:        o.NodeImage,
-		Kubeconfig:       o.Existing.Kubeconfig,
-		Context:          o.Existing.Context,
-		ControllerSwitch: o.Existing.ControllerSwitch,
-		Command:          os.Args,
-		Revision:         o.Revision,
-		Go:               runtime.Version(),
-		Versions:         o.Versions,
-		OS:               runtime.GOOS,
-		Arch:             runtime.GOARCH,
-		CPUs:             runtime.NumCPU(),
+		Started:           o.Clock.Now().UTC(),
+		Scenario:          o.Scenario.Name,
+		Seed:              o.Scenario.Seed,
+		Subject:           o.Target.String(),
+		BuiltFromUpstream: o.BuiltFromUpstream,
+		Provider:          o.Provider,
+		UpstreamDir:       o.UpstreamDir,
+		NodeImage:         o.NodeImage,
+		Kubeconfig:        o.Existing.Kubeconfig,
+		Context:           o.Existing.Context,
+		ControllerSwitch:  o.Existing.ControllerSwitch,
+		Command:           os.Args,
+		Revision:          o.Revision,
+		Go:                runtime.Version(),
+		Versions:          o.Versions,
+		OS:                runtime.GOOS,
+		Arch:              runtime.GOARCH,
+		CPUs:              runtime.NumCPU(),
 	}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("encoding the environment: %w", err)

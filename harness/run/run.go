@@ -36,6 +36,10 @@ import (
 type Options struct {
 	Scenario *scenario.Scenario // its field Seed is the random seed of the run
 	Target   subject.Target
+	// BuiltFromUpstream is true if Target is a modified kube-controller-manager, such as a
+	// mutant. A violation that matches a known upstream issue then has the verdict
+	// known-upstream, as for [subject.Upstream].
+	BuiltFromUpstream bool
 	// Workload is the workload of a scenario with an external workload, and nil for all other
 	// scenarios. Run calls it. A program that calls Start passes its workload to
 	// [Session.Chaos] instead.

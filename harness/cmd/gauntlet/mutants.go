@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
@@ -119,8 +118,8 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 			return ours, nil
 		},
 		Build: builder.Build,
-		Run: func(ctx context.Context, label, executable, name string) (*reports.Run, error) {
-			return f.runOne(ctx, cmd, label, executable, name)
+		Run: func(ctx context.Context, subject mutant.Subject, name string) (*reports.Run, error) {
+			return f.runOne(ctx, cmd, subject, name)
 		},
 		Done: func(o mutant.Outcome) error {
 			m := selected[slices.IndexFunc(selected, func(m mutant.Mutant) bool { return m.ID == o.Mutant })]
@@ -144,29 +143,25 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 // outcomes.
 func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, "outcomes.json") }
 
-// runOne runs a scenario with an executable as the subject. Unless --keep-runs is set, it
-// deletes the run directory if the verdict is the expected one. That is pass for the
-// unmodified controllers, and fail for a mutant.
-func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, label, executable, name string) (*reports.Run, error) {
+// runOne runs a scenario on a mutant or on the unmodified controllers. Unless --keep-runs is
+// set, it deletes the run directory if the verdict is the expected one.
+func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
 	s, err := mutants.Scenario(name)
 	if err != nil {
 		return nil, err
 	}
 	flags := f.runs
-	flags.subject, flags.label = "exec:"+executable, " "+label
+	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()
 	options, err := flags.options(cmd, []*scenario.Scenario{s})
 	if err != nil {
 		return nil, err
 	}
+	options[0].BuiltFromUpstream = subject.Base == mutant.Upstream
 	result, err := attempt(options[0])(ctx)
 	if result == nil {
 		return nil, err
 	}
-	wanted := check.Fail
-	if strings.HasPrefix(label, mutant.UnmodifiedLabel) {
-		wanted = check.Pass
-	}
-	if result.Verdict == wanted && !f.keepRuns {
+	if subject.Expects(result.Verdict) && !f.keepRuns {
 		err = errors.Join(err, os.RemoveAll(result.Directory))
 	}
 	return result, err
@@ -208,9 +203,9 @@ func readOutcomes(all []mutant.Mutant, paths ...string) (map[string]mutant.Outco
 			return nil, fmt.Errorf("%s: expected a file of mutant outcomes: %w", path, err)
 		}
 		for i := range all {
-			id, of := all[i].ID, all[i].Fingerprint()
+			id, fingerprint := all[i].ID, all[i].Fingerprint()
 			known, has := outcomes[id]
-			if now, found := found[id]; found && now.Of == of && (!has || now.When.After(known.When)) {
+			if now, found := found[id]; found && now.Fingerprint == fingerprint && (!has || now.When.After(known.When)) {
 				outcomes[id] = now
 			}
 		}

@@ -11,7 +11,7 @@ import (
 func TestReadOutcomes(t *testing.T) {
 	all := []mutant.Mutant{{ID: "same"}, {ID: "newer"}, {ID: "changed"}, {ID: "alone"}}
 	of := func(id, of string, second int64, state mutant.State) mutant.Outcome {
-		return mutant.Outcome{Mutant: id, Of: of, When: time.Unix(second, 0), State: state}
+		return mutant.Outcome{Mutant: id, Fingerprint: of, When: time.Unix(second, 0), State: state}
 	}
 	is := all[0].Fingerprint() // of every mutant here, because a fingerprint does not depend on the ID
 	dir := t.TempDir()
