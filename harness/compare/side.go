@@ -287,7 +287,7 @@ func (o *observer) observe(r *history.Record) {
 }
 
 // Resources for which this package has special rules.
-const (
+var (
 	pods        = objects.PodResource
 	deployments = objects.DeploymentResource
 	replicaSets = objects.ReplicaSetResource

@@ -13,6 +13,7 @@
 package kube
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -82,6 +83,16 @@ func (k Kind) Builtin() bool { return scheme.Scheme.Recognizes(k.GVK()) }
 // if the table has no such row.
 func Named(name string) (Kind, bool) {
 	return find(func(k Kind) bool { return k.Name == name })
+}
+
+// MustNamed returns the row of the kind with the given name. It panics if the table has no such
+// row. Callers pass constants of this package.
+func MustNamed(name string) Kind {
+	k, ok := Named(name)
+	if !ok {
+		panic(fmt.Sprintf("kind %q has no row in kube.Kinds", name))
+	}
+	return k
 }
 
 // ByResource returns the row of the kind with the given resource, such as "replicasets.apps".

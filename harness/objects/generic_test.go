@@ -10,26 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
-	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
-
-// TestResourcesAgreeWithKube compares the resource names in this package with the table in
-// package kube.
-func TestResourcesAgreeWithKube(t *testing.T) {
-	for name, resource := range map[string]string{
-		kube.Pod: PodResource, kube.ReplicaSet: ReplicaSetResource, kube.ReplicationController: ReplicationControllerResource,
-		kube.Deployment: DeploymentResource, kube.Service: ServiceResource, kube.Endpoints: EndpointsResource,
-	} {
-		if kind, ok := kube.Named(name); !ok || kind.Resource() != resource {
-			t.Errorf("%s: the row has resource %q, the constant is %q", name, kind.Resource(), resource)
-		}
-	}
-	for _, owner := range OwnerKinds {
-		if kind, ok := kube.Named(owner.Name); !ok || kind.Resource() != owner.Resource {
-			t.Errorf("%s: the row has resource %q, the owner kind %q", owner.Name, kind.Resource(), owner.Resource)
-		}
-	}
-}
 
 func TestGeneric(t *testing.T) {
 	at := time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)

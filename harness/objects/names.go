@@ -2,15 +2,14 @@ package objects
 
 import "github.com/kube-gauntlet/gauntlet/harness/kube"
 
-// The resources with their API groups, as histories name them. A test compares them with the
-// table in package kube.
-const (
-	PodResource                   = "pods"
-	ReplicaSetResource            = "replicasets.apps"
-	ReplicationControllerResource = "replicationcontrollers"
-	DeploymentResource            = "deployments.apps"
-	ServiceResource               = "services"
-	EndpointsResource             = "endpoints"
+// The resources with their API groups, as histories name them.
+var (
+	PodResource                   = kube.MustNamed(kube.Pod).Resource()
+	ReplicaSetResource            = kube.MustNamed(kube.ReplicaSet).Resource()
+	ReplicationControllerResource = kube.MustNamed(kube.ReplicationController).Resource()
+	DeploymentResource            = kube.MustNamed(kube.Deployment).Resource()
+	ServiceResource               = kube.MustNamed(kube.Service).Resource()
+	EndpointsResource             = kube.MustNamed(kube.Endpoints).Resource()
 )
 
 // The kinds, as ownerReferences name them.

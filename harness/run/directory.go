@@ -71,7 +71,7 @@ type Environment struct {
 func createRunDirectory(o *Options) (directory, error) {
 	encoded, err := o.Scenario.Marshal()
 	if err != nil {
-		return "", fmt.Errorf("encoding the scenario %s: %w", o.Scenario.Name, err)
+		return "", err
 	}
 	dir, err := createDirectory(o.Out, runName(o))
 	if err != nil {

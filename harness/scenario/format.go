@@ -3,6 +3,8 @@ package scenario
 import (
 	"reflect"
 	"slices"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // This file describes the scenario format as data. Package schema generates the JSON Schema
@@ -23,7 +25,7 @@ var enums = map[string][]string{
 	"ServiceType":    texts([]ServiceType{ClusterIP, NodePort, ExternalName}),
 	"requestVerbs":   append([]string{AnyWrite}, Verbs...),
 	"resources":      Resources,
-	"stateResources": sortedKeys(states),
+	"stateResources": resourcesOf(kube.Observed(kube.OrDefault(nil))),
 	"eventTypes":     {"ADDED", "MODIFIED", "DELETED"},
 }
 
@@ -132,9 +134,6 @@ func Kinds() []KindFormat {
 // GenericCreateFields returns the fields that the operation create has for a generic kind,
 // besides kind and name.
 func GenericCreateFields() []string { return slices.Clone(genericRow.fields) }
-
-// StatesOf returns the states of objects of a resource that the trigger state can wait for.
-func StatesOf(resource string) []ObjectState { return slices.Clone(statesOf(resource)) }
 
 // StateResources returns the resources that the trigger state may name in every scenario.
 func StateResources() []string { return slices.Clone(enums["stateResources"]) }

@@ -214,7 +214,12 @@ func (s *Scenario) Resources() []string { return withResources(s.GenericKinds())
 // withResources returns the resources of [kube.Resources] and the resources of the given kinds,
 // sorted and without repetitions.
 func withResources(of []kube.Kind) []string {
-	all := kube.Resources()
+	return resourcesOf(slices.Concat(kube.Kinds, of))
+}
+
+// resourcesOf returns the resources of kinds, sorted and without repetitions.
+func resourcesOf(of []kube.Kind) []string {
+	var all []string
 	for _, kind := range of {
 		all = append(all, kind.Resource())
 	}

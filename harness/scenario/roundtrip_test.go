@@ -303,8 +303,8 @@ func genTrigger(t *rapid.T, depth int) *Trigger {
 			Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner"), Nth: genNth.Draw(t, "nth"),
 		}
 	case 2:
-		m.State = &StateTrigger{Resource: rapid.SampledFrom(sortedKeys(states)).Draw(t, "resource"), Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner")}
-		m.State.Is = rapid.SampledFrom(states[m.State.Resource]).Draw(t, "is")
+		m.State = &StateTrigger{Resource: rapid.SampledFrom(StateResources()).Draw(t, "resource"), Name: genGlob.Draw(t, "name"), Owner: genOwner.Draw(t, "owner")}
+		m.State.Is = rapid.SampledFrom(StatesOf(m.State.Resource)).Draw(t, "is")
 		m.State.AtLeast = rapid.IntRange(1, replicasMax).Draw(t, "atLeast")
 		m.State.AtMost = rapid.Ptr(rapid.IntRange(m.State.AtLeast, replicasMax), true).Draw(t, "atMost")
 	case 3:

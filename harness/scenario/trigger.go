@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Trigger is the condition on which a fault begins or ends. It has exactly one of the
@@ -114,38 +116,25 @@ const (
 	Completed   ObjectState = "complete"    // Every replica of the Deployment has the latest template and is available.
 )
 
-// states has the allowed states for each resource that every run observes. For any other
-// resource, generalStates are allowed.
-var states = map[string][]ObjectState{
-	"pods":                   {Present, Terminating, PodReady, PodPending, PodFailed},
-	"replicasets.apps":       {Present, Terminating},
-	"replicationcontrollers": {Present, Terminating},
-	"deployments.apps":       {Present, Terminating, Progressing, Completed},
-	"services":               {Present, Terminating},
-	"endpoints":              {Present, Terminating},
-}
-
-// generalStates are the allowed states for every resource that is not a key of states.
-var generalStates = []ObjectState{Present, Terminating}
-
-// statesOf returns the allowed states for a resource.
-func statesOf(resource string) []ObjectState {
-	if special, ok := states[resource]; ok {
-		return special
+// generalStates are the states that objects of every kind have. Objects of the kinds in
+// furtherStates have more.
+var (
+	generalStates = []ObjectState{Present, Terminating}
+	furtherStates = map[string][]ObjectState{
+		kube.Pod:        {PodReady, PodPending, PodFailed},
+		kube.Deployment: {Progressing, Completed},
 	}
-	return generalStates
+)
+
+// StatesOf returns the states of objects of a resource that the trigger state can wait for.
+func StatesOf(resource string) []ObjectState {
+	kind, _ := kube.ByResource(resource)
+	return slices.Concat(generalStates, furtherStates[kind.Name])
 }
 
 // stateResources returns the resources that the trigger state may name: the resources that a
 // run of the scenario observes.
-func (v *validator) stateResources() []string {
-	resources := make([]string, 0, len(v.observed))
-	for _, kind := range v.observed {
-		resources = append(resources, kind.Resource())
-	}
-	slices.Sort(resources)
-	return resources
-}
+func (v *validator) stateResources() []string { return resourcesOf(v.observed) }
 
 // FaultTrigger matches when another fault of the scenario fires for the nth time.
 type FaultTrigger struct {
@@ -296,7 +285,7 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 	if v.err != nil {
 		return
 	}
-	oneOf(v, path+".is", t.Is, statesOf(t.Resource)...)
+	oneOf(v, path+".is", t.Is, StatesOf(t.Resource)...)
 	v.globs(path, t.Name, t.Owner)
 	v.bounded(path, t)
 	if t.AtMost != nil {

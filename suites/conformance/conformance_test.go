@@ -36,7 +36,7 @@ import (
 
 var (
 	subjects         = flag.String("subject", "ours", "the subjects, separated by commas: ours, upstream, exec:PATH or image:REF")
-	provider         = flag.String("provider", "embedded", "the provider of the control plane")
+	provider         = flag.String("provider", providers.Default(), "the provider of the control plane")
 	nodeImage        = flag.String("node-image", "", "the image of a kind node; empty means the default of the provider")
 	kubeconfig       = flag.String("kubeconfig", "", "the absolute path of the kubeconfig of an existing cluster; empty means the default of kubectl")
 	controllerSwitch = flag.String("controller-switch", "", "a program that turns off the existing cluster's own instances of the four controllers; gauntlet calls it with off before the specs and with on after them")

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
 
@@ -27,43 +26,36 @@ const probeTimeout = 5 * time.Second
 // probe describes an object that gauntlet creates to find out whether a controller is active. An
 // active controller reacts to the object: it sets a field, or creates another object.
 type probe struct {
-	controller string                      // name of the controller, as in the flag --controllers
-	resource   schema.GroupVersionResource // of the object that gauntlet creates
-	kind       string                      // of that object
-	spec       map[string]any              // of that object
-	// resultResource is the resource of the object that the controller writes when it reacts. This
+	controller string         // name of the controller, as in the flag --controllers
+	kind       kube.Kind      // of the object that gauntlet creates
+	spec       map[string]any // of that object
+	// resultKind is the kind of the object that the controller writes when it reacts. This
 	// object has the same name as the object that gauntlet creates.
-	resultResource schema.GroupVersionResource
+	resultKind kube.Kind
 	// resultField is the path of a field that exists as soon as the controller has reacted.
 	resultField []string
 }
 
-// The API groups of the objects that probes create.
-var (
-	core = schema.GroupVersion{Version: "v1"}
-	apps = schema.GroupVersion{Group: "apps", Version: "v1"}
-)
-
 // probes lists one probe for each controller that gauntlet can probe. The workload objects of the
 // probes have 0 replicas, so that no controller creates a pod for them.
 var probes = []probe{
-	workloadProbe("replicationcontroller-controller", core, "ReplicationController", "replicationcontrollers", map[string]any{
+	workloadProbe("replicationcontroller-controller", kube.ReplicationController, map[string]any{
 		"replicas": int64(0), "selector": probeLabels, "template": podTemplate,
 	}),
-	workloadProbe("replicaset-controller", apps, "ReplicaSet", "replicasets", map[string]any{
+	workloadProbe("replicaset-controller", kube.ReplicaSet, map[string]any{
 		"replicas": int64(0), "selector": labelSelector, "template": podTemplate,
 	}),
-	workloadProbe("deployment-controller", apps, "Deployment", "deployments", map[string]any{
+	workloadProbe("deployment-controller", kube.Deployment, map[string]any{
 		"replicas": int64(0), "selector": labelSelector, "template": podTemplate,
 	}),
-	workloadProbe("statefulset-controller", apps, "StatefulSet", "statefulsets", map[string]any{
+	workloadProbe("statefulset-controller", "StatefulSet", map[string]any{
 		"replicas": int64(0), "selector": labelSelector, "template": podTemplate, "serviceName": "probe",
 	}),
 	{
 		controller: "endpoints-controller",
-		resource:   core.WithResource("services"), kind: "Service",
-		spec:           map[string]any{"selector": probeLabels, "clusterIP": "None"},
-		resultResource: core.WithResource("endpoints"), resultField: []string{"metadata", "uid"},
+		kind:       kube.MustNamed(kube.Service),
+		spec:       map[string]any{"selector": probeLabels, "clusterIP": "None"},
+		resultKind: kube.MustNamed(kube.Endpoints), resultField: []string{"metadata", "uid"},
 	},
 }
 
@@ -79,11 +71,11 @@ var (
 
 // workloadProbe returns the probe for a controller that sets status.observedGeneration of its
 // objects.
-func workloadProbe(controller string, group schema.GroupVersion, kind, resource string, spec map[string]any) probe {
-	gvr := group.WithResource(resource)
+func workloadProbe(controller, kind string, spec map[string]any) probe {
+	k := kube.MustNamed(kind)
 	return probe{
-		controller: controller, resource: gvr, kind: kind, spec: spec,
-		resultResource: gvr, resultField: []string{"status", "observedGeneration"},
+		controller: controller, kind: k, spec: spec,
+		resultKind: k, resultField: []string{"status", "observedGeneration"},
 	}
 }
 
@@ -114,18 +106,18 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 	name := "probe-" + utilrand.String(5)
 	for _, p := range probes {
 		object := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": p.resource.GroupVersion().String(), "kind": p.kind,
+			"apiVersion": p.kind.APIVersion(), "kind": p.kind.Name,
 			"metadata": map[string]any{"name": name},
 			"spec":     p.spec,
 		}}
-		objects := client.Resource(p.resource).Namespace(Namespace)
+		objects := client.Resource(p.kind.GVR).Namespace(Namespace)
 		if _, err := objects.Create(ctx, object, metav1.CreateOptions{}); err != nil {
-			return nil, fmt.Errorf("existing cluster: creating %s %s/%s to probe the %s: %w", p.kind, Namespace, name, p.controller, err)
+			return nil, fmt.Errorf("existing cluster: creating %s %s/%s to probe the %s: %w", p.kind.Name, Namespace, name, p.controller, err)
 		}
 		defer func() {
 			deleteErr := objects.Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{})
 			if deleteErr != nil && !apierrors.IsNotFound(deleteErr) {
-				err = errors.Join(err, fmt.Errorf("existing cluster: deleting %s %s/%s: %w", p.kind, Namespace, name, deleteErr))
+				err = errors.Join(err, fmt.Errorf("existing cluster: deleting %s %s/%s: %w", p.kind.Name, Namespace, name, deleteErr))
 			}
 		}()
 	}
@@ -152,7 +144,7 @@ func activeControllers(ctx context.Context, client dynamic.Interface, probes []p
 
 // checkResult returns nil if the controller has reacted to the probe object with this name.
 func (p probe) checkResult(ctx context.Context, client dynamic.Interface, name string) error {
-	object, err := client.Resource(p.resultResource).Namespace(Namespace).Get(ctx, name, metav1.GetOptions{})
+	object, err := client.Resource(p.resultKind.GVR).Namespace(Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
