@@ -389,7 +389,7 @@ func TestDeliberate(t *testing.T) {
 // check status only the status is declared. Other objects, and evidence with another
 // verdict, are undeclared.
 func TestKnownIssues(t *testing.T) {
-	const (
+	var (
 		spec   = deployments + " web, spec.replicas"
 		status = deployments + " web, status.replicas"
 		pods   = "pods of replicasets.apps web-<>, not ready"
