@@ -60,7 +60,7 @@ func (m *Match) validate(params faults.Params, verbs []string) error {
 	}
 	for _, glob := range []struct{ field, pattern string }{{"namespace", m.Namespace}, {"name", m.Name}, {"owner", m.Owner}} {
 		if _, err := path.Match(glob.pattern, ""); err != nil {
-			return params.Errorf(glob.field, "bad glob %q; expected a name with *, ? and [a-z] in it", glob.pattern)
+			return params.Errorf(glob.field, "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", glob.pattern)
 		}
 	}
 	collection := slices.Contains([]string{"list", "watch", "deletecollection"}, m.Verb)

@@ -99,7 +99,7 @@ func TestBadParams(t *testing.T) {
 		rest, field, want string
 	}{
 		{Error, ", code: 500, owner: web", "owner", `api-error.owner: found "web"; expected a kind and a name, such as ReplicaSet/web-*`},
-		{Error, ", code: 500, owner: '[/a'", "owner", `api-error.owner: bad glob "[/a"; expected a name with *, ? and [a-z] in it`},
+		{Error, ", code: 500, owner: '[/a'", "owner", `api-error.owner: found "[/a", which is not a valid glob; expected each [ to be closed, such as web-[a-c]*`},
 		{Reset, ", breaks: all", "breaks", `request-reset.breaks: unknown value "all"; expected one of request, connection`},
 		{Slow, ", delay: 11m", "delay", "request-slow.delay: 11m0s is out of bounds; expected 1ms to 10m0s"},
 		{Slow, ", delay: 1s, jitter: -1s", "jitter", "request-slow.jitter: -1s is out of bounds; expected 0s to 10m0s"},

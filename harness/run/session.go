@@ -174,8 +174,9 @@ func (s *Session) startControlPlane(ctx context.Context) (*environment.Environme
 	})
 }
 
-// Begin begins the chaos phase; Chaos calls it. Checks that need a beginning of the run, such as
-// process-alive, apply from here on. The error says that the control plane is not healthy.
+// Begin begins the chaos phase. Call it only if the program does not call Chaos, which includes it.
+// From here on, the check process-alive requires that the subject runs. Begin returns an error if
+// the control plane is not healthy.
 func (s *Session) Begin(ctx context.Context) error {
 	if err := s.checkPhase("Begin", sessionStarted); err != nil {
 		return err

@@ -33,8 +33,8 @@ type ExternalController struct {
 	Writes []string `yaml:"writes,omitempty" format:"kinds"`
 }
 
-// describe returns the controller in the form of the registry.
-func (c ExternalController) describe() kube.Controller {
+// kubeController returns the controller in the form of the registry.
+func (c ExternalController) kubeController() kube.Controller {
 	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }
 
@@ -60,10 +60,10 @@ func New(name, description string) *Scenario {
 	return s
 }
 
-// describe returns the API group, version, resource and scope of the kind. The field Plural is
+// kubeKind returns the API group, version, resource and scope of the kind. The field Plural is
 // necessary if the plural name in the API differs from the one that [kube.Generic] derives from
 // the kind.
-func (k ExternalKind) describe() kube.Kind {
+func (k ExternalKind) kubeKind() kube.Kind {
 	gvk := kube.SplitGVK(k.APIVersion, k.Kind)
 	if k.Plural != "" {
 		return kube.CustomResource(gvk, k.Plural, k.ClusterScoped)

@@ -159,7 +159,7 @@ func TestControllers(t *testing.T) {
 
 func TestNeedsOwnControlPlane(t *testing.T) {
 	const want = "x.yaml:6:13: workload[0].create.kind: found CustomResourceDefinition, which is cluster-scoped; " +
-		"expected a namespaced kind, or a provider with a control plane of its own, such as embedded"
+		"expected a namespaced kind, or a provider with a control plane of its own"
 	if err := parse(t, customResource).NeedsOwnControlPlane(); err == nil || err.Error() != want {
 		t.Errorf("error\n got %v\nwant %s", err, want)
 	}

@@ -108,12 +108,12 @@ func (s *Scenario) GenericKinds() []kube.Kind {
 	var found []kube.Kind
 	for _, create := range s.creates() {
 		if create.Kind != "" && create.Kind.IsGeneric() && !hasKind(found, create.Kind) {
-			found = append(found, s.describe(create))
+			found = append(found, s.kubeKind(create))
 		}
 	}
 	if s.ExternalWorkload != nil {
 		for _, kind := range s.ExternalWorkload.Kinds {
-			found = append(found, kind.describe())
+			found = append(found, kind.kubeKind())
 		}
 	}
 	return found
@@ -135,11 +135,11 @@ func hasKind(in []kube.Kind, kind Kind) bool {
 	return slices.ContainsFunc(in, func(k kube.Kind) bool { return k.Name == string(kind) })
 }
 
-// describe returns the API group, version, resource and scope of the kind that a create from a
+// kubeKind returns the API group, version, resource and scope of the kind that a create from a
 // manifest has. If the workload creates a CustomResourceDefinition of the kind, the resource
 // and the scope come from the definition.
-func (s *Scenario) describe(create *Create) kube.Kind {
-	kind := create.describe()
+func (s *Scenario) kubeKind(create *Create) kube.Kind {
+	kind := create.kubeKind()
 	for _, other := range s.creates() {
 		spec, _ := other.Manifest["spec"].(map[string]any)
 		names, _ := spec["names"].(map[string]any)
@@ -153,9 +153,9 @@ func (s *Scenario) describe(create *Create) kube.Kind {
 	return kind
 }
 
-// describe returns the API group, version, resource and scope of the kind that a create from a
+// kubeKind returns the API group, version, resource and scope of the kind that a create from a
 // manifest has. It ignores the CustomResourceDefinitions of the workload.
-func (c *Create) describe() kube.Kind {
+func (c *Create) kubeKind() kube.Kind {
 	if row, ok := kube.Named(string(c.Kind)); ok && c.APIVersion == "" {
 		return row
 	}
@@ -168,7 +168,7 @@ func (s *Scenario) Controllers() []kube.Controller {
 	if s.ExternalWorkload != nil && len(s.ExternalWorkload.Controllers) > 0 {
 		var external []kube.Controller
 		for _, c := range s.ExternalWorkload.Controllers {
-			external = append(external, c.describe())
+			external = append(external, c.kubeController())
 		}
 		return external
 	}
@@ -233,9 +233,9 @@ func resourcesOf(of []kube.Kind) []string {
 func (s *Scenario) NeedsOwnControlPlane() error {
 	for i := range s.Workload {
 		create, ok := s.Workload[i].Operation.(*Create)
-		if ok && create.Kind.IsGeneric() && s.describe(create).ClusterScoped {
+		if ok && create.Kind.IsGeneric() && s.kubeKind(create).ClusterScoped {
 			return s.Errorf(stepPath(i)+".create.kind",
-				"found %s, which is cluster-scoped; expected a namespaced kind, or a provider with a control plane of its own, such as embedded", create.Kind)
+				"found %s, which is cluster-scoped; expected a namespaced kind, or a provider with a control plane of its own", create.Kind)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func (v *validator) fieldsOf(path string, found Fields) {
 
 // genericCreate checks a create from a manifest: its apiVersion, its kind and the manifest.
 func (v *validator) genericCreate(path string, c *Create) {
-	kind := c.describe()
+	kind := c.kubeKind()
 	v.apiVersion(path+".apiVersion", c)
 	v.check(!isKubernetesVersion(kind) || kind.Builtin(), path+".kind",
 		"found %q; expected a kind that %s has", string(c.Kind), kind.APIVersion())

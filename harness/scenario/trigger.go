@@ -299,9 +299,9 @@ func (v *validator) stateTrigger(path string, t *StateTrigger) {
 // name.
 func (v *validator) globs(at, name, owner string) {
 	_, err := path.Match(name, "")
-	v.check(err == nil, at+".name", "bad glob %q; expected a name with *, ? and [a-z] in it", name)
+	v.check(err == nil, at+".name", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", name)
 	_, err = path.Match(owner, "")
-	v.check(err == nil, at+".owner", "bad glob %q; expected a name with *, ? and [a-z] in it", owner)
+	v.check(err == nil, at+".owner", "found %q, which is not a valid glob; expected each [ to be closed, such as web-[a-c]*", owner)
 	v.check(owner == "" || strings.Count(owner, "/") == 1, at+".owner",
 		"found %q; expected a kind and a name, such as ReplicaSet/web-*", owner)
 }

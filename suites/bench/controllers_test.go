@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -114,7 +115,7 @@ func measureRun(b *testing.B, target subject.Target, direct bool) compare.Cost {
 	result, err := run.Run(b.Context(), run.Options{
 		Scenario: s,
 		Target:   target,
-		Provider: "embedded",
+		Provider: providers.Default(),
 		Out:      b.TempDir(),
 		Ours:     filepath.Join(root, "bin", "workload-controller-manager"),
 		Progress: func(message string) { b.Logf("%s: %s", target, message) },
