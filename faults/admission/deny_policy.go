@@ -27,7 +27,8 @@ type denyPolicy struct {
 	// object.
 	reason metav1.StatusReason
 	// probe sends a dry-run create that the policy must deny. While the API server does not
-	// deny the create, it does not enforce the policy yet.
+	// deny the create, it does not enforce the policy yet. If probe is nil, the create is that of
+	// a ConfigMap, which the policy then matches by its name in addition to the resource.
 	probe func(context.Context, *faults.Env) error
 
 	env  *faults.Env
@@ -41,12 +42,21 @@ func (d *denyPolicy) create(ctx context.Context, env *faults.Env, prefix string)
 	d.name = fmt.Sprintf("%s-%s-%08x", prefix, env.Namespace, env.Rand.Uint32()) // unique, because the policy is cluster-scoped
 	err := d.createPolicy(ctx)
 	if err == nil {
-		err = awaitRefused(ctx, env, d.probe, d.name, true)
+		err = d.await(ctx, true)
 	}
 	if err != nil {
 		return errors.Join(err, d.remove(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// await waits until the API server enforces the policy, or no longer enforces it.
+func (d *denyPolicy) await(ctx context.Context, enforced bool) error {
+	probe := d.probe
+	if probe == nil {
+		probe = func(ctx context.Context, env *faults.Env) error { return probeConfigMap(ctx, env, d.name) }
+	}
+	return awaitRefused(ctx, d.env, probe, d.name, enforced)
 }
 
 // createPolicy creates the policy, and the ValidatingAdmissionPolicyBinding that applies it
@@ -75,18 +85,31 @@ func (d *denyPolicy) createPolicy(ctx context.Context) error {
 
 // spec returns the ValidatingAdmissionPolicy object, with the given metadata.
 func (d *denyPolicy) spec(meta metav1.ObjectMeta) *admissionv1.ValidatingAdmissionPolicy {
-	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
-		Operations: []admissionv1.OperationType{admissionv1.Create},
-		Rule:       admissionv1.Rule{APIGroups: []string{d.resource.Group}, APIVersions: []string{"v1"}, Resources: []string{d.resource.Resource}},
-	}}
+	rules := []admissionv1.NamedRuleWithOperations{creates(d.resource)}
+	if d.probe == nil {
+		probed := creates(configMaps)
+		probed.ResourceNames = []string{d.name}
+		rules = append(rules, probed)
+	}
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: meta,
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    ptr.To(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}},
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
 			Validations:      []admissionv1.Validation{{Expression: d.expression, Message: d.message, Reason: ptr.To(d.reason)}},
 		},
 	}
+}
+
+// configMaps is the resource that the policy matches for its probe.
+var configMaps = schema.GroupResource{Resource: "configmaps"}
+
+// creates returns a rule that matches the creates of a resource in all API versions.
+func creates(resource schema.GroupResource) admissionv1.NamedRuleWithOperations {
+	return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{resource.Group}, APIVersions: []string{"*"}, Resources: []string{resource.Resource}},
+	}}
 }
 
 // remove deletes the policy and its binding, and returns when the API server no longer
@@ -103,7 +126,7 @@ func (d *denyPolicy) remove(ctx context.Context) error {
 			return fmt.Errorf("deleting ValidatingAdmissionPolicy %s and its binding: %w", d.name, err)
 		}
 	}
-	return awaitRefused(ctx, d.env, d.probe, d.name, false)
+	return d.await(ctx, false)
 }
 
 // ref returns a reference to the policy, for records of the history.

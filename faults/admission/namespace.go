@@ -90,7 +90,7 @@ func (n *terminating) Heal(ctx context.Context) error {
 		return err
 	}
 	return cluster.Poll(ctx, inForceInterval, "the API server to admit pods to namespace "+n.env.Namespace, func(ctx context.Context) error {
-		return probes[podResource](ctx, n.env)
+		return probePod(ctx, n.env)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kube-gauntlet/gauntlet/faults"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
 )
 
@@ -30,7 +31,8 @@ func TestPolicyParams(t *testing.T) {
 	faulttest.Params(t, Policy, []faulttest.Case{
 		{Text: "{}"},
 		{Text: "{resource: replicasets.apps, reason: Forbidden}"},
-		{Text: "resource: services", Want: `s.yaml:1:11: admission-denied.resource: unknown value "services"; expected one of pods, replicasets.apps`},
+		{Text: "resource: configmaps"},
+		{Text: "resource: widgets", Want: `s.yaml:1:11: admission-denied.resource: unknown value "widgets"; expected one of ` + strings.Join(faults.Resources, ", ")},
 		{Text: "reason: Why", Want: `s.yaml:1:9: admission-denied.reason: unknown value "Why"; expected one of Invalid, Forbidden`},
 	})
 }

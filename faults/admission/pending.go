@@ -138,7 +138,7 @@ func (p *pending) reportDenied(ctx context.Context, reported map[types.UID]bool)
 		}
 		reported[pod.UID] = true
 		p.count.Add(1)
-		p.env.Report.Fired(0, &history.Ref{Resource: podResource, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, "denied its binding to a node")
+		p.env.Report.Fired(0, &history.Ref{Resource: "pods", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, "denied its binding to a node")
 	}
 	return nil
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// Policy is the fault type admission-denied: an admission policy denies creates of pods or
-// ReplicaSets.
+// Policy is the fault type admission-denied: an admission policy denies creates of one
+// resource.
 var Policy = faults.Type{
 	Name:        "admission-denied",
 	Description: "A ValidatingAdmissionPolicy denies the creation of objects with a controllerRef in the namespace.",
 	Healing:     "The fault deletes the policy and waits until the API server admits the objects.",
 	Needs:       []cluster.Capability{cluster.OwnsControlPlane},
 	Params: []faults.Param{
-		{Name: "resource", Description: "The resource of the objects, with its API group.", Bounds: "one of " + strings.Join(denied, ", "), Default: podResource},
+		{Name: "resource", Description: "The resource of the objects, with its API group. It may also be the resource of another kind that the workload creates.", Bounds: faults.ResourceBounds, Default: "pods"},
 		{Name: "reason", Description: "The Status reason of the refusal: Invalid (422) or Forbidden (403).", Bounds: "one of " + strings.Join(reasons, ", "), Default: reasons[0]},
 	},
 	New:    newPolicy,
@@ -33,20 +33,17 @@ type PolicyParams struct {
 	Reason   string `yaml:"reason"`
 }
 
-// denied and reasons are the permitted values of the parameters resource and reason.
-var (
-	denied  = []string{podResource, setResource}
-	reasons = []string{string(metav1.StatusReasonInvalid), string(metav1.StatusReasonForbidden)}
-)
+// reasons are the permitted values of the parameter reason.
+var reasons = []string{string(metav1.StatusReasonInvalid), string(metav1.StatusReasonForbidden)}
 
 // newPolicy returns an admission-denied fault with the given parameters, or an error if a
 // parameter is invalid.
 func newPolicy(params faults.Params) (faults.Fault, error) {
-	p := PolicyParams{Resource: podResource, Reason: reasons[0]}
+	p := PolicyParams{Resource: "pods", Reason: reasons[0]}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := faults.OneOf(params, "resource", p.Resource, denied); err != nil {
+	if err := faults.Resource(params, p.Resource); err != nil {
 		return nil, err
 	}
 	if err := faults.OneOf(params, "reason", p.Reason, reasons); err != nil {
@@ -58,7 +55,6 @@ func newPolicy(params faults.Params) (faults.Fault, error) {
 		expression: "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
 		message:    "objects with a controller are denied (injected fault)",
 		reason:     metav1.StatusReason(p.Reason),
-		probe:      probes[p.Resource],
 	}}, nil
 }
 

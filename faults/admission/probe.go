@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,10 +14,10 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-const (
-	podResource = "pods"
-	setResource = "replicasets.apps"
+// setResource is the resource of the objects that the subject creates for Deployments.
+const setResource = "replicasets.apps"
 
+const (
 	// inForceTimeout is the maximum time until the API server enforces a new policy or
 	// quota. It also limits the time until the API server no longer enforces a deleted one.
 	// inForceInterval is the time between two checks.
@@ -26,23 +25,24 @@ const (
 	inForceInterval = 20 * time.Millisecond
 )
 
-// probes maps a resource to a function that sends a dry-run create of this resource. The
-// API server enforces a new policy or quota only some time after its creation. The error of
-// the dry-run create shows whether the API server enforces it already.
-var probes = map[string]func(context.Context, *faults.Env) error{
-	podResource: func(ctx context.Context, env *faults.Env) error {
-		_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx,
-			&corev1.Pod{ObjectMeta: probeMeta(), Spec: probeTemplate().Spec}, dryRun)
-		return err
-	},
-	setResource: func(ctx context.Context, env *faults.Env) error {
-		template := probeTemplate()
-		_, err := env.Admin.AppsV1().ReplicaSets(env.Namespace).Create(ctx, &appsv1.ReplicaSet{
-			ObjectMeta: probeMeta(),
-			Spec:       appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template},
-		}, dryRun)
-		return err
-	},
+// probePod sends a dry-run create of a pod. The API server enforces a new policy or quota
+// only some time after its creation. The error of the dry-run create shows whether the API
+// server enforces it already.
+func probePod(ctx context.Context, env *faults.Env) error {
+	_, err := env.Admin.CoreV1().Pods(env.Namespace).Create(ctx, &corev1.Pod{
+		ObjectMeta: probeMeta(),
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
+	}, dryRun)
+	return err
+}
+
+// probeConfigMap sends a dry-run create of a ConfigMap with the given name, and otherwise does
+// the same as probePod.
+func probeConfigMap(ctx context.Context, env *faults.Env, name string) error {
+	meta := probeMeta()
+	meta.GenerateName, meta.Name = "", name
+	_, err := env.Admin.CoreV1().ConfigMaps(env.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta}, dryRun)
+	return err
 }
 
 // dryRun makes the API server admit or refuse a create without storing the object.
@@ -53,14 +53,6 @@ var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 func probeMeta() metav1.ObjectMeta {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "probe", UID: "probe", Controller: ptr.To(true)}
 	return metav1.ObjectMeta{GenerateName: "probe-", OwnerReferences: []metav1.OwnerReference{owner}}
-}
-
-// probeTemplate returns the pod template of the object in the dry-run create of a probe.
-func probeTemplate() corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"probe": "yes"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "probe"}}},
-	}
 }
 
 // awaitRefused waits until the API server enforces the policy or quota with the given name.

@@ -125,7 +125,7 @@ func (q *quota) Heal(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting ResourceQuota %s/%s: %w", q.env.Namespace, q.name, err)
 	}
-	return awaitRefused(ctx, q.env, probes[podResource], q.name, false)
+	return awaitRefused(ctx, q.env, probePod, q.name, false)
 }
 
 func (q *quota) Summary() string { return fmt.Sprintf("limited the namespace to %d pods", q.hard) }

@@ -22,7 +22,7 @@ func sampleQuota(r *rand.Rand, _ faults.SampleInput) any { return &QuotaParams{L
 // samplePolicy draws random parameters of an admission-denied fault for a generated
 // scenario.
 func samplePolicy(r *rand.Rand, o faults.SampleInput) any {
-	p := &PolicyParams{Resource: podResource, Reason: faults.Pick(r, reasons...)}
+	p := &PolicyParams{Resource: "pods", Reason: faults.Pick(r, reasons...)}
 	if slices.Contains(o.Requests, faults.Request{Verb: "create", Resource: setResource}) && r.IntN(3) == 0 {
 		p.Resource = setResource
 	}

@@ -6,7 +6,6 @@ package watches
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,7 +97,7 @@ func NewStall(params faults.Params) (faults.Fault, error) {
 // resourceParam returns the documentation of the parameter resource. The text begins with
 // the given description.
 func resourceParam(description string) faults.Param {
-	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: "one of " + strings.Join(faults.Resources, ", ")}
+	return faults.Param{Name: "resource", Description: description + " It may also be the resource of another kind that the workload creates.", Bounds: faults.ResourceBounds}
 }
 
 // holding is a fault of type watch-delay or watch-stall, which holds the watch events of
