@@ -142,7 +142,6 @@ test: build upstream ## run every test, unit and integration (COUNT=20 repeats t
 	@for i in $$(seq $(COUNT)); do \
 		$(GOTESTSUM) --packages="$$($(GO) list ./harness/run ./... | grep -v /suites/chaos$$ | tr '\n' ' ')" -- \
 			$(RACE) -p $(PACKAGES) -short -timeout 30m -count=1 -ldflags='-s -w' && \
-		(cd harness/upstream && $(GO) test -count=1 .) && \
 		$(GINKGO) --procs=$(SPECS) --flake-attempts=$(ATTEMPTS) --randomize-all --timeout=30m \
 			--label-filter='$(SPEC_LABELS)' ./suites/chaos || exit 1; \
 	done
@@ -170,7 +169,7 @@ image: build ## write the image of our controllers to bin/workload-controller-ma
 
 .PHONY: upstream
 upstream: ## build etcd, Kubernetes and KWOK into the cache (about 7 minutes on 2 cores, once)
-	@cd harness/upstream && $(GO) run .
+	@$(GO) run ./harness/cmd/gauntlet setup
 
 .PHONY: engine
 engine: ## start a container engine on a Debian machine without one (root)
@@ -192,7 +191,6 @@ bench: build upstream ## run the benchmarks; those on a control plane print rati
 lint: ## check formatting, vet, lint, language and import directions
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
 	@# golangci-lint includes go vet for the main module.
-	cd harness/upstream && $(GO) vet .
 	cd harness/nodeimage && $(GO) vet ./...
 	$(GOLANGCI) run --allow-serial-runners ./...
 	$(GO) test -count=1 ./suites/language

@@ -82,6 +82,9 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 	if err := p.checkVersion(); err != nil {
 		return "", err
 	}
+	if err := p.setUp(ctx); err != nil {
+		return "", fmt.Errorf("creating cluster %s: %w", p.clusterName, err)
+	}
 	// The cluster outlives the context, which may be that of a setup with a timeout.
 	e, err := environment.Start(context.WithoutCancel(ctx), environment.Options{Provider: p.name, ControlPlane: p.controlPlane()})
 	if err != nil {
@@ -92,6 +95,15 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 		return "", errors.Join(err, p.Destroy(ctx))
 	}
 	return p.kubeconfig, nil
+}
+
+// setUp builds the programs of the cluster that are missing.
+func (p *provider) setUp(ctx context.Context) error {
+	of, err := providers.Named(p.name)
+	if err != nil {
+		return err
+	}
+	return of.Setup(ctx, p.controlPlane())
 }
 
 // controlPlane returns the options of the control plane, which runs all controllers of Kubernetes.

@@ -21,7 +21,7 @@ import (
 // Loading an image therefore does nothing.
 //
 // The method WithPath sets the directory of the executables. The default is the cache that
-// `make upstream` fills.
+// `gauntlet setup` fills. Create builds programs that are missing there, which takes minutes once.
 func NewEmbedded() support.E2EClusterProvider {
 	e := &embeddedProvider{nodeProvider{provider{name: providers.Embedded}}}
 	e.self = e

@@ -12,6 +12,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/image"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/harness/workload"
 )
@@ -28,7 +29,8 @@ func (e *Environment) nodes() (cluster.NodeAccess, error) {
 
 // LoadPodImage loads the image of the stand-in program onto all workers. The pods of the workload
 // run this image. If the kubelets are simulated, LoadPodImage does nothing. The argument gauntlet
-// is the path of the gauntlet executable; the executable `standin` must be in the same directory.
+// is the path of the gauntlet executable. If the executable `standin` is not in the same directory, it
+// is built.
 func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 	if !e.Capabilities().Has(cluster.LoadsImages, cluster.ControlsContainers) {
 		return nil
@@ -40,9 +42,11 @@ func (e *Environment) LoadPodImage(ctx context.Context, gauntlet string) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
 		defer cancel()
-		e.Pods.Image, err = loadBinary(ctx, e.StateDir, image.Spec{
-			Reference: workload.StandInImage, Binary: filepath.Join(filepath.Dir(gauntlet), "standin"),
-		}, nodes.Workers()...)
+		binary, err := setup.Own(ctx, gauntlet, setup.StandIn)
+		if err != nil {
+			return err
+		}
+		e.Pods.Image, err = loadBinary(ctx, e.StateDir, image.Spec{Reference: workload.StandInImage, Binary: binary}, nodes.Workers()...)
 		return err
 	})
 }

@@ -3,7 +3,6 @@ package mutant
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 )
 
 // Builder builds the executables of mutants. It does not change the source tree.
@@ -34,7 +35,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	}
 	source := w.Tree
 	if m.Base == Upstream {
-		if source, err = UpstreamSource(ctx, w.Tree); err != nil {
+		if source, err = setup.KubernetesSource(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -48,9 +49,7 @@ func (w *Builder) Build(ctx context.Context, m *Mutant) (string, error) {
 	}
 	defer os.RemoveAll(dir)
 	if m.Base == Upstream {
-		// The program in harness/upstream builds from a copy of the module. The flag -overlay
-		// of the go command does not replace files of the module cache.
-		_, err = goCommand(ctx, filepath.Join(w.Tree, "harness", "upstream"), "run", ".", "-edited="+dir, "-output="+executable)
+		err = setup.Edited(ctx, dir, executable)
 	} else {
 		err = w.buildOurs(ctx, dir, edited, executable)
 	}
@@ -82,19 +81,6 @@ func (w *Builder) buildOurs(ctx context.Context, dir string, edited map[string]s
 	}
 	_, err = goCommand(ctx, tree, "build", "-trimpath", "-ldflags=-s -w", "-overlay="+path, "-o", executable, "./controllers/cmd/workload-controller-manager")
 	return err
-}
-
-// UpstreamSource returns the directory of the module k8s.io/kubernetes in the module cache.
-// Its version is the one that harness/upstream requires.
-func UpstreamSource(ctx context.Context, tree string) (string, error) {
-	out, err := goCommand(ctx, filepath.Join(tree, "harness", "upstream"), "list", "-m", "-f={{.Dir}}", "k8s.io/kubernetes")
-	if err != nil {
-		return "", err
-	}
-	if out = strings.TrimSpace(out); out == "" {
-		return "", errors.New("the module k8s.io/kubernetes is not in the module cache; run make upstream")
-	}
-	return out, nil
 }
 
 // write removes dir with its content and then writes files to it. The keys of files are

@@ -2,7 +2,7 @@
 // registry.
 //
 // The script build in this directory builds the image. The Go code of the package is the program
-// pause, and imports that keep containerd in go.mod. The module harness/upstream has the other
+// pause, and imports that keep containerd in go.mod. The package harness/internal/setup has the other
 // programs of the image.
 //
 // The package is a separate Go module, so that the main go.mod does not contain the dependencies of

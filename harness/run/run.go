@@ -61,7 +61,7 @@ type Options struct {
 	// run on kind.
 	Gauntlet string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
-	// empty, the run uses the cache that harness/upstream fills.
+	// empty, the run uses the cache that `gauntlet setup` fills.
 	UpstreamDir string
 	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
 	// default image.

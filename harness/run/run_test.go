@@ -22,7 +22,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
 
-// The tests in this file need a control plane, whose binaries `make upstream` builds, and our
+// The tests in this file need a control plane, whose binaries `gauntlet setup` builds, and our
 // controllers, which `make build` builds.
 
 // helperVariable is an environment variable. If it is set, the test binary only runs a

@@ -22,7 +22,7 @@ import (
 )
 
 // TestOtherController checks that a controller without a contract can be the subject: the
-// StatefulSet controller. The control plane, which `make upstream` builds, must run all other
+// StatefulSet controller. The control plane, which `gauntlet setup` builds, must run all other
 // controllers. Only the subject may create pods for a StatefulSet.
 func TestOtherController(t *testing.T) {
 	underTest := []kube.Controller{{

@@ -115,8 +115,8 @@ func TestExecutable(t *testing.T) {
 	if _, err := Ours.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("a missing binary of ours: error %v, want one that names `make build`", err)
 	}
-	if _, err := Upstream.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "make upstream") {
-		t.Errorf("a missing upstream binary: error %v, want one that names `make upstream`", err)
+	if _, err := Upstream.Executable(ours, upstream); err == nil || !strings.Contains(err.Error(), "gauntlet setup") {
+		t.Errorf("a missing upstream binary: error %v, want one that names `gauntlet setup`", err)
 	}
 	if err := os.WriteFile(upstream, nil, 0o755); err != nil {
 		t.Fatal(err)

@@ -158,7 +158,7 @@ func (t Target) Executable(ours, upstream string) (string, error) {
 	case t == Ours:
 		path, remedy = ours, "make build"
 	case t == Upstream:
-		path, remedy = upstream, "make upstream"
+		path, remedy = upstream, "gauntlet setup"
 	case t.kind == imageKind:
 		return "", fmt.Errorf("subject %s: an image can only run in pods; expected a provider whose subjects run in pods, such as kind, or the subject exec:PATH", t)
 	default:

@@ -28,7 +28,7 @@ type Options struct {
 	// an existing directory for the logs of the components.
 	Dir, LogDir string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. Empty means the
-	// cache directory that `make upstream` fills.
+	// cache directory that `gauntlet setup` fills.
 	UpstreamDir string
 	// NodeImage is the container image of the nodes of a kind cluster. Empty means that
 	// [kind.ChooseImage] selects the image.

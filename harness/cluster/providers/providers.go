@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/existing"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 )
 
 // Provider describes one provider of clusters and has the functions that start its clusters.
@@ -28,6 +29,8 @@ type Provider struct {
 	PodsPerNode int
 	// Start starts a cluster without a subject.
 	Start func(context.Context, Options) (cluster.Cluster, error)
+	// Setup builds the programs that Start needs and that are missing. This may take minutes.
+	Setup func(context.Context, Options) error
 	// Preflight returns an error if Start would fail with these options, for example because a
 	// binary is missing. It starts nothing and contacts no cluster.
 	Preflight func(Options) error
@@ -42,6 +45,10 @@ var All = []Provider{
 		Name:         embedded.Name,
 		Capabilities: embedded.Capabilities,
 		Start:        startEmbedded,
+		Setup: func(ctx context.Context, o Options) error {
+			_, err := ControllerManager(ctx, o.UpstreamDir)
+			return err
+		},
 		Preflight: func(o Options) error {
 			_, err := embedded.FindBinaries(o.UpstreamDir)
 			return err
@@ -53,6 +60,7 @@ var All = []Provider{
 		Capabilities: kind.Capabilities,
 		PodsPerNode:  90, // a kubelet runs at most 110 pods, including system pods and the subject
 		Start:        startKind,
+		Setup:        func(context.Context, Options) error { return nil },
 		Preflight:    func(Options) error { return nil }, // Start checks the container engine and the image
 		Versions:     upstreamVersions,
 	},
@@ -60,6 +68,7 @@ var All = []Provider{
 		Name:         existing.Name,
 		Capabilities: existing.Capabilities,
 		Start:        startExisting,
+		Setup:        func(context.Context, Options) error { return nil },
 		Preflight:    func(o Options) error { return existing.Preflight(o.existing()) },
 		Versions: func(o Options) (map[string]string, error) {
 			version, err := existing.Version(o.Existing.Kubeconfig, o.Existing.Context)
@@ -126,7 +135,7 @@ func upstreamVersions(o Options) (map[string]string, error) {
 }
 
 // UpstreamVersions returns the versions of etcd, Kubernetes and KWOK, with the keys etcd,
-// kubernetes and kwok. If upstreamDir is empty, the programs are those that `make upstream` builds.
+// kubernetes and kwok. If upstreamDir is empty, the programs are those that `gauntlet setup` builds.
 // Otherwise upstreamDir is a directory of the user. The versions of its programs are unknown, so
 // the result contains the path of the directory instead.
 func UpstreamVersions(upstreamDir string) map[string]string { return embedded.Versions(upstreamDir) }
@@ -139,6 +148,19 @@ func UpstreamControllerManager(upstreamDir string) (string, error) {
 		return "", err
 	}
 	return binaries.KubeControllerManager, nil
+}
+
+// ControllerManager does the same as [UpstreamControllerManager], but builds the programs that are
+// missing in the cache. This may take minutes.
+func ControllerManager(ctx context.Context, upstreamDir string) (string, error) {
+	path, err := UpstreamControllerManager(upstreamDir)
+	if err == nil || upstreamDir != "" {
+		return path, err
+	}
+	if _, err := setup.Upstream(ctx); err != nil {
+		return "", err
+	}
+	return UpstreamControllerManager(upstreamDir)
 }
 
 // The names of the providers, for code that lets its user choose one.

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -88,11 +89,11 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 	if err != nil {
 		return exitPass, err
 	}
-	upstream, err := providers.UpstreamControllerManager(f.runs.upstreamDir)
+	upstream, err := providers.ControllerManager(cmd.Context(), f.runs.upstreamDir)
 	if err != nil {
 		return exitPass, &unfinishedError{err}
 	}
-	_, ours, err := executables()
+	_, ours, err := executables(cmd.Context(), subject.Ours)
 	if err != nil {
 		return exitPass, err
 	}

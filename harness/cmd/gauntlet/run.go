@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -121,7 +123,7 @@ func providerFlag(f *pflag.FlagSet, provider *string) {
 
 // upstreamDirFlag adds the flag --upstream-dir.
 func upstreamDirFlag(f *pflag.FlagSet, dir *string) {
-	f.StringVar(dir, "upstream-dir", "", "the `directory` with the binaries of etcd, Kubernetes and KWOK (default: the cache that \"make upstream\" fills)")
+	f.StringVar(dir, "upstream-dir", "", "the `directory` with the binaries of etcd, Kubernetes and KWOK (default: the cache that \"gauntlet setup\" fills)")
 }
 
 // nodeImageFlag adds the flag --node-image.
@@ -154,9 +156,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	if err != nil {
 		return nil, err
 	}
-	gauntlet, ours, err := executables()
+	gauntlet, ours, err := executables(cmd.Context(), target)
 	if err != nil {
-		return nil, err
+		return nil, &unfinishedError{err}
 	}
 	if f.keepUp && len(scenarios) != 1 {
 		return nil, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
@@ -172,6 +174,9 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	terminal := f.terminal
 	if terminal == nil {
 		terminal = newTerminal(cmd.ErrOrStderr())
+	}
+	if err := setUpPrograms(cmd.Context(), provider, target, f.upstreamDir); err != nil {
+		return nil, &unfinishedError{err}
 	}
 	var all []run.Options
 	for _, s := range scenarios {
@@ -205,14 +210,30 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	return all, nil
 }
 
-// executables returns the paths of gauntlet and of workload-controller-manager. Both
-// executables are in the same directory.
-func executables() (gauntlet, ours string, err error) {
+// executables returns the paths of gauntlet and, if the target is our controllers, of
+// workload-controller-manager. An installed gauntlet builds the latter if it is missing.
+func executables(ctx context.Context, target subject.Target) (gauntlet, ours string, err error) {
 	gauntlet, err = os.Executable()
 	if err != nil {
 		return "", "", fmt.Errorf("finding the path of gauntlet: %w", err)
 	}
-	return gauntlet, filepath.Join(filepath.Dir(gauntlet), "workload-controller-manager"), nil
+	if target == subject.Ours {
+		ours, err = setup.Own(ctx, gauntlet, setup.WorkloadControllerManager)
+	}
+	return gauntlet, ours, err
+}
+
+// setUpPrograms builds the programs of the control plane and of the subject upstream that are
+// missing in the cache.
+func setUpPrograms(ctx context.Context, provider providers.Provider, target subject.Target, upstreamDir string) error {
+	if err := provider.Setup(ctx, providers.Options{UpstreamDir: upstreamDir}); err != nil {
+		return err
+	}
+	if target != subject.Upstream || provider.Capabilities.Has(cluster.SubjectInPods) {
+		return nil
+	}
+	_, err := providers.ControllerManager(ctx, upstreamDir)
+	return err
 }
 
 // scenarios returns the scenarios that the command line selects. These are the named

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -40,9 +41,12 @@ The command prints only the path of the kubeconfig to standard output.`,
 			if o.ControlPlane.Nodes < 1 || o.ControlPlane.Nodes > upNodesMax {
 				return fmt.Errorf("--nodes=%d: expected 1 to %d", o.ControlPlane.Nodes, upNodesMax)
 			}
-			installed, err := standingSubject(target, replicas)
+			installed, err := standingSubject(cmd.Context(), target, replicas)
 			if err != nil {
 				return err
+			}
+			if err := setUpStanding(cmd.Context(), o, installed); err != nil {
+				return &unfinishedError{err}
 			}
 			terminal := newTerminal(cmd.ErrOrStderr())
 			terminal.progress(o.Provider, "starting the control plane")
@@ -70,9 +74,22 @@ The command prints only the path of the kubeconfig to standard output.`,
 // controllers under test runs.
 const noSubject = "none"
 
+// setUpStanding builds the programs of a standing cluster that are missing in the cache.
+func setUpStanding(ctx context.Context, o environment.Options, installed *environment.SubjectOptions) error {
+	provider, err := providers.Named(o.Provider)
+	if err != nil {
+		return err
+	}
+	var target subject.Target
+	if installed != nil {
+		target = installed.Target
+	}
+	return setUpPrograms(ctx, provider, target, o.ControlPlane.UpstreamDir)
+}
+
 // standingSubject returns the subject that the flags --subject and --replicas select. It
 // returns nil for noSubject.
-func standingSubject(target string, replicas int) (*environment.SubjectOptions, error) {
+func standingSubject(ctx context.Context, target string, replicas int) (*environment.SubjectOptions, error) {
 	if replicas < 1 || replicas > scenario.SubjectsMax {
 		return nil, fmt.Errorf("--replicas=%d: expected 1 to %d", replicas, scenario.SubjectsMax)
 	}
@@ -83,7 +100,7 @@ func standingSubject(target string, replicas int) (*environment.SubjectOptions, 
 	if err != nil {
 		return nil, fmt.Errorf("%w, or %s", err, noSubject)
 	}
-	_, ours, err := executables()
+	_, ours, err := executables(ctx, parsed)
 	return &environment.SubjectOptions{Target: parsed, Spec: scenario.Subject{Replicas: replicas}, Ours: ours}, err
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// The tests in this file run on a real control plane, which `make upstream` builds.
+// The tests in this file run on a real control plane, which `gauntlet setup` builds.
 
 const namespace = "observed"
 

@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 )
@@ -166,9 +167,9 @@ func TestEditsOfOurs(t *testing.T) {
 }
 
 // TestEditsOfUpstream applies the edits of each mutant of upstream's controllers to the module
-// that harness/upstream pins. The test is skipped if the module is not in the module cache.
+// that package setup pins. The test is skipped if the module is not in the module cache.
 func TestEditsOfUpstream(t *testing.T) {
-	source, err := mutant.UpstreamSource(t.Context(), tree)
+	source, err := setup.KubernetesSource(t.Context())
 	if err != nil {
 		t.Skip(err)
 	}

@@ -34,7 +34,7 @@ type Options struct {
 	// Ours is the path of the executable workload-controller-manager.
 	Ours string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
-	// empty, the cache that harness/upstream fills is used.
+	// empty, the cache that `gauntlet setup` fills is used.
 	UpstreamDir string
 	// NodeImage is the container image of a kind node. If it is empty, the provider uses its
 	// default image.

@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// The versions of the programs that `make upstream` builds. A test checks that
-// harness/upstream/go.mod requires the same versions.
+// The versions of the programs that `gauntlet setup` builds. A test checks that package setup
+// requires the same versions.
 const (
 	EtcdVersion       = "v3.6.8"
 	KubernetesVersion = "v1.36.3"
@@ -17,7 +17,7 @@ const (
 )
 
 // Versions returns the versions of the programs by project: "etcd", "kubernetes" and "kwok". If dir
-// is empty, the programs are those that `make upstream` builds. Otherwise dir is a directory of
+// is empty, the programs are those that `gauntlet setup` builds. Otherwise dir is a directory of
 // binaries that the user has chosen. Their versions are unknown, so each version is the text "as
 // found in" with the directory.
 func Versions(dir string) map[string]string {
@@ -40,7 +40,7 @@ type Binaries struct {
 }
 
 // FindBinaries returns the paths of the programs in dir, such as dir/etcd and dir/kube-apiserver.
-// If dir is empty, it searches the cache directory that `make upstream` fills. It returns an error
+// If dir is empty, it searches the cache directory that `gauntlet setup` fills. It returns an error
 // if one of the programs is missing.
 func FindBinaries(dir string) (Binaries, error) {
 	cache := ""
@@ -81,7 +81,7 @@ func notFound(dir, name, version string, err error) error {
 	if dir != "" {
 		return fmt.Errorf("no executable %s in the directory of binaries %s: %w", name, dir, err)
 	}
-	return fmt.Errorf("%s %s is not in the cache; run `make upstream` to build it: %w", name, version, err)
+	return fmt.Errorf("%s %s is not in the cache; run `gauntlet setup` to build it: %w", name, version, err)
 }
 
 // checkExecutable returns nil if path is a regular file with an executable bit.
@@ -96,7 +96,7 @@ func checkExecutable(path string) error {
 	return nil
 }
 
-// upstreamCache returns the cache directory into which `make upstream` builds the programs.
+// upstreamCache returns the cache directory into which `gauntlet setup` builds the programs.
 func upstreamCache() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -24,7 +24,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 )
 
-// The tests in this file run the programs that `make upstream` builds.
+// The tests in this file run the programs that `gauntlet setup` builds.
 
 // helperVariable is an environment variable. If it is set, the test binary runs a helper instead of
 // the tests. The helper starts a cluster in the directory that is the value of the variable. It

@@ -2,7 +2,7 @@
 //
 // The programs are etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK.
 // kube-controller-manager does not run the controllers under test. KWOK simulates the kubelets. The
-// package needs no container engine, only the binaries that harness/upstream builds.
+// package needs no container engine, only the binaries that package setup builds.
 //
 // Every cluster has its own ports, keys, tokens and state directory. [Cluster.Stop] removes the
 // state directory. Do not keep data in such a cluster: etcd does not sync its data to disk, and the

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-func TestVersionsMatchUpstreamModule(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "upstream", "go.mod")
+func TestVersionsMatchSetup(t *testing.T) {
+	path := filepath.Join("..", "..", "setup", "upstream.mod")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestVersionsMatchUpstreamModule(t *testing.T) {
 		"go.etcd.io/etcd/server/v3": EtcdVersion, "k8s.io/kubernetes": KubernetesVersion, "sigs.k8s.io/kwok": KWOKVersion,
 	} {
 		if pinned[module] != version {
-			t.Errorf("version of %s: binaries.go has %s, harness/upstream/go.mod has %s", module, version, pinned[module])
+			t.Errorf("version of %s: binaries.go has %s, upstream.mod has %s", module, version, pinned[module])
 		}
 	}
 }
@@ -58,8 +58,8 @@ func TestFindBinaries(t *testing.T) {
 		}
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	if _, err := FindBinaries(""); !errorHas(err, "etcd "+EtcdVersion, "make upstream") {
-		t.Errorf("FindBinaries() with an empty cache: error %v, want one that names `make upstream`", err)
+	if _, err := FindBinaries(""); !errorHas(err, "etcd "+EtcdVersion, "gauntlet setup") {
+		t.Errorf("FindBinaries() with an empty cache: error %v, want one that names `gauntlet setup`", err)
 	}
 }
 

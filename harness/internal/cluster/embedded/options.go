@@ -29,7 +29,7 @@ type Options struct {
 	// does not remove them.
 	LogDir string
 	// BinDir is the directory with the binaries of the programs. Empty means the cache directory
-	// that `make upstream` fills.
+	// that `gauntlet setup` fills.
 	BinDir string
 	// Verbosity is the value of the flag -v of the Kubernetes components, from 0 to 10.
 	Verbosity int

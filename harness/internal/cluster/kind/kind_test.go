@@ -21,7 +21,7 @@ import (
 
 func TestBuiltImageHasPinnedVersion(t *testing.T) {
 	if want := "gauntlet/node:" + embedded.KubernetesVersion; BuiltImage != want {
-		t.Errorf("BuiltImage is %s, want %s: the version that harness/upstream pins", BuiltImage, want)
+		t.Errorf("BuiltImage is %s, want %s: the version that package setup pins", BuiltImage, want)
 	}
 }
 

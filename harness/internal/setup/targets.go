@@ -1,13 +1,10 @@
-package main
+package setup
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -17,7 +14,7 @@ import (
 type command struct {
 	binary  string // file name of the binary in the cache
 	pkg     string // import path of the main package
-	module  string // path of the module in go.mod that contains the package
+	module  string // path of the module in upstream.mod that contains the package
 	project string // first part of the name of the cache directory <project>-<version>
 	use     use    // what needs the program
 }
@@ -35,7 +32,7 @@ const (
 //
 // harness/internal/cluster/embedded/binaries.go also contains the names and versions of the
 // programs of the embedded control plane. A test in that directory compares the versions with
-// go.mod.
+// upstream.mod.
 var commands = []command{
 	{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", "etcd", forEmbedded | forNodes},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes", "kubernetes", forEmbedded | forNodes},
@@ -65,30 +62,6 @@ func (c command) output() string {
 	return name
 }
 
-// pinnedVersions returns the versions of the modules that go.mod requires, by module path.
-func pinnedVersions(ctx context.Context) (map[string]string, error) {
-	out, err := exec.CommandContext(ctx, "go", "mod", "edit", "-json").Output()
-	if err != nil {
-		return nil, fmt.Errorf("reading go.mod: %w", withStderr(err))
-	}
-	return parseRequirements(out)
-}
-
-// parseRequirements returns the versions in the output of `go mod edit -json`, by module path.
-func parseRequirements(data []byte) (map[string]string, error) {
-	var mod struct {
-		Require []struct{ Path, Version string }
-	}
-	if err := json.Unmarshal(data, &mod); err != nil {
-		return nil, fmt.Errorf("parsing go.mod: %w", err)
-	}
-	versions := make(map[string]string, len(mod.Require))
-	for _, r := range mod.Require {
-		versions[r.Path] = r.Version
-	}
-	return versions, nil
-}
-
 // targetsFor returns the programs to build for the use wanted. It also sets the paths of their
 // binaries, which are below the cache directory root.
 func targetsFor(root string, versions map[string]string, wanted use) ([]target, error) {
@@ -99,7 +72,7 @@ func targetsFor(root string, versions map[string]string, wanted use) ([]target, 
 		}
 		version, ok := versions[c.module]
 		if !ok {
-			return nil, fmt.Errorf("go.mod does not require module %s of %s; run this command in harness/upstream", c.module, c.binary)
+			return nil, fmt.Errorf("upstream.mod does not require module %s of %s", c.module, c.binary)
 		}
 		targets = append(targets, target{c, filepath.Join(root, c.project+"-"+version, c.binary)})
 	}
@@ -126,7 +99,7 @@ func linkerFlags(versions map[string]string) (string, error) {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(kubernetes, "v"), ".")
 	minor, _, ok2 := strings.Cut(rest, ".")
 	if !ok || !ok2 {
-		return "", fmt.Errorf("version %q of k8s.io/kubernetes in go.mod: expected the form v1.2.3", kubernetes)
+		return "", fmt.Errorf("version %q of k8s.io/kubernetes in upstream.mod: expected the form v1.2.3", kubernetes)
 	}
 	flags := []string{"-s", "-w"}
 	setVariable := func(pkg, name, value string) {
@@ -140,13 +113,4 @@ func linkerFlags(versions map[string]string) (string, error) {
 	}
 	setVariable("sigs.k8s.io/kwok/pkg/consts", "Version", strings.TrimPrefix(versions["sigs.k8s.io/kwok"], "v"))
 	return strings.Join(flags, " "), nil
-}
-
-// withStderr appends the standard error of a failed command to err, the error of exec.Cmd.Output.
-func withStderr(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(exit.Stderr)))
-	}
-	return err
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ const plainInterval = 15 * time.Second
 // progress shows users how far a go command has come. On a terminal, it updates one line in place.
 // Otherwise, it prints a line every plainInterval.
 type progress struct {
-	out      *os.File
+	out      *os.File  // nil shows nothing
 	terminal bool      // whether out is a terminal
 	started  time.Time // when newProgress was called
 
@@ -78,17 +78,20 @@ func (p *progress) String() string {
 	defer p.mu.Unlock()
 	elapsed := time.Since(p.started).Round(time.Second)
 	if p.remaining == nil {
-		return fmt.Sprintf("upstream: %s (%s)", p.current, elapsed)
+		return fmt.Sprintf("setup: %s (%s)", p.current, elapsed)
 	}
 	current := p.current
 	if p.compiled == p.packages {
 		current = "linking"
 	}
-	return fmt.Sprintf("upstream: %d of %d packages (%s) %s", p.compiled, p.packages, elapsed, current)
+	return fmt.Sprintf("setup: %d of %d packages (%s) %s", p.compiled, p.packages, elapsed, current)
 }
 
 // show prints the progress once.
 func (p *progress) show() {
+	if p.out == nil {
+		return
+	}
 	if p.terminal {
 		const columns = 100
 		fmt.Fprintf(p.out, "\r\033[K%.*s", columns, p)

@@ -1,40 +1,39 @@
-package main
+package setup
 
 import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-func TestCacheRoot(t *testing.T) {
-	platform := runtime.GOOS + "-" + runtime.GOARCH
+func TestCacheDir(t *testing.T) {
 	for _, tc := range []struct {
 		name, xdg, home string
 		want, wantErr   string
 	}{
-		{name: "XDG_CACHE_HOME is set", xdg: "/x", home: "/h", want: "/x/gauntlet/upstream/" + platform},
-		{name: "only HOME is set", home: "/h", want: "/h/.cache/gauntlet/upstream/" + platform},
+		{name: "XDG_CACHE_HOME is set", xdg: "/x", home: "/h", want: "/x/gauntlet"},
+		{name: "only HOME is set", home: "/h", want: "/h/.cache/gauntlet"},
 		{name: "neither is set", wantErr: "neither XDG_CACHE_HOME nor HOME"},
 		{name: "relative path", xdg: "x", wantErr: "not an absolute path"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := cacheRoot(func(name string) string {
+			got, err := cacheDir(func(name string) string {
 				return map[string]string{"XDG_CACHE_HOME": tc.xdg, "HOME": tc.home}[name]
 			})
 			if got != tc.want || !errorHas(err, tc.wantErr) {
-				t.Errorf("cacheRoot() = %q, %v; want %q and an error that contains %q", got, err, tc.want, tc.wantErr)
+				t.Errorf("cacheDir() = %q, %v; want %q and an error that contains %q", got, err, tc.want, tc.wantErr)
 			}
 		})
 	}
 }
 
-func TestTargetsForUsesVersionsOfGoMod(t *testing.T) {
-	versions, err := pinnedVersions(t.Context())
+func TestTargetsForUsesPinnedVersions(t *testing.T) {
+	versions, err := pinnedVersions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func TestProgressSeparatesPackagesFromOtherLines(t *testing.T) {
 }
 
 func TestGoCommandErrorContainsStandardError(t *testing.T) {
-	err := goCommand(t.Context(), []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
+	err := goCommand(t.Context(), ".", []string{"build", "./nowhere"}, os.Stdout, newTestProgress(t))
 	if !errorHas(err, "go build failed") || !errorHas(err, "nowhere") {
 		t.Errorf("error %v, want one with the subcommand and the standard error of go", err)
 	}
@@ -113,7 +112,7 @@ func TestGoCommandErrorContainsStandardError(t *testing.T) {
 
 func TestFailedBuildLeavesNoFiles(t *testing.T) {
 	root := t.TempDir()
-	versions, err := pinnedVersions(t.Context())
+	versions, err := pinnedVersions()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,13 +191,67 @@ func TestOverlayJSON(t *testing.T) {
 	}
 }
 
-func TestWriteReplacedModfile(t *testing.T) {
-	modfile, err := writeReplacedModfile(t.Context(), t.TempDir(), "/somewhere/kubernetes")
+func TestReplaceKubernetes(t *testing.T) {
+	dir := t.TempDir()
+	link, err := replaceKubernetes(t.Context(), dir)
+	if err != nil {
+		t.Skip(err) // the module is not in the module cache
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil || !strings.Contains(string(content), "replace k8s.io/kubernetes => "+link) {
+		t.Errorf("go.mod does not replace the module (error %v):\n%s", err, content)
+	}
+	if _, err := os.Stat(filepath.Join(link, "cmd", "kube-controller-manager")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestModuleIn(t *testing.T) {
+	own := func(version string) debug.Module { return debug.Module{Path: ownModule, Version: version} }
+	replaced := own("v0.4.0")
+	replaced.Replace = &debug.Module{Path: "../.."}
+	for _, test := range []struct {
+		name string
+		info debug.BuildInfo
+		want bool
+	}{
+		{"installed", debug.BuildInfo{Main: own("v0.4.0")}, true},
+		{"built in a checkout", debug.BuildInfo{Main: own("v0.4.1-0.20260101000000-abcdefabcdef"), Settings: []debug.BuildSetting{{Key: "vcs", Value: "git"}}}, false},
+		{"built without version control", debug.BuildInfo{Main: own("(devel)")}, false},
+		{"go tool of another module", debug.BuildInfo{Main: replaced}, true},
+		{"dependency", debug.BuildInfo{Main: debug.Module{Path: "example.com/operator"}, Deps: []*debug.Module{{Path: ownModule, Version: "v0.4.0"}}}, true},
+		{"neither", debug.BuildInfo{Main: debug.Module{Path: "example.com/operator"}}, false},
+	} {
+		if found, ok := moduleIn(&test.info); ok != test.want || ok && found.Path != ownModule {
+			t.Errorf("%s: moduleIn() = %+v, %v; want %v", test.name, found, ok, test.want)
+		}
+	}
+}
+
+// TestBuildOwn builds a program of this source tree as if the tree replaced the module.
+func TestBuildOwn(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("GOCACHE", goCache(t))
+	tree, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(modfile)
-	if err != nil || !strings.Contains(string(content), "replace k8s.io/kubernetes => /somewhere/kubernetes") {
-		t.Errorf("go.mod does not replace the module (error %v):\n%s", err, content)
+	path, err := buildOwn(t.Context(), debug.Module{Path: ownModule, Version: "v0.4.0", Replace: &debug.Module{Path: tree}}, StandIn)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if info, err := os.Stat(path); err != nil || info.Mode()&0o111 == 0 || !strings.HasPrefix(path, cache) {
+		t.Errorf("program %s: %v, error %v; want an executable in %s", path, info, err, cache)
+	}
+}
+
+// goCache returns the build cache of the go command, so that a test can change XDG_CACHE_HOME.
+func goCache(t *testing.T) string {
+	t.Helper()
+	dir, err := output(t.Context(), ".", "env", "GOCACHE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bufio"
@@ -40,14 +40,18 @@ func build(ctx context.Context, root string, targets []target, versions map[stri
 	for _, t := range targets {
 		packages = append(packages, t.pkg)
 	}
+	module := filepath.Join(tempDir, "module")
+	if err := errors.Join(os.Mkdir(module, 0o755), writeModule(module)); err != nil {
+		return fmt.Errorf("writing the module of the programs: %w", err)
+	}
 	p.setStep("listing the packages to compile")
-	stale, err := stalePackages(ctx, packages, p)
+	stale, err := stalePackages(ctx, module, packages, p)
 	if err != nil {
 		return err
 	}
 	p.setPackages(stale)
 	args := append([]string{"build", "-v", "-trimpath", "-ldflags", flags, "-o", tempDir + string(filepath.Separator)}, packages...)
-	if err := goCommand(ctx, args, io.Discard, p); err != nil {
+	if err := goCommand(ctx, module, args, io.Discard, p); err != nil {
 		return err
 	}
 	p.clear()
@@ -86,28 +90,29 @@ func install(from, to string) error {
 	return nil
 }
 
-// stalePackages returns the import paths of all packages that the build has to compile. It also
-// downloads the Go modules that are missing.
-func stalePackages(ctx context.Context, packages []string, p *progress) ([]string, error) {
+// stalePackages returns the import paths of all packages that the build in the directory module has
+// to compile. It also downloads the Go modules that are missing.
+func stalePackages(ctx context.Context, module string, packages []string, p *progress) ([]string, error) {
 	var out strings.Builder
 	args := append([]string{"list", "-deps", "-trimpath", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, packages...)
-	if err := goCommand(ctx, args, &out, p); err != nil {
+	if err := goCommand(ctx, module, args, &out, p); err != nil {
 		return nil, err
 	}
 	return strings.Fields(out.String()), nil
 }
 
-// goCommand runs the go command with the given arguments, and shows its progress. If the command
+// goCommand runs the go command in the directory dir, and shows its progress. If the command
 // fails, the error contains its standard error without the progress output. The go command runs in
 // its own process group. After Ctrl-C, it therefore receives SIGINT only from this program and not
 // also from the terminal.
-func goCommand(ctx context.Context, args []string, stdout io.Writer, p *progress) error {
+func goCommand(ctx context.Context, dir string, args []string, stdout io.Writer, p *progress) error {
 	// The kernel sends the signal Pdeathsig when the forking thread exits, so this thread must
 	// exist as long as the go command runs.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
 	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.Stdout = stdout
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}
@@ -170,7 +175,7 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 			return nil, fmt.Errorf("locking %s: %w", file.Name(), err)
 		}
 		if !printed {
-			fmt.Fprintln(os.Stderr, "upstream: waiting for another build to finish")
+			fmt.Fprintln(os.Stderr, "setup: waiting for another build to finish")
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,92 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// kubernetesModule is the module path of Kubernetes.
+const kubernetesModule = "k8s.io/kubernetes"
+
+// writeModule writes the module that requires etcd, Kubernetes and KWOK to the directory dir.
+func writeModule(dir string) error {
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "go.mod"), upstreamMod, 0o644),
+		os.WriteFile(filepath.Join(dir, "go.sum"), upstreamSum, 0o644))
+}
+
+// pinnedVersions returns the versions of the modules that upstream.mod requires, by module path.
+func pinnedVersions() (map[string]string, error) {
+	mod, err := modfile.Parse("upstream.mod", upstreamMod, nil)
+	if err != nil {
+		return nil, err
+	}
+	versions := make(map[string]string, len(mod.Require))
+	for _, r := range mod.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	return versions, nil
+}
+
+// KubernetesSource returns the directory of the module k8s.io/kubernetes in the Go module cache.
+func KubernetesSource(ctx context.Context) (string, error) {
+	dir, err := os.MkdirTemp("", "gauntlet-setup-")
+	if err != nil {
+		return "", fmt.Errorf("creating a temporary directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := writeModule(dir); err != nil {
+		return "", err
+	}
+	return moduleDir(ctx, dir, kubernetesModule)
+}
+
+// moduleDir returns the directory of a module in the Go module cache. The argument dir is a
+// directory of the module that requires it.
+func moduleDir(ctx context.Context, dir, module string) (string, error) {
+	found, err := output(ctx, dir, "list", "-m", "-f={{.Dir}}", module)
+	if err != nil {
+		return "", fmt.Errorf("finding the directory of module %s: %w", module, err)
+	}
+	if found == "" {
+		return "", fmt.Errorf("module %s is not in the Go module cache; run `gauntlet setup`", module)
+	}
+	return found, nil
+}
+
+// output runs the go command in a directory and returns its standard output without the final
+// newline.
+func output(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", withStderr(err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// withStderr appends the standard error of a failed command to err, the error of exec.Cmd.Output.
+func withStderr(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return err
+}
+
+// checkGo returns an error if there is no go command.
+func checkGo() error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("found no go command in PATH; expected Go 1.26 or later, which builds the programs: %w", err)
+	}
+	return nil
+}

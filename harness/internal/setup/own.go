@@ -1,0 +1,156 @@
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+)
+
+// The programs of gauntlet's own module that [Own] finds or builds.
+const (
+	WorkloadControllerManager = "workload-controller-manager" // our controllers
+	StandIn                   = "standin"                     // runs in the pods of the workload on real kubelets
+)
+
+// ownPackages has the directory of the main package of each program in gauntlet's module.
+var ownPackages = map[string]string{
+	WorkloadControllerManager: "./controllers/cmd/workload-controller-manager",
+	StandIn:                   "./harness/cmd/standin",
+}
+
+// ownModule is the path of gauntlet's module.
+const ownModule = "github.com/kube-gauntlet/gauntlet"
+
+// Own returns the path of a program of gauntlet's own module. It is in the directory of the gauntlet
+// executable, as after `make build`. Otherwise Own builds it, from the version of the module that the
+// running executable contains.
+//
+// An executable that was built in a source tree contains no such version. Own then returns the path
+// in the directory of gauntlet, at which the program is missing.
+func Own(ctx context.Context, gauntlet, program string) (string, error) {
+	sibling := filepath.Join(filepath.Dir(gauntlet), program)
+	if _, err := os.Stat(sibling); err == nil {
+		return sibling, nil
+	}
+	module, ok := moduleOfThisProgram()
+	if !ok {
+		return sibling, nil
+	}
+	path, err := buildOwn(ctx, module, program)
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w", program, err)
+	}
+	return path, nil
+}
+
+// moduleOfThisProgram returns gauntlet's module as the running executable contains it. The result ok
+// is false if the executable was built in a source tree of gauntlet.
+func moduleOfThisProgram() (module debug.Module, ok bool) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return debug.Module{}, false
+	}
+	return moduleIn(info)
+}
+
+// moduleIn returns gauntlet's module in the build information of an executable.
+func moduleIn(info *debug.BuildInfo) (module debug.Module, ok bool) {
+	for _, dependency := range info.Deps {
+		if dependency.Path == ownModule {
+			return *dependency, true
+		}
+	}
+	if info.Main.Path != ownModule {
+		return debug.Module{}, false
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs" {
+			return debug.Module{}, false
+		}
+	}
+	return info.Main, info.Main.Replace != nil || strings.HasPrefix(info.Main.Version, "v")
+}
+
+// buildOwn builds a program of gauntlet's module into the cache, and returns its path. A version of
+// a module never changes, so its program is built once. The program of a directory is built again
+// each time, because its files may have changed.
+func buildOwn(ctx context.Context, module debug.Module, program string) (string, error) {
+	cache, err := cacheDir(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	root := filepath.Join(cache, "own", platform)
+	if module.Replace != nil {
+		module = *module.Replace
+	}
+	path := filepath.Join(root, module.Version, program)
+	if module.Version == "" {
+		path = filepath.Join(root, "devel", program)
+	} else if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := checkGo(); err != nil {
+		return "", err
+	}
+	unlock, err := lock(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	source, err := sourceOf(ctx, module)
+	if err != nil {
+		return "", err
+	}
+	return path, buildProgram(ctx, root, source, program, path)
+}
+
+// buildProgram builds a program in the source directory of gauntlet's module, and then renames it to
+// its path in the cache.
+func buildProgram(ctx context.Context, root, source, program, path string) error {
+	temp, err := os.MkdirTemp(root, tempPrefix)
+	if err != nil {
+		return fmt.Errorf("creating a temporary directory for the build: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	built := filepath.Join(temp, program)
+	p := newProgress(os.Stderr)
+	p.setStep("building " + program)
+	if err := goCommand(ctx, source, []string{"build", "-trimpath", "-ldflags=-s -w", "-o", built, ownPackages[program]}, io.Discard, p); err != nil {
+		return err
+	}
+	p.clear()
+	return install(built, path)
+}
+
+// sourceOf returns the directory with the source of a module. A module without a version is a
+// directory, relative to the module that contains the working directory. Other modules are
+// downloaded into the Go module cache.
+func sourceOf(ctx context.Context, module debug.Module) (string, error) {
+	if module.Version == "" {
+		if filepath.IsAbs(module.Path) {
+			return module.Path, nil
+		}
+		main, err := output(ctx, ".", "env", "GOMOD")
+		if err != nil {
+			return "", err
+		}
+		if main == "" || main == os.DevNull {
+			return "", fmt.Errorf("found no go.mod file for the replacement %s of module %s; expected a working directory in the module that requires it", module.Path, ownModule)
+		}
+		return filepath.Join(filepath.Dir(main), module.Path), nil
+	}
+	downloaded, err := output(ctx, os.TempDir(), "mod", "download", "-json", module.Path+"@"+module.Version)
+	if err != nil {
+		return "", fmt.Errorf("downloading module %s %s: %w", module.Path, module.Version, err)
+	}
+	var found struct{ Dir string }
+	if err := json.Unmarshal([]byte(downloaded), &found); err != nil {
+		return "", fmt.Errorf("downloading module %s %s: reading the output of go mod download: %w", module.Path, module.Version, err)
+	}
+	return found.Dir, nil
+}

@@ -1,0 +1,112 @@
+// Package setup builds the programs that gauntlet runs, from Go modules.
+//
+// [Upstream] builds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok. The file
+// upstream.mod has their versions. The package embeds it, so that an installed gauntlet needs no
+// source tree. The programs are written to a cache directory:
+//
+//	$XDG_CACHE_HOME/gauntlet/upstream/<os>-<arch>/<project>-<version>/<program>
+//
+// [Own] finds or builds the programs of gauntlet's own module. All functions build only programs
+// that are missing, and need the go command for that.
+package setup
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// upstreamMod and upstreamSum are the go.mod and go.sum of a module that requires etcd, Kubernetes
+// and KWOK. The names differ, because a go.mod file would exclude the directory from this module.
+// The script pin changes the versions.
+var (
+	//go:embed upstream.mod
+	upstreamMod []byte
+	//go:embed upstream.sum
+	upstreamSum []byte
+)
+
+// Upstream builds the programs of the embedded control plane that the cache does not have. It
+// returns the paths of all of them. On 2 cores, the first build takes about 7 minutes. The progress
+// is written to standard error.
+func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forEmbedded) }
+
+// Nodes does the same as [Upstream] for the programs of a kind node image.
+func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
+
+// buildAll builds the programs for a use that the cache does not have, and returns the paths of all
+// programs for this use.
+func buildAll(ctx context.Context, wanted use) ([]string, error) {
+	cache, err := cacheDir(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Join(cache, "upstream", platform)
+	versions, err := pinnedVersions()
+	if err != nil {
+		return nil, err
+	}
+	targets, err := targetsFor(root, versions, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if len(missingTargets(targets)) > 0 {
+		if err := buildMissing(ctx, root, targets, versions); err != nil {
+			return nil, fmt.Errorf("building etcd, Kubernetes and KWOK: %w", err)
+		}
+	}
+	paths := make([]string, 0, len(targets))
+	for _, t := range targets {
+		paths = append(paths, t.path)
+	}
+	return paths, nil
+}
+
+// buildMissing locks the cache and builds the targets that are not in the cache. It checks which
+// targets are missing after it has the lock, because another process may have built some of them.
+func buildMissing(ctx context.Context, root string, targets []target, versions map[string]string) error {
+	if err := checkGo(); err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	missing := missingTargets(targets)
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "setup: building %d programs of etcd, Kubernetes and KWOK; this takes some minutes, once per machine\n", len(missing))
+	started := time.Now()
+	if err := build(ctx, root, missing, versions, newProgress(os.Stderr)); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "setup: built %d programs in %s\n", len(missing), time.Since(started).Round(time.Second))
+	return nil
+}
+
+// platform is the operating system and architecture of this process, which the programs are built
+// for.
+const platform = runtime.GOOS + "-" + runtime.GOARCH
+
+// cacheDir returns the path of gauntlet's cache directory. The argument getenv is os.Getenv, or a
+// replacement in tests.
+func cacheDir(getenv func(string) string) (string, error) {
+	cache := getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home := getenv("HOME")
+		if home == "" {
+			return "", fmt.Errorf("no cache directory for the programs: neither XDG_CACHE_HOME nor HOME is set")
+		}
+		cache = filepath.Join(home, ".cache")
+	}
+	if !filepath.IsAbs(cache) {
+		return "", fmt.Errorf("cache directory %q is not an absolute path; set XDG_CACHE_HOME to an absolute path", cache)
+	}
+	return filepath.Join(cache, "gauntlet"), nil
+}
