@@ -46,8 +46,8 @@ func Edited(ctx context.Context, edited, program string) error {
 	return goCommand(ctx, dir, args, io.Discard, &progress{})
 }
 
-// replaceKubernetes writes a module to dir that replaces k8s.io/kubernetes with a symbolic link to
-// its directory in the module cache, and returns the path of the link.
+// replaceKubernetes writes a module to dir in which a symbolic link replaces k8s.io/kubernetes. The
+// link refers to the directory of k8s.io/kubernetes in the module cache.
 func replaceKubernetes(ctx context.Context, dir string) (link string, err error) {
 	if err := writeModule(dir); err != nil {
 		return "", err

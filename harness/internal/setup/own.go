@@ -109,8 +109,8 @@ func buildOwn(ctx context.Context, module debug.Module, program string) (string,
 	return path, buildProgram(ctx, root, source, program, path)
 }
 
-// buildProgram builds a program in the source directory of gauntlet's module, and then renames it to
-// its path in the cache.
+// buildProgram builds a program of gauntlet's module from the directory source. It then renames the
+// complete program to its path in the cache.
 func buildProgram(ctx context.Context, root, source, program, path string) error {
 	temp, err := os.MkdirTemp(root, tempPrefix)
 	if err != nil {

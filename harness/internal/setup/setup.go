@@ -38,7 +38,7 @@ func Upstream(ctx context.Context) ([]string, error) { return buildAll(ctx, forE
 // Nodes does the same as [Upstream] for the programs of a kind node image.
 func Nodes(ctx context.Context) ([]string, error) { return buildAll(ctx, forNodes) }
 
-// buildAll builds the programs for a use that the cache does not have, and returns the paths of all
+// buildAll builds the programs for a use that the cache does not have. It returns the paths of all
 // programs for this use.
 func buildAll(ctx context.Context, wanted use) ([]string, error) {
 	cache, err := cacheDir(os.Getenv)
