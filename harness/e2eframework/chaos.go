@@ -163,9 +163,10 @@ func (f *feature) end(ctx context.Context) (*reports.Run, error) {
 	return f.session.End(ctx, err)
 }
 
-// report fails the test for each violated check, and logs the verdict.
+// report fails the test for each violated check, and logs the verdict. If the test has failed, for
+// this reason or because of an assertion, report also logs what the faults did.
 func report(t *testing.T, result *reports.Run) {
-	t.Logf("gauntlet: %s; report: %s/report.html", result.Verdict, result.Directory)
+	t.Logf("verdict of the checks: %s; report: %s/report.html", result.Verdict, result.Directory)
 	for _, r := range result.Results {
 		switch r.Verdict {
 		case check.Fail:
@@ -173,6 +174,16 @@ func report(t *testing.T, result *reports.Run) {
 		case check.Unknown:
 			t.Logf("check %s: unknown: %s", r.Check, r.Reason)
 		}
+	}
+	if !t.Failed() {
+		return
+	}
+	lines, err := firings(result.Directory)
+	if err != nil {
+		t.Errorf("reading what the faults did: %v", err)
+	}
+	for _, line := range lines {
+		t.Log(line)
 	}
 }
 

@@ -89,7 +89,7 @@ func buildOwn(ctx context.Context, module debug.Module, program string) (string,
 		module = *module.Replace
 	}
 	path := filepath.Join(root, module.Version, program)
-	if module.Version == "" {
+	if isDirectory(module) {
 		path = filepath.Join(root, "devel", program)
 	} else if _, err := os.Stat(path); err == nil {
 		return path, nil
@@ -127,11 +127,15 @@ func buildProgram(ctx context.Context, root, source, program, path string) error
 	return install(built, path)
 }
 
-// sourceOf returns the directory with the source of a module. A module without a version is a
-// directory, relative to the module that contains the working directory. Other modules are
+// isDirectory reports whether a module that replaces another one is a directory. Its version is then
+// empty or "(devel)".
+func isDirectory(module debug.Module) bool { return !strings.HasPrefix(module.Version, "v") }
+
+// sourceOf returns the directory with the source of a module. A module that is a
+// directory is relative to the module that contains the working directory. Other modules are
 // downloaded into the Go module cache.
 func sourceOf(ctx context.Context, module debug.Module) (string, error) {
-	if module.Version == "" {
+	if isDirectory(module) {
 		if filepath.IsAbs(module.Path) {
 			return module.Path, nil
 		}

@@ -237,7 +237,7 @@ func TestBuildOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := buildOwn(t.Context(), debug.Module{Path: ownModule, Version: "v0.4.0", Replace: &debug.Module{Path: tree}}, StandIn)
+	path, err := buildOwn(t.Context(), debug.Module{Path: ownModule, Version: "v0.4.0", Replace: &debug.Module{Path: tree, Version: "(devel)"}}, StandIn)
 	if err != nil {
 		t.Fatal(err)
 	}

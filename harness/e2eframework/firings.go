@@ -1,0 +1,49 @@
+package e2eframework
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// firingsMax is the maximum number of firings that the log of a failed test shows.
+const firingsMax = 10
+
+// firings describes what the faults did in a run, for the log of a failed test. Each line is a
+// firing with its time since the start of the recording and the object. If a fault withheld the
+// response to a create, the object has the name that the API server gave it.
+func firings(runDirectory string) ([]string, error) {
+	var fired []history.Record
+	byRequest := map[uint64]int{} // index in fired, by the ID of the request
+	total := 0
+	for record, err := range history.ReadFile(filepath.Join(runDirectory, "history.jsonl")) {
+		if err != nil {
+			return nil, err
+		}
+		switch fault, response := record.Fault, record.Response; {
+		case fault != nil && fault.Event == history.FaultFired:
+			total++
+			if len(fired) < firingsMax {
+				byRequest[fault.Request] = len(fired)
+				fired = append(fired, *record)
+			}
+		case response != nil && response.Object != nil:
+			if i, ok := byRequest[response.ID]; ok {
+				fired[i].Fault.Object = &response.Object.Ref
+			}
+		}
+	}
+	var lines []string
+	for _, r := range fired {
+		line := fmt.Sprintf("fault %s at %.3f s: %s", r.Fault.Name, r.At.Seconds(), r.Fault.Detail)
+		if r.Fault.Object != nil {
+			line += ": " + r.Fault.Object.String()
+		}
+		lines = append(lines, line)
+	}
+	if total > len(fired) {
+		lines = append(lines, fmt.Sprintf("and %d more firings", total-len(fired)))
+	}
+	return lines, nil
+}

@@ -1,0 +1,44 @@
+// Package examples runs the tests of the modules in examples/, as a reader of their pages does.
+package examples
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestE2EFramework checks that the test of the example fails because of the bug in its controller,
+// with the evidence, and passes with the fix.
+func TestE2EFramework(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags []string
+		fails bool
+		want  []string // texts in the output
+	}{
+		{"bug", nil, true, []string{
+			"order bread has the tickets [bread-ticket-",
+			"fault response-lost at", "lost the response; the subject receives status 504: configmaps orders/bread-ticket-",
+			"report.html",
+		}},
+		{"fixed", []string{"-tags=fixed"}, false, []string{"ok "}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-count=1"}, test.flags...)...)
+			cmd.Dir = filepath.Join("..", "..", "examples", "e2e-framework")
+			cmd.Env = append(os.Environ(), "GOWORK=off")
+			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+			out, err := cmd.CombinedOutput()
+			if failed := err != nil; failed != test.fails {
+				t.Fatalf("go test: %v; want a failure: %v\n%s", err, test.fails, out)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("the output of go test does not contain %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
