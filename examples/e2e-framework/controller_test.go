@@ -24,7 +24,11 @@ const namespace = "orders"
 var testenv env.Environment
 
 func TestMain(m *testing.M) {
-	testenv = env.NewWithConfig(envconf.New().WithNamespace(namespace))
+	config, err := envconf.NewFromFlags()
+	if err != nil {
+		panic(err)
+	}
+	testenv = env.NewWithConfig(config.WithNamespace(namespace))
 	chaos := &e2eframework.Chaos{
 		Cluster:     "demo",
 		Controllers: []scenario.ExternalController{{Name: "ticket", Kind: "ConfigMap", Watches: []string{"ConfigMap"}, Writes: []string{"ConfigMap"}}},

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestE2EFramework checks that the test of the example fails because of the bug in its controller,
-// with the evidence, and passes with the fix.
+// TestE2EFramework runs the test of the example twice. With the bug in the controller it must fail
+// with the evidence, and with the fix it must pass.
 func TestE2EFramework(t *testing.T) {
 	for _, test := range []struct {
 		name  string
