@@ -107,6 +107,9 @@ var (
 	errInotifyLimit = errors.New("the machine allows too few inotify instances for another node; raise fs.inotify.max_user_instances and fs.inotify.max_user_watches")
 )
 
+// inotifyLimitText is in the output of programs that cannot create another inotify instance.
+const inotifyLimitText = "too many open files"
+
 // errorPatterns maps texts in the output of a failed command to the reason for the failure. If the
 // output contains several of these texts, [explain] uses the one that is first in the list.
 var errorPatterns = []struct {
@@ -123,7 +126,7 @@ var errorPatterns = []struct {
 	{"non-overlapping ipv4 address pool", errNoSubnet},
 	{"all predefined address pools have been fully subnetted", errNoSubnet},
 	{"no space left on device", errDiskFull},
-	{"too many open files", errInotifyLimit},
+	{inotifyLimitText, errInotifyLimit},
 	{"could not find a log line that matches", errNoNode},
 	{"no such image", errNoImage},
 	{"no such network", errNotFound},

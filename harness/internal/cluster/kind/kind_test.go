@@ -19,6 +19,24 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
+func TestKubeletLogShowsInotifyLimit(t *testing.T) {
+	failed := errors.New("failed to init node")
+	for _, test := range []struct {
+		name string
+		err  error
+		log  string
+		want string
+	}{
+		{"other failure", failed, "connection refused", "failed to init node\nlast lines of the kubelet log on node n1:\nconnection refused"},
+		{"inotify limit", failed, "inotify_init: too many open files", errInotifyLimit.Error() + ": failed to init node\nlast lines"},
+		{"reason known already", errInotifyLimit, "Too many open files", errInotifyLimit.Error() + "\nlast lines"},
+	} {
+		if got := withKubeletLog(test.err, "n1", test.log); !errors.Is(got, test.err) || !strings.HasPrefix(got.Error(), test.want) {
+			t.Errorf("%s: error %q, want %q first", test.name, got, test.want)
+		}
+	}
+}
+
 func TestBuiltImageHasPinnedVersion(t *testing.T) {
 	if want := "gauntlet/node:" + embedded.KubernetesVersion; BuiltImage != want {
 		t.Errorf("BuiltImage is %s, want %s: the version that package setup pins", BuiltImage, want)

@@ -162,10 +162,19 @@ func (c *Cluster) addKubeletLogs(ctx context.Context, err error) error {
 	}
 	for _, node := range c.nodes {
 		if log := c.kubeletLog(ctx, node); log != "" {
-			err = fmt.Errorf("%w\nlast lines of the kubelet log on node %s:\n%s", err, node, log)
+			err = withKubeletLog(err, node, log)
 		}
 	}
 	return err
+}
+
+// withKubeletLog appends a kubelet log to err. If the log shows that the kubelet had too few inotify
+// instances, withKubeletLog puts this reason first.
+func withKubeletLog(err error, node, log string) error {
+	if strings.Contains(strings.ToLower(log), inotifyLimitText) && !errors.Is(err, errInotifyLimit) {
+		err = fmt.Errorf("%w: %w", errInotifyLimit, err)
+	}
+	return fmt.Errorf("%w\nlast lines of the kubelet log on node %s:\n%s", err, node, log)
 }
 
 // creating is a lock: the channel contains one element while kind creates a cluster in this
