@@ -61,7 +61,7 @@ var replicas = []mutant.Mutant{
 		}
 		e.observe(child)
 `)},
-		Scenarios: []string{"watch-delay-pods", "pod-churn", "everything"},
+		Scenarios: []string{"late-delete"},
 		Checks:    []string{"expectations", "not-below-desired"},
 	},
 	{
