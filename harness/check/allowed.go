@@ -240,6 +240,11 @@ var AllowedBehaviors = []AllowedBehavior{
 		},
 	},
 	{
+		Slug: "scheduled-writes", Topic: topicTime,
+		Behavior: "A controller may write because time has passed, although no object has changed. The CronJob controller creates Jobs by a schedule.",
+		Handling: []string{"no-writes-when-settled: does not judge writes of kinds that a controller with the trait acts-by-time writes."},
+	},
+	{
 		Slug: "paused-process", Topic: topicTime,
 		Behavior: "A paused process resumes with the caches that it had, however old they are. It may write without the lease until it detects the loss.",
 		Handling: []string{

@@ -2,9 +2,11 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
@@ -12,14 +14,15 @@ import (
 //
 // Its verdict is unknown if the run did not converge, or if it ended less than Settings.Quiet
 // after convergence. It is also unknown if another client changed an object after convergence
-// and the subject then wrote.
+// and the subject then wrote. The check does not judge writes of kinds that a controller with
+// the trait acts-by-time writes, because time alone may be the reason for them.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",
 	Guarantee:        "Once all objects have converged, the controllers write nothing except leases and events.",
 	Contract:         "ReplicaSet 14",
 	Property:         Liveness,
 	Scope:            general,
-	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints"},
+	AllowedBehaviors: []string{"events-not-reliable", "truncated-endpoints", "scheduled-writes"},
 	New:              newNoWritesWhenSettledChecker,
 }
 
@@ -30,11 +33,13 @@ var noWritesWhenSettledCheck = Check{
 // Settings.Quiet if that is shorter. If another client then changes an object, the checker
 // does not report the writes that follow, and the verdict is unknown. The checker also ignores
 // updates of truncated Endpoints, because upstream updates them in each sync (allowed behavior
-// truncated-endpoints).
+// truncated-endpoints), and writes of controllers that act by time (allowed behavior
+// scheduled-writes).
 type noWritesWhenSettledChecker struct {
 	findings
 	quietTime time.Duration // how long the run must be observed after convergence
 	grace     time.Duration // how long the subject may finish its work after convergence
+	allByTime bool          // every controller under test acts by time
 
 	quiet   bool          // the run has reported convergence and has not ended
 	since   time.Duration // when the run reported convergence
@@ -43,7 +48,11 @@ type noWritesWhenSettledChecker struct {
 }
 
 func newNoWritesWhenSettledChecker(s Settings) Checker {
-	return &noWritesWhenSettledChecker{quietTime: s.Quiet, grace: min(lag, s.Quiet/2)}
+	return &noWritesWhenSettledChecker{
+		quietTime: s.Quiet,
+		grace:     min(lag, s.Quiet/2),
+		allByTime: !slices.ContainsFunc(s.Controllers, func(c kube.Controller) bool { return !c.Has(kube.ActsByTime) }),
+	}
 }
 
 func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) {
@@ -63,6 +72,7 @@ func (checker *noWritesWhenSettledChecker) Observe(m *Model, r *history.Record) 
 		ref := r.Commit.Object.Ref
 		checker.changed = &ref
 	case r.Request != nil && r.Request.IsWrite() && truncated(m, r.Request): // allowed behavior truncated-endpoints
+	case r.Request != nil && r.Request.IsWrite() && m.tested.writesByTime(r.Request.Resource): // allowed behavior scheduled-writes
 	case r.Request != nil && r.Request.IsWrite() && checker.changed != nil:
 		checker.reacted = true
 	case r.Request != nil && r.Request.IsWrite():
@@ -82,12 +92,12 @@ func truncated(m *Model, r *history.Request) bool {
 
 // report reports a write after convergence.
 func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) {
-	ref := history.Ref{Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
+	ref := requestRef(r)
 	checker.addViolation(func() Evidence {
 		return Evidence{
 			Summary:  fmt.Sprintf("%s sent %s %s %v after convergence", r.Subject, r.Verb, ref, (m.now - checker.since).Round(time.Millisecond)),
 			Expected: "no writes except leases and events",
-			Object:   &ref,
+			Object:   ref,
 			At:       m.now,
 			Records:  []int64{m.seq},
 		}
@@ -99,6 +109,8 @@ func (checker *noWritesWhenSettledChecker) report(m *Model, r *history.Request) 
 func (checker *noWritesWhenSettledChecker) Result() Result {
 	result := checker.findings.Result()
 	switch {
+	case checker.allByTime:
+		result.Verdict, result.Reason = NotExercised, "every controller under test acts by time"
 	case result.Verdict == Fail:
 	case checker.exercised == 0:
 		result.Verdict, result.Reason = Unknown, fmt.Sprintf("the run did not converge, or it ended less than %v after convergence", checker.quietTime)

@@ -38,6 +38,12 @@ var (
 	}
 )
 
+// cronJobController is a generic controller that acts by time.
+var cronJobController = kube.Controller{
+	Name: "cronjob-controller", Kind: "CronJob", Traits: []kube.Trait{kube.ActsByTime},
+	Watches: []string{"CronJob", "Job"}, Writes: []string{"CronJob", "Job"},
+}
+
 // genericSettings returns settings with the given controllers under test.
 func genericSettings(controllers ...kube.Controller) Settings {
 	s := testSettings
@@ -292,6 +298,32 @@ func TestGenericControllers(t *testing.T) {
 			}
 			test.build(h)
 			test.verify(t, h, genericSettings(test.controllers...), test.check)
+		})
+	}
+}
+
+// TestActsByTime requires that no-writes-when-settled does not judge writes of a controller that
+// acts by time. It still judges the writes of other controllers in the same process.
+func TestActsByTime(t *testing.T) {
+	for _, test := range []struct {
+		testCase
+		controllers []kube.Controller
+		write       history.Object
+	}{
+		{controllers: []kube.Controller{cronJobController}, write: objectOf("jobs.batch", "j", ""),
+			testCase: testCase{name: "only a controller that acts by time", want: NotExercised}},
+		{controllers: []kube.Controller{cronJobController, widgetController}, write: objectOf("jobs.batch", "j", ""),
+			testCase: testCase{name: "the controller that acts by time writes", want: Pass}},
+		{controllers: []kube.Controller{cronJobController, widgetController}, write: objectOf(configMaps, "c", ""),
+			testCase: testCase{name: "the other controller writes", want: Fail, evidence: "sent create configmaps ns/c"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistoryBuilderOf("cronjobs.batch", "jobs.batch", widgets, configMaps)
+			h.phase(history.PhaseQuiet)
+			h.wait(1500 * time.Millisecond)
+			h.send("create", "", &test.write).answered(201)
+			h.wait(time.Second)
+			test.verify(t, h, genericSettings(test.controllers...), "no-writes-when-settled")
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -332,12 +331,10 @@ type metadataSet struct {
 	childResources map[string]bool
 	// changed is true if an object has changed since the last call of clearChanges.
 	changed bool
-	// withBodies is true if the set also stores the bodies of the objects that generic
-	// controllers under test reconcile. Only Settled needs them, to find out whether the
-	// objects have converged.
-	withBodies bool
-	// terminating contains the terminating objects of all kinds. It is empty unless withBodies
-	// is true.
+	// decoder is set if the set also stores the objects that generic controllers under test
+	// reconcile. Only Settled needs them, to find out whether the objects have converged.
+	decoder *objects.Decoder
+	// terminating contains the terminating objects of all kinds. It is empty if decoder is nil.
 	terminating map[types.UID]*objectMetadata
 }
 
@@ -351,23 +348,7 @@ type objectMetadata struct {
 	// ownerChanged is true if the controllerRef of the object has changed since the object was
 	// added to the set.
 	ownerChanged bool
-	body         json.RawMessage // nil unless metadataSet.withBodies is true
-	progress     *progress       // nil until the first call of pending, which decodes the body
-}
-
-// progress contains the fields that show whether the controller of an object has converged.
-// They have the same meaning in all kinds, according to the Kubernetes API conventions. A
-// field that the object does not have is nil.
-type progress struct {
-	Spec struct {
-		Replicas *int
-	}
-	Status struct {
-		ObservedGeneration *int64
-		Replicas           *int
-		ReadyReplicas      *int
-		AvailableReplicas  *int
-	}
+	object       *history.Object // nil if metadataSet.decoder is nil
 }
 
 // change says what has changed about an object since the last call of clearChanges.

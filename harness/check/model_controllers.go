@@ -31,7 +31,12 @@ func newTestedControllers(rows []kube.Controller) *testedControllers {
 // and ReplicationControllers (ownerState), Deployments (rolloutState) and Services
 // (serviceState).
 func hasModel(kind string) bool {
-	return objects.OwnerKindByName(kind) != nil || kind == kube.Deployment || kind == kube.Service
+	row, _ := kube.Named(kind)
+	switch row.Decoding {
+	case kube.AsReplicaSet, kube.AsReplicationController, kube.AsDeployment, kube.AsService:
+		return true
+	}
+	return false
 }
 
 // has reports whether at least one controller under test has a trait.
@@ -93,6 +98,14 @@ func (tested *testedControllers) watches(kind string) bool {
 // kind.
 func (tested *testedControllers) genericWrites(kind string) bool {
 	return slices.ContainsFunc(tested.generic, func(c kube.Controller) bool { return slices.Contains(c.Writes, kind) })
+}
+
+// writesByTime reports whether some controller under test acts by time and writes objects of
+// the resource.
+func (tested *testedControllers) writesByTime(resource string) bool {
+	return slices.ContainsFunc(tested.rows, func(c kube.Controller) bool {
+		return c.Has(kube.ActsByTime) && slices.ContainsFunc(c.Writes, func(kind string) bool { return isResourceOf(kind, resource) })
+	})
 }
 
 // requiredFor returns the resources that every generic controller of a kind watches. A

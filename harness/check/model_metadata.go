@@ -9,7 +9,6 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
-	"github.com/kube-gauntlet/gauntlet/harness/objects"
 )
 
 // newMetadataSet returns an empty set. It returns nil if the model knows the kinds of all
@@ -45,19 +44,19 @@ func (set *metadataSet) put(o *history.Object) {
 	if set.tested.genericKind(now.controller.Kind) {
 		set.childResources[o.Resource] = true
 	}
-	if set.withBodies {
-		set.keepBody(now, o)
+	if set.decoder != nil {
+		set.keepObject(now, o)
 	}
 	set.byUID[o.UID] = now
 	insert(set.byResource, o.Resource, o.UID, now)
 	set.uidByName[nameOf(o.Ref)] = o.UID
 }
 
-// keepBody stores the body of an object if a generic controller reconciles the object. It also
-// adds the object to set.terminating if it is terminating, whatever its kind.
-func (set *metadataSet) keepBody(now *objectMetadata, o *history.Object) {
+// keepObject stores the object itself if a generic controller reconciles it. It also adds the
+// object to set.terminating if it is terminating, whatever its kind.
+func (set *metadataSet) keepObject(now *objectMetadata, o *history.Object) {
 	if set.tested.genericKindOf(o.Resource) != "" {
-		now.body = o.Body
+		now.object = o
 	}
 	if now.terminating {
 		set.terminating[o.UID] = now
@@ -179,7 +178,7 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 		}
 	}
 	for _, uid := range sortedByName(reconciled, namespace) {
-		all = append(all, reconciled[uid].pending()...)
+		all = append(all, set.pending(reconciled[uid])...)
 	}
 	for _, uid := range sortedByName(set.terminating, namespace) {
 		o := set.terminating[uid]
@@ -191,32 +190,31 @@ func (set *metadataSet) pendingGeneric(namespace string) (all []pending) {
 }
 
 // pending returns how one object differs from the converged state. It reads only
-// observedGeneration and the counts of replicas.
-func (o *objectMetadata) pending() []pending {
-	if o.progress == nil {
-		o.progress = &progress{}
-		if err := objects.Unmarshal(o.body, o.progress); err != nil {
-			o.progress = &progress{} // in this kind, the fields have other types and another meaning
-		}
+// observedGeneration and the counts of replicas. It returns nothing if the body of the object
+// is not a JSON object.
+func (set *metadataSet) pending(o *objectMetadata) []pending {
+	g, err := set.decoder.Generic(o.object)
+	if err != nil {
+		return nil
 	}
-	spec, status := &o.progress.Spec, &o.progress.Status
 	list := pendings{subject: o.String()}
-	if status.ObservedGeneration != nil {
-		list.expect(*status.ObservedGeneration >= o.generation, "status.observedGeneration is %d, expected %d", *status.ObservedGeneration, o.generation)
+	if g.ObservedGeneration != nil {
+		list.expect(g.Observed(), "status.observedGeneration is %d, expected %d", *g.ObservedGeneration, g.Generation)
 	}
-	if spec.Replicas == nil || status.Replicas == nil {
+	if g.Replicas == nil || g.Status.Replicas == nil {
 		return list.all
 	}
-	list.expect(*status.Replicas == *spec.Replicas, "status.replicas is %d, expected %d", *status.Replicas, *spec.Replicas)
-	if row, ok := kube.ByResource(o.Resource); ok && row.Builtin() && status.ReadyReplicas == nil {
-		status.ReadyReplicas = new(int) // builtin kinds omit the field if it is 0
+	list.expect(!g.Scaling(), "status.replicas is %d, expected %d", *g.Status.Replicas, *g.Replicas)
+	ready := g.Status.ReadyReplicas
+	if row, ok := kube.ByResource(o.Resource); ok && row.Builtin() && ready == nil {
+		ready = new(int) // builtin kinds omit the field if it is 0
 	}
 	for _, field := range []struct {
 		name  string
 		found *int
-	}{{"readyReplicas", status.ReadyReplicas}, {"availableReplicas", status.AvailableReplicas}} {
+	}{{"readyReplicas", ready}, {"availableReplicas", g.Status.AvailableReplicas}} {
 		if field.found != nil {
-			list.add(*field.found == *spec.Replicas, true, "status.%s is %d, expected %d", field.name, *field.found, *spec.Replicas)
+			list.add(*field.found == *g.Replicas, true, "status.%s is %d, expected %d", field.name, *field.found, *g.Replicas)
 		}
 	}
 	return list.all

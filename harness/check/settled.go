@@ -30,16 +30,16 @@ type Settled struct {
 // NewSettled returns a Settled that has observed no record. The parameters are the
 // controllers under test; without parameters, these are the controllers with a contract.
 func NewSettled(controllers ...kube.Controller) *Settled {
-	committed := newObjectSet()
+	decoder, committed := objects.NewDecoder(), newObjectSet()
 	committed.metadata = newMetadataSet(newTestedControllers(controllers))
 	if committed.metadata != nil {
-		committed.metadata.withBodies = true
+		committed.metadata.decoder = decoder
 	}
-	return &Settled{decoder: objects.NewDecoder(), committed: committed, convergedServices: map[types.UID]bool{}}
+	return &Settled{decoder: decoder, committed: committed, convergedServices: map[types.UID]bool{}}
 }
 
 // Observe reads the next record of the history. It does not modify the record. It stores
-// owner references and bodies of the record, which must not change afterwards.
+// objects of the record, which must not change afterwards.
 func (s *Settled) Observe(r *history.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

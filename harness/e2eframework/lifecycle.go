@@ -25,6 +25,9 @@ import (
 type provider struct {
 	self support.E2EClusterProvider // the provider that embeds this one
 	name string                     // the name of gauntlet's provider
+	// locate sets the options that say where the cluster or its executables are. It is nil if
+	// the provider has no such option.
+	locate func(*providers.Options)
 
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
 	nodes                      int
@@ -109,11 +112,8 @@ func (p *provider) setUp(ctx context.Context) error {
 // controlPlane returns the options of the control plane, which runs all controllers of Kubernetes.
 func (p *provider) controlPlane() providers.Options {
 	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}}
-	switch p.name {
-	case providers.Embedded:
-		o.UpstreamDir = p.path
-	case providers.Existing:
-		o.Existing = cluster.Existing{Kubeconfig: p.path, Context: p.context}
+	if p.locate != nil {
+		p.locate(&o)
 	}
 	return o
 }

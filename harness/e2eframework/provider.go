@@ -12,6 +12,7 @@ package e2eframework
 import (
 	"sigs.k8s.io/e2e-framework/support"
 
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 )
 
@@ -24,7 +25,7 @@ import (
 // `gauntlet setup` fills. Create builds programs that are missing there, which takes minutes once.
 func NewEmbedded() support.E2EClusterProvider {
 	e := &embeddedProvider{nodeProvider{provider{name: providers.Embedded}}}
-	e.self = e
+	e.self, e.locate = e, func(o *providers.Options) { o.UpstreamDir = e.path }
 	return e
 }
 
@@ -46,7 +47,9 @@ func NewKind() support.E2EClusterProvider {
 // [WithContext].
 func NewExisting() support.E2EClusterProvider {
 	p := &provider{name: providers.Existing}
-	p.self = p
+	p.self, p.locate = p, func(o *providers.Options) {
+		o.Existing = cluster.Existing{Kubeconfig: p.path, Context: p.context}
+	}
 	return p
 }
 

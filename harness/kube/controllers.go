@@ -61,6 +61,9 @@ const (
 	// PublishesAddresses means that the controller writes the addresses of a Service's
 	// pods. The Endpoints controller has this trait.
 	PublishesAddresses Trait = "publishes-addresses"
+	// ActsByTime means that the controller also writes because time has passed. The CronJob
+	// controller has this trait: it creates Jobs by a schedule.
+	ActsByTime Trait = "acts-by-time"
 )
 
 // Has reports whether the controller has a trait.
@@ -108,6 +111,15 @@ var Controllers = []Controller{
 		ClusterRole:     "system:controller:endpoint-controller",
 		Traits:          []Trait{PublishesAddresses},
 		Contract:        true,
+	},
+	{
+		Name:            "cronjob-controller",
+		Kind:            "CronJob",
+		Watches:         []string{"CronJob", "Job"},
+		Writes:          []string{"CronJob", "Job"},
+		ConcurrencyFlag: "--concurrent-cron-job-syncs",
+		ClusterRole:     "system:controller:cronjob-controller",
+		Traits:          []Trait{ActsByTime},
 	},
 }
 

@@ -37,6 +37,8 @@ type Kind struct {
 	// namespace and the name follow it. The observer reads these keys if etcd is reachable. A
 	// release of Kubernetes can change them only with a migration of the stored data.
 	EtcdPrefix string
+	// Decoding says how package objects decodes the objects of the kind.
+	Decoding Decoding
 	// Role is the relation of the kind to pods. Reports and comparisons depend on it.
 	Role Role
 	// Controls lists the kinds of the objects that an object of this kind may control.
@@ -62,6 +64,29 @@ const (
 	Routing Role = "routing"
 	// Other is the role of all other kinds.
 	Other Role = "other"
+)
+
+// Decoding says how package objects decodes the objects of a kind: which Go type they have, and
+// which fields.
+type Decoding string
+
+// The decodings. The zero value stands for AsGeneric.
+const (
+	// AsGeneric decodes only the fields that objects of many kinds have, such as spec.replicas
+	// and status.conditions.
+	AsGeneric Decoding = ""
+	// AsPod decodes pods.
+	AsPod Decoding = "pod"
+	// AsReplicaSet decodes owners of pods whose selector is a LabelSelector.
+	AsReplicaSet Decoding = "replica-set"
+	// AsReplicationController decodes owners of pods whose selector is a map of labels.
+	AsReplicationController Decoding = "replication-controller"
+	// AsDeployment decodes owners of ReplicaSets.
+	AsDeployment Decoding = "deployment"
+	// AsService decodes Services.
+	AsService Decoding = "service"
+	// AsEndpoints decodes Endpoints.
+	AsEndpoints Decoding = "endpoints"
 )
 
 // GVK returns the API group, the version and the name of the kind.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Decoder decodes recorded objects and caches the results.
@@ -88,20 +89,21 @@ func (t parsedText[T]) read(raw json.RawMessage, decode func(json.RawMessage) (T
 	return value, nil
 }
 
-// Decode decodes a pod, ReplicaSet, ReplicationController, Deployment, Service or Endpoints
-// object. It returns nil for other kinds. Use [Decoder.Generic] for these.
+// Decode decodes an object as its row in package kube says: [kube.Kind.Decoding]. It returns
+// nil for kinds without a row and for those that are decoded [kube.AsGeneric]. Use
+// [Decoder.Generic] for these.
 func (d *Decoder) Decode(o *history.Object) (any, error) {
-	if kind := OwnerKindByResource(o.Resource); kind != nil {
-		return d.Owner(kind, o)
-	}
-	switch o.Resource {
-	case PodResource:
+	kind, _ := kube.ByResource(o.Resource)
+	switch kind.Decoding {
+	case kube.AsReplicaSet, kube.AsReplicationController:
+		return d.Owner(OwnerKindByResource(o.Resource), o)
+	case kube.AsPod:
 		return d.Pod(o)
-	case DeploymentResource:
+	case kube.AsDeployment:
 		return d.Deployment(o)
-	case ServiceResource:
+	case kube.AsService:
 		return d.Service(o)
-	case EndpointsResource:
+	case kube.AsEndpoints:
 		return NewEndpoints(o), nil // not cached, because Endpoints are as large as all pods of the Service together
 	}
 	return nil, nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // OwnerKind describes a kind of owner: ReplicaSet or ReplicationController.
@@ -23,10 +24,22 @@ type OwnerKind struct {
 	ParseSelector func(json.RawMessage) (labels.Selector, error)
 }
 
-// OwnerKinds contains the two kinds of owners.
-var OwnerKinds = []OwnerKind{
-	{Name: ReplicaSetKind, Resource: ReplicaSetResource, ParseSelector: ParseLabelSelector},
-	{Name: ReplicationControllerKind, Resource: ReplicationControllerResource, ParseSelector: equalitySelector},
+// OwnerKinds contains the kinds of owners in the table of package kube.
+var OwnerKinds = ownerKinds()
+
+// ownerKinds returns the kinds that package kube decodes as ReplicaSets or
+// ReplicationControllers.
+func ownerKinds() (kinds []OwnerKind) {
+	parsers := map[kube.Decoding]func(json.RawMessage) (labels.Selector, error){
+		kube.AsReplicaSet:            ParseLabelSelector,
+		kube.AsReplicationController: equalitySelector,
+	}
+	for _, k := range kube.Kinds {
+		if parse := parsers[k.Decoding]; parse != nil {
+			kinds = append(kinds, OwnerKind{Name: k.Name, Resource: k.Resource(), ParseSelector: parse})
+		}
+	}
+	return kinds
 }
 
 // OwnerKindByName returns the OwnerKind with the given name. It returns nil if the kind is
