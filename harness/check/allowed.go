@@ -242,7 +242,7 @@ var AllowedBehaviors = []AllowedBehavior{
 	{
 		Slug: "scheduled-writes", Topic: topicTime,
 		Behavior: "A controller may write because time has passed, although no object has changed. The CronJob controller creates Jobs by a schedule.",
-		Handling: []string{"no-writes-when-settled: does not judge writes of kinds that a controller with the trait acts-by-time writes."},
+		Handling: []string{"no-writes-when-settled: ignores writes of kinds that a controller with the trait acts-by-time writes."},
 	},
 	{
 		Slug: "paused-process", Topic: topicTime,

@@ -14,7 +14,7 @@ import (
 //
 // Its verdict is unknown if the run did not converge, or if it ended less than Settings.Quiet
 // after convergence. It is also unknown if another client changed an object after convergence
-// and the subject then wrote. The check does not judge writes of kinds that a controller with
+// and the subject then wrote. The check ignores writes of kinds that a controller with
 // the trait acts-by-time writes, because time alone may be the reason for them.
 var noWritesWhenSettledCheck = Check{
 	ID:               "no-writes-when-settled",

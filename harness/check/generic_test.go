@@ -302,8 +302,8 @@ func TestGenericControllers(t *testing.T) {
 	}
 }
 
-// TestActsByTime requires that no-writes-when-settled does not judge writes of a controller that
-// acts by time. It still judges the writes of other controllers in the same process.
+// TestActsByTime requires that no-writes-when-settled ignores writes of a controller that
+// acts by time. It still checks the writes of other controllers in the same process.
 func TestActsByTime(t *testing.T) {
 	for _, test := range []struct {
 		testCase
