@@ -128,6 +128,8 @@ var All = []Check{
 	needlessWritesCheck,
 	noWritesWhenSettledCheck,
 	leaseHolderWritesCheck,
+	deletionCompletesCheck,
+	observedGenerationCheck,
 	processAliveCheck,
 }
 

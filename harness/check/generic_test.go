@@ -363,7 +363,7 @@ func TestScopes(t *testing.T) {
 			found = append(found, c.ID)
 		}
 	}
-	want := []string{"ownership", "cache-synced", "back-off", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "process-alive"}
+	want := []string{"ownership", "cache-synced", "back-off", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "process-alive"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("general checks: -want +got:\n%s", diff)
 	}
@@ -453,6 +453,13 @@ func TestStatefulSetRun(t *testing.T) {
 	h.adopt(h.add(orphan), set).answered(200)
 	h.deliver(h.commit(history.Modified, statefulPod(set, 3)))
 	h.send("delete", "", h.find("web-3")).answered(200)
+	claim := objectOf(claims, "data-web-3", `{"spec":{}}`)
+	claim.Finalizers = []string{"example.com/keep"}
+	claim = *h.apply("create", "", claim)
+	h.deliver(h.terminate(&claim))
+	claim = *h.find(claim.Name)
+	claim.Finalizers = nil
+	h.commit(history.Deleted, *h.apply("update", "", claim))
 	h.phase(history.PhaseSettle)
 	h.wait(3 * time.Second)
 	h.phase(history.PhaseQuiet)

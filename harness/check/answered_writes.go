@@ -1,0 +1,29 @@
+package check
+
+import (
+	"maps"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// answeredWrites pairs the successful writes of the subject with their requests. Unlike calls of
+// the model, it keeps the content of each request, whatever the kind of the object.
+type answeredWrites map[uint64]*history.Request
+
+// observe reads the next record. If the record is the successful response to a write, and
+// contains the written object, observe returns the request. Otherwise it returns nil.
+func (writes answeredWrites) observe(r *history.Record) *history.Request {
+	switch {
+	case r.Request != nil && r.Request.IsWrite():
+		writes[r.Request.ID] = r.Request
+	case r.Response != nil:
+		request := writes[r.Response.ID]
+		delete(writes, r.Response.ID)
+		if request != nil && r.Response.OK() && r.Response.Object != nil {
+			return request
+		}
+	case processStarts(r): // the requests of the former process get no response
+		maps.DeleteFunc(writes, func(_ uint64, request *history.Request) bool { return request.Subject == r.Process.Name })
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// deletionCompletesCheck examines terminating objects that have a finalizer of the subject.
+//
+// A finalizer is the subject's if a successful write of the subject added it to some object
+// during the run. The check ignores all other finalizers, because the history does not show who
+// must remove them. It also ignores terminating objects without finalizers: a kubelet or the
+// garbage collector removes them.
+//
+// The verdict is unknown if the run ended before an object had the time Settings.Within for its
+// deletion.
+var deletionCompletesCheck = Check{
+	ID:        "deletion-completes",
+	Guarantee: "Within the scenario's bound after the faults are healed, a controller removes the finalizers that it added from each object that is being deleted.",
+	Contract:  "Kubernetes documentation, Finalizers",
+	Property:  Liveness,
+	Scope:     general,
+	New:       newDeletionCompletesChecker,
+}
+
+// deletionCompletesChecker reports objects that are still terminating at the end of the run
+// because of a finalizer that the subject added.
+type deletionCompletesChecker struct {
+	findings
+	within time.Duration // the bound, from the beginning of the phase settle or the deletion
+	writes answeredWrites
+	// finalizers contains the finalizers that the subject added. The keys are the resource and
+	// the name of the finalizer.
+	finalizers map[[2]string]bool
+	objects    map[types.UID]*finalizedObject
+	settleAt   time.Duration // when the phase settle began; 0 before
+	tooEarly   string        // an object that had less time than the bound; "" if there is none
+}
+
+// finalizedObject is the latest committed version of an object that has or had finalizers.
+type finalizedObject struct {
+	history.Ref
+	finalizers []string
+	former     []string // the finalizers of the version before
+	deleted    recordTime
+}
+
+func newDeletionCompletesChecker(s Settings) Checker {
+	return &deletionCompletesChecker{
+		within: s.Within, writes: answeredWrites{}, finalizers: map[[2]string]bool{}, objects: map[types.UID]*finalizedObject{},
+	}
+}
+
+func (checker *deletionCompletesChecker) Observe(m *Model, r *history.Record) {
+	if request := checker.writes.observe(r); request != nil {
+		checker.recordAdded(request, r.Response.Object)
+	}
+	switch {
+	case r.Commit != nil:
+		checker.commit(m, r.Commit)
+	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
+		checker.settleAt = m.now
+	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
+		checker.end(m)
+	}
+}
+
+// recordAdded records the finalizers that a successful write of the subject added.
+func (checker *deletionCompletesChecker) recordAdded(request *history.Request, written *history.Object) {
+	var before []string
+	if o := checker.objects[written.UID]; o != nil && request.Verb != "create" {
+		before = o.finalizers
+		if o.Version >= written.Version { // the commit was recorded before the response
+			before = o.former
+		}
+	}
+	for _, f := range written.Finalizers {
+		requested := strings.Contains(string(request.Patch), f) || request.Object != nil && slices.Contains(request.Object.Finalizers, f)
+		if requested && !slices.Contains(before, f) {
+			checker.finalizers[[2]string{written.Resource, f}] = true
+		}
+	}
+}
+
+// commit records the finalizers of a committed version, and when the object began to terminate.
+func (checker *deletionCompletesChecker) commit(m *Model, c *history.Commit) {
+	o := checker.objects[c.Object.UID]
+	switch {
+	case c.Type == history.Deleted:
+		if o != nil && o.deleted.seq > 0 && checker.blockedBy(o.Resource, o.former, o.finalizers) != "" {
+			checker.exercised++
+		}
+		delete(checker.objects, c.Object.UID)
+		return
+	case o == nil && len(c.Object.Finalizers) == 0:
+		return
+	case o == nil:
+		o = &finalizedObject{}
+		checker.objects[c.Object.UID] = o
+	}
+	o.Ref, o.former, o.finalizers = c.Object.Ref, o.finalizers, c.Object.Finalizers
+	if c.Object.Terminating() && o.deleted.seq == 0 {
+		o.deleted = recordTime{at: m.now, seq: m.seq}
+	}
+}
+
+// blockedBy returns the first of the given finalizers that the subject added to objects of the
+// resource. It returns "" if there is none.
+func (checker *deletionCompletesChecker) blockedBy(resource string, lists ...[]string) string {
+	for _, f := range slices.Concat(lists...) {
+		if checker.finalizers[[2]string{resource, f}] {
+			return f
+		}
+	}
+	return ""
+}
+
+// end reports each object that is still terminating because of a finalizer of the subject.
+func (checker *deletionCompletesChecker) end(m *Model) {
+	for _, uid := range sortedByName(checker.objects, "") {
+		o := checker.objects[uid]
+		finalizer := checker.blockedBy(o.Resource, o.finalizers)
+		if o.deleted.seq == 0 || finalizer == "" {
+			continue
+		}
+		checker.exercised++
+		if elapsed := m.now - max(o.deleted.at, checker.settleAt); checker.settleAt == 0 || elapsed < checker.within-tolerance {
+			checker.tooEarly = o.String()
+			continue
+		}
+		checker.addViolation(func() Evidence {
+			e := m.evidenceOf(&o.Ref, fmt.Sprintf("%s has been terminating for %s and still has the finalizer %s, which the subject added", o.Ref, seconds(m.now-o.deleted.at), finalizer),
+				fmt.Sprintf("the removal of the finalizer within %v after the faults are healed", checker.within))
+			e.Records = append(e.Records, o.deleted.seq)
+			return e
+		})
+	}
+}
+
+// Result returns unknown if an object had too little time for its deletion and no other object
+// violates the guarantee.
+func (checker *deletionCompletesChecker) Result() Result {
+	result := checker.findings.Result()
+	if result.Verdict == Pass && checker.tooEarly != "" {
+		result.Verdict, result.Reason = Unknown, fmt.Sprintf("%s is terminating, and the run ended before the bound of %v", checker.tooEarly, checker.within)
+	}
+	return result
+}
+
+// ObjectRef returns the reference to the committed version of the object.
+func (o *finalizedObject) ObjectRef() *history.Ref { return &o.Ref }

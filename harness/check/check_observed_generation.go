@@ -1,0 +1,202 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/objects"
+)
+
+// observedGenerationCheck examines the successful writes of the subject that set
+// status.observedGeneration or the observedGeneration of a condition.
+//
+// It looks at an object at the end of the run only if a controller without a contract reconciles
+// it. For the other kinds, converged and rollout-complete examine the final status. At the end it
+// does not look at conditions, because a controller need not evaluate each condition again.
+//
+// A lower status.observedGeneration is no violation if the process learnt of the newer
+// generation a short time before, or if its cache went back to an older version. A controller
+// may then still act on the older version.
+var observedGenerationCheck = Check{
+	ID:        "observed-generation",
+	Guarantee: "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",
+	Contract:  "Kubernetes API conventions, Typical status properties",
+	Property:  Liveness,
+	Scope:     general,
+	New:       newObservedGenerationChecker,
+}
+
+// observedGenerationChecker reports writes with a wrong observedGeneration, and objects whose
+// status is out of date at the end of the run.
+type observedGenerationChecker struct {
+	findings
+	within    time.Duration // the bound, from the beginning of the phase settle
+	batchTime time.Duration // how long a worker may act on a former version
+	writes    answeredWrites
+	settleAt  time.Duration // when the phase settle began; 0 before
+	// committed contains the objects that a generic controller reconciles and whose status has
+	// an observedGeneration.
+	committed map[types.UID]*generationState
+	// reported is the status.observedGeneration of each object in the latest response.
+	reported map[types.UID]generations
+	// cached is the generation of each object in the cache of each process.
+	cached map[string]map[types.UID]cachedGeneration
+}
+
+// generationState is the generation of a committed object.
+type generationState struct {
+	history.Ref
+	generation, observed int64
+	since                time.Duration // when the generation was committed
+}
+
+// cachedGeneration is a generation of an object in a cache, with the time of its delivery on the
+// clock of the process.
+type cachedGeneration struct {
+	generation int64
+	since      time.Duration
+}
+
+// generations contains the fields observedGeneration of one object.
+type generations struct {
+	Status struct {
+		ObservedGeneration int64
+		Conditions         []struct{ ObservedGeneration int64 }
+	}
+}
+
+// highest returns the highest observedGeneration of the status and its conditions.
+func (g generations) highest() int64 {
+	highest := g.Status.ObservedGeneration
+	for _, c := range g.Status.Conditions {
+		highest = max(highest, c.ObservedGeneration)
+	}
+	return highest
+}
+
+// generationsOf decodes the fields observedGeneration of a body or patch. In a kind in which the
+// fields have other types, they count as absent.
+func generationsOf(body json.RawMessage) (g generations) {
+	if objects.Unmarshal(body, &g) != nil {
+		return generations{}
+	}
+	return g
+}
+
+func newObservedGenerationChecker(s Settings) Checker {
+	return &observedGenerationChecker{
+		within: s.Within, batchTime: s.batchTime(), writes: answeredWrites{},
+		committed: map[types.UID]*generationState{}, reported: map[types.UID]generations{}, cached: map[string]map[types.UID]cachedGeneration{},
+	}
+}
+
+func (checker *observedGenerationChecker) Observe(m *Model, r *history.Record) {
+	if request := checker.writes.observe(r); request != nil {
+		checker.written(m, request, r.Response.Object)
+	}
+	switch {
+	case r.Commit != nil:
+		checker.commit(m, r.Commit)
+	case processStarts(r):
+		delete(checker.cached, r.Process.Name)
+	case r.Delivery != nil && r.Delivery.Type.HasObject():
+		checker.cache(m, r.Delivery.Subject, &r.Delivery.Object)
+	case r.List != nil:
+		for i := range r.List.Items {
+			checker.cache(m, r.List.Subject, &r.List.Items[i])
+		}
+	case r.Phase != nil && r.Phase.Name == history.PhaseSettle:
+		checker.settleAt = m.now
+	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
+		checker.end(m)
+	}
+}
+
+// cache records the generation of an object that a process received.
+func (checker *observedGenerationChecker) cache(m *Model, process string, o *history.Object) {
+	if o.Generation == 0 {
+		return // objects of this kind have no generation
+	}
+	if checker.cached[process] == nil {
+		checker.cached[process] = map[types.UID]cachedGeneration{}
+	}
+	if checker.cached[process][o.UID].generation != o.Generation {
+		checker.cached[process][o.UID] = cachedGeneration{generation: o.Generation, since: m.processTime}
+	}
+}
+
+// written checks the response to a write of the subject that sets an observedGeneration.
+func (checker *observedGenerationChecker) written(m *Model, request *history.Request, o *history.Object) {
+	sent := generationsOf(request.Patch)
+	if request.Object != nil {
+		sent = generationsOf(request.Object.Body)
+	}
+	now, before := generationsOf(o.Body), checker.reported[o.UID]
+	if sent.highest() == 0 || sent.highest() != now.highest() || o.Generation == 0 {
+		return // the write does not set the field
+	}
+	checker.exercised++
+	checker.reported[o.UID] = now
+	if now.highest() > o.Generation {
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s wrote observedGeneration %d to %s, whose generation is %d", request.Subject, now.highest(), o.Ref, o.Generation),
+				fmt.Sprintf("at most %d", o.Generation))
+		})
+	}
+	from, to := before.Status.ObservedGeneration, now.Status.ObservedGeneration
+	cached := checker.cached[request.Subject][o.UID]
+	if to < from && sent.Status.ObservedGeneration == to && cached.generation >= from && m.processTime-cached.since > checker.batchTime+lag {
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s lowered status.observedGeneration of %s from %d to %d; its cache has had generation %d for %s", request.Subject, o.Ref, from, to, cached.generation, seconds(m.processTime-cached.since)),
+				fmt.Sprintf("at least %d", from))
+		})
+	}
+}
+
+// commit records the generations of a committed version that a generic controller reconciles.
+func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
+	o := &c.Object
+	if c.Type == history.Deleted {
+		delete(checker.committed, o.UID)
+		delete(checker.reported, o.UID)
+		for _, cached := range checker.cached {
+			delete(cached, o.UID)
+		}
+		return
+	}
+	if m.tested.genericKindOf(o.Resource) == "" {
+		return
+	}
+	observed := generationsOf(o.Body).Status.ObservedGeneration
+	if observed == 0 || o.Terminating() {
+		delete(checker.committed, o.UID)
+		return
+	}
+	state := &generationState{Ref: o.Ref, generation: o.Generation, observed: observed, since: m.now}
+	if old := checker.committed[o.UID]; old != nil && old.generation == o.Generation {
+		state.since = old.since
+	}
+	checker.committed[o.UID] = state
+}
+
+// end reports each object whose status is out of date at the end of the run.
+func (checker *observedGenerationChecker) end(m *Model) {
+	for _, uid := range sortedByName(checker.committed, "") {
+		o := checker.committed[uid]
+		checker.exercised++
+		if o.observed >= o.generation || checker.settleAt == 0 || m.now-max(o.since, checker.settleAt) < checker.within-tolerance {
+			continue
+		}
+		checker.addViolation(func() Evidence {
+			return m.evidenceOf(&o.Ref, fmt.Sprintf("status.observedGeneration of %s is %d, %s after generation %d was committed", o.Ref, o.observed, seconds(m.now-o.since), o.generation),
+				fmt.Sprint(o.generation))
+		})
+	}
+}
+
+// ObjectRef returns the reference to the committed version of the object.
+func (o *generationState) ObjectRef() *history.Ref { return &o.Ref }
