@@ -16,7 +16,8 @@ type Check struct {
 	// Guarantee is what the subject promises, in one or two sentences.
 	Guarantee string
 	// Contract names the sections and statements of controllers/CONTRACT.md that contain the
-	// guarantee, such as "Deployment 9".
+	// guarantee, such as "Deployment 9". If only the documentation of Kubernetes contains the
+	// guarantee, it names the page.
 	Contract string
 	// Property is Safety or Liveness.
 	Property Property

@@ -29,8 +29,8 @@ var deletionCompletesCheck = Check{
 	New:       newDeletionCompletesChecker,
 }
 
-// deletionCompletesChecker reports objects that are still terminating at the end of the run
-// because of a finalizer that the subject added.
+// deletionCompletesChecker reports objects that a finalizer of the subject keeps terminating
+// until the end of the run.
 type deletionCompletesChecker struct {
 	findings
 	within time.Duration // the bound, from the beginning of the phase settle or the deletion

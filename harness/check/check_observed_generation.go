@@ -30,8 +30,8 @@ var observedGenerationCheck = Check{
 	New:       newObservedGenerationChecker,
 }
 
-// observedGenerationChecker reports writes with a wrong observedGeneration, and objects whose
-// status is out of date at the end of the run.
+// observedGenerationChecker reports writes with a wrong observedGeneration, and a status that is
+// out of date at the end.
 type observedGenerationChecker struct {
 	findings
 	within    time.Duration // the bound, from the beginning of the phase settle
@@ -54,7 +54,7 @@ type generationState struct {
 	since                time.Duration // when the generation was committed
 }
 
-// cachedGeneration is a generation of an object in a cache, with the time of its delivery on the
+// cachedGeneration is the generation of an object in a cache. The time of its delivery is on the
 // clock of the process.
 type cachedGeneration struct {
 	generation int64

@@ -51,7 +51,7 @@ controllers with the named trait; the table of controllers in ` + "`harness/kube
 traits. If no controller under test has the trait, the verdict is ` + "`not-exercised`" + `.
 
 The contract column refers to a statement in
-[CONTRACT.md](../../controllers/CONTRACT.md). Verdicts are explained in
+[CONTRACT.md](../../controllers/CONTRACT.md), or to the documentation of Kubernetes. Verdicts are explained in
 [verdicts.md](verdicts.md). The field ` + "`exercises`" + ` of a scenario lists the checks that every
 run of it must exercise.
 
