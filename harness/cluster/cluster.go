@@ -24,10 +24,15 @@ const (
 	// Subject is the user of the controllers under test. A new cluster grants this user no
 	// permissions. Package harness/subject creates the role bindings when it starts a subject.
 	Subject Role = "subject"
-	// Support is the user of all other components. These are the scheduler, the
-	// controllers that are not under test, and the simulated kubelets.
+	// Support is the user of all other components. These are the scheduler and the
+	// controllers that are not under test.
 	Support Role = "support"
+	// Kubelet is the user of the simulated kubelets.
+	Kubelet Role = "kubelet"
 )
+
+// KubeletUser is the user name of the [Kubelet] role. Admission policies refer to it.
+const KubeletUser = "gauntlet:kubelet"
 
 // SubjectUser is the user name of the [Subject] role. Role bindings refer to it.
 const SubjectUser = "gauntlet:subject"

@@ -16,6 +16,7 @@ var users = []struct {
 	{Admin, "gauntlet:admin", "system:masters"},
 	{Subject, SubjectUser, ""},
 	{Support, "gauntlet:support", "system:masters"},
+	{Kubelet, KubeletUser, "system:masters"},
 }
 
 // Tokens maps each role to the bearer token with which its clients authenticate.

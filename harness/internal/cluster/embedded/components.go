@@ -208,7 +208,7 @@ enableProfiling: false
 // healthURL. KWOK is healthy if its process runs and the nodes are Ready.
 func kwokComponent(l layout, b Binaries) component {
 	return component{name: "kwok", path: b.KWOK, stopGroup: stopClients, stopGrace: stopGrace, args: []string{
-		"--kubeconfig=" + l.file(supportConfig),
+		"--kubeconfig=" + l.file(kubeletConfig),
 		"--config=" + quoteList(l.file(kwokConfig)),
 		"--manage-nodes-with-label-selector=!" + silentLabel,
 		"--node-lease-duration-seconds=40",

@@ -9,8 +9,9 @@
 // package does not restart a component that crashes.
 //
 // start.go contains the start procedure. components.go contains the programs with their flags, and
-// stages.yaml the behavior of the simulated kubelets. halt.go contains the functions with which
-// faults kill and restart components.
+// stages.yaml the behavior of the simulated kubelets. lifecycle.go makes the API server refuse
+// writes of pods that no kubelet sends. halt.go contains the functions with which faults kill and
+// restart components.
 package embedded
 
 import (

@@ -151,9 +151,11 @@ func TestFilesAndCommandLinesOfComponents(t *testing.T) {
 			t.Errorf("file mode of %s is %v (error %v), want access only for the owner", entry.Name(), info.Mode(), err)
 		}
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", l.file(supportConfig))
-	if err != nil || config.BearerToken != creds.tokens[cluster.Support] {
-		t.Errorf("the kubeconfig of the support components does not contain the token of the Support role: %v", err)
+	for name, role := range map[string]cluster.Role{supportConfig: cluster.Support, kubeletConfig: cluster.Kubelet} {
+		config, err := clientcmd.BuildConfigFromFlags("", l.file(name))
+		if err != nil || config.BearerToken != creds.tokens[role] {
+			t.Errorf("%s does not contain the token of the role %s: %v", name, role, err)
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ const (
 	accountPubFile  = "service-account.pub"
 	tokensFile      = "tokens.csv"
 	supportConfig   = "support.kubeconfig"
+	kubeletConfig   = "kubelet.kubeconfig"
 	schedulerConfig = "kube-scheduler.yaml"
 	kwokConfig      = "kwok.yaml"
 	etcdData        = "etcd" // directory
@@ -90,10 +91,16 @@ func (l layout) write(opts Options, creds *credentials) error {
 	if err := os.Mkdir(l.file(temporary), 0o700); err != nil {
 		return fmt.Errorf("creating the temporary directory of the cluster: %w", err)
 	}
-	return cluster.WriteKubeconfig(l.file(supportConfig), &rest.Config{
-		Host: l.apiServerURL(), BearerToken: creds.tokens[cluster.Support],
-		TLSClientConfig: rest.TLSClientConfig{CAFile: l.file(authorityFile)},
-	})
+	for name, role := range map[string]cluster.Role{supportConfig: cluster.Support, kubeletConfig: cluster.Kubelet} {
+		err := cluster.WriteKubeconfig(l.file(name), &rest.Config{
+			Host: l.apiServerURL(), BearerToken: creds.tokens[role],
+			TLSClientConfig: rest.TLSClientConfig{CAFile: l.file(authorityFile)},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // spec returns the command line, environment and log file with which a component is started.

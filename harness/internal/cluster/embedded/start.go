@@ -152,7 +152,8 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 }
 
 // awaitReady waits until the started components are healthy and pods can run (see [Start]). It
-// creates the nodes and waits until all of them are schedulable.
+// creates the nodes and waits until all of them are schedulable. It also creates the policies that
+// protect the lifecycle of pods.
 func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
@@ -164,7 +165,12 @@ func (c *Cluster) awaitReady(ctx context.Context, nodes int) error {
 			ready.Go(func() error { return c.await(ctx, p.name, p.healthURL) })
 		}
 	}
-	ready.Go(func() error { return c.awaitDefaultServiceAccount(ctx, client) })
+	ready.Go(func() error {
+		if err := c.awaitDefaultServiceAccount(ctx, client); err != nil {
+			return err
+		}
+		return protectPodLifecycle(ctx, client)
+	})
 	ready.Go(func() error { return c.createNodes(ctx, client, nodes) })
 	return ready.Wait()
 }
