@@ -86,15 +86,14 @@ func testSameName(t *testing.T, admin, kubelets kubernetes.Interface) {
 func testFailAtStart(t *testing.T, admin kubernetes.Interface) {
 	const pods = 40
 	var group sync.WaitGroup
-	defer group.Wait()
+	defer group.Wait() // a failed createPod ends the test early
 	for i := range pods {
 		name := fmt.Sprintf("race-%d", i)
-		created := createPod(t, admin, name)
+		createPod(t, admin, name)
 		group.Go(func() {
-			time.Sleep(startDelay + time.Duration(i-pods/2)*time.Millisecond) // most failures meet KWOK's write
+			<-time.After(startDelay + time.Duration(i-pods/2)*time.Millisecond) // most failures meet KWOK's write
 			setPhase(t, admin, name, corev1.PodFailed)
 		})
-		defer admin.CoreV1().Pods(created.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	}
 	group.Wait()
 	for i := range pods {
