@@ -5,7 +5,7 @@
 // The fault types are in subpackages, one for each family:
 //
 //   - requests and watches change the traffic between the subject (the controllers under
-//     test) and the API server; package proxy forwards this traffic
+//     test) and the API server, by means of package interceptor
 //   - pods, nodes, admission, controlplane and users change the cluster, without the proxy
 //   - processes kills, terminates and pauses the subject
 //   - clocks changes the timestamps that the subject receives
@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
@@ -64,18 +64,18 @@ type ProviderLimited interface {
 }
 
 // Env contains the parts of a run that a fault may use, such as clients, cluster, subject
-// and proxy.
+// and interceptor.
 type Env struct {
 	// Rand is the random source of this fault alone. The run seeds it, so that a seed gives
 	// the same random draws again. It is not safe for concurrent use.
 	Rand *rand.Rand
-	// Proxy is the fault proxy between the subject and the API server.
-	Proxy *proxy.Proxy
+	// Interceptor applies effects to the requests and watch events of the subject.
+	Interceptor *interceptor.Interceptor
 	// Subject stops, starts and pauses the replicas of the controllers under test.
 	Subject Subject
 	// Cluster is the cluster of the run: its control plane and its nodes.
 	Cluster cluster.Cluster
-	// Admin is a client with cluster-admin permissions. Its requests bypass the proxy.
+	// Admin is a client with cluster-admin permissions. Its requests bypass Interceptor.
 	Admin kubernetes.Interface
 	// Dynamic is a dynamic client with the same permissions as Admin. It also bypasses the
 	// proxy. Kinds are the kinds of workload objects for which client-go has no typed

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
@@ -12,7 +12,7 @@ import (
 
 // Reporter writes the history records of one fault: injected, fired, failed and healed.
 type Reporter struct {
-	recorder proxy.Recorder
+	recorder interceptor.Recorder
 	index    int
 	name     string
 	once     sync.Once // writes the record that the fault is healed only once
@@ -24,7 +24,7 @@ type Reporter struct {
 // NewReporter returns a reporter that writes its records to the recorder. index is the
 // position of the fault in the scenario, counted from 0. name is the name of the fault
 // type.
-func NewReporter(recorder proxy.Recorder, index int, name string) *Reporter {
+func NewReporter(recorder interceptor.Recorder, index int, name string) *Reporter {
 	return &Reporter{recorder: recorder, index: index, name: name}
 }
 

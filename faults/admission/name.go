@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -94,7 +94,7 @@ type name struct {
 
 func (n *name) Inject(_ context.Context, env *faults.Env) error {
 	n.env, n.left = env, n.params.Times
-	n.remove = env.Proxy.OnRequest(n.match)
+	n.remove = env.Interceptor.OnRequest(n.match)
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (n *name) Summary() string {
 // match makes the subject's create of a ReplicaSet wait until the fault has created a
 // ReplicaSet with the same name. The API server then answers the subject with 409
 // (AlreadyExists).
-func (n *name) match(request *history.Request) *proxy.RequestEffect {
+func (n *name) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Verb != "create" || request.Resource != setResource || request.Subresource != "" ||
 		request.Namespace != n.env.Namespace || request.Object == nil || request.Object.Name == "" ||
 		!history.MatchOwner(n.params.Owner, request.Object.ControllerRef()) {
@@ -132,7 +132,7 @@ func (n *name) match(request *history.Request) *proxy.RequestEffect {
 	}
 	n.left--
 	n.taking.Add(1)
-	return &proxy.RequestEffect{Fault: n.env.Report.Name(), BeforeForward: func(ctx context.Context) {
+	return &interceptor.RequestEffect{Fault: n.env.Report.Name(), BeforeForward: func(ctx context.Context) {
 		defer n.taking.Done()
 		n.take(ctx, request)
 	}}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -61,12 +62,12 @@ var controlPlaneDir string
 // live contains what one live test uses: a namespace, a proxy and clients.
 type live struct {
 	*historytest.Recording
-	t         *testing.T
-	proxy     *proxy.Proxy
-	namespace string
-	admin     kubernetes.Interface // client whose requests bypass the proxy
-	config    *rest.Config         // configuration of the subject, whose requests go through the proxy
-	subject   kubernetes.Interface
+	t           *testing.T
+	interceptor *interceptor.Interceptor
+	namespace   string
+	admin       kubernetes.Interface // client whose requests bypass the proxy
+	config      *rest.Config         // configuration of the subject, whose requests go through the proxy
+	subject     kubernetes.Interface
 }
 
 func startLive(t *testing.T) *live {
@@ -103,8 +104,9 @@ func (l *live) startProxy(admin *rest.Config) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.proxy, err = proxy.Start(l.t.Context(), proxy.Options{
-		Target: target, TargetCA: admin.CAData, Recorder: l.Recording, Clock: clock.RealClock{},
+	l.interceptor = interceptor.New(l.Recording, clock.RealClock{})
+	between, err := proxy.Start(l.t.Context(), proxy.Options{
+		Target: target, TargetCA: admin.CAData, Interceptor: l.interceptor, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -112,11 +114,11 @@ func (l *live) startProxy(admin *rest.Config) {
 	l.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.t.Context()), 10*time.Second)
 		defer cancel()
-		if err := l.proxy.Stop(ctx); err != nil {
+		if err := between.Stop(ctx); err != nil {
 			l.t.Error(err)
 		}
 	})
-	endpoint, err := l.proxy.Listen("subject-0")
+	endpoint, err := between.Listen("subject-0")
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -151,8 +153,8 @@ func (l *live) inject(name, text string) (heal func()) {
 		l.t.Fatal(err)
 	}
 	env := &faults.Env{
-		Rand:  rand.New(rand.NewPCG(1, 1)),
-		Proxy: l.proxy, Cluster: controlPlane.cluster, Admin: l.admin, Capabilities: controlPlane.cluster.Capabilities(), Namespace: l.namespace, Clock: clock.RealClock{},
+		Rand:        rand.New(rand.NewPCG(1, 1)),
+		Interceptor: l.interceptor, Cluster: controlPlane.cluster, Admin: l.admin, Capabilities: controlPlane.cluster.Capabilities(), Namespace: l.namespace, Clock: clock.RealClock{},
 		Report: faults.NewReporter(l.Recording, 0, name),
 	}
 	if err := faults.Inject(l.t.Context(), fault, env); err != nil {

@@ -81,7 +81,7 @@ type skew struct {
 
 func (s *skew) Inject(_ context.Context, env *faults.Env) error {
 	s.env, s.reported = env, map[types.UID]bool{}
-	s.restore = env.Proxy.SkewClock(s.params.Ahead, s.report)
+	s.restore = env.Interceptor.SkewClock(s.params.Ahead, s.report)
 	return nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -57,11 +57,11 @@ func (c *crash) Inject(ctx context.Context, env *faults.Env) error {
 		return c.restart.Inject(ctx, env)
 	}
 	c.env = env
-	c.remove = env.Proxy.OnRequest(func(r *history.Request) *proxy.RequestEffect {
+	c.remove = env.Interceptor.OnRequest(func(r *history.Request) *interceptor.RequestEffect {
 		if r.ID != env.Trigger.Request {
 			return nil
 		}
-		return &proxy.RequestEffect{Fault: env.Report.Name(), Break: proxy.BreakRequest}
+		return &interceptor.RequestEffect{Fault: env.Report.Name(), Break: interceptor.BreakRequest}
 	})
 	c.end(ctx, []string{env.Trigger.Replica})
 	c.Begin(ctx, c.startAfterDowntime)

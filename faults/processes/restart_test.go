@@ -2,11 +2,8 @@ package processes
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -17,8 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/trigger"
 )
@@ -127,27 +124,10 @@ func (s *fakeSubject) Start(_ context.Context, replica string) error {
 	return nil
 }
 
-// newProxy returns a proxy whose API server does not exist.
-func newProxy(t *testing.T) *proxy.Proxy {
-	t.Helper()
-	server := httptest.NewTLSServer(nil)
-	t.Cleanup(server.Close)
-	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	p, err := proxy.Start(t.Context(), proxy.Options{Target: target, TargetCA: ca, Clock: clock.RealClock{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // TestRestart checks which calls and records the faults restart, crash and freeze cause,
 // and at which times.
 func TestRestart(t *testing.T) {
-	between := newProxy(t)
+	between := interceptor.New(nil, clock.RealClock{})
 	none, asked := trigger.Match{}, trigger.Match{Description: "asked", Replica: "subject-1"}
 	for _, test := range []struct {
 		name, params  string
@@ -199,7 +179,7 @@ func TestRestart(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				env := &faults.Env{Subject: s, Clock: clock.RealClock{}, Proxy: between, Trigger: test.match, Report: faults.NewReporter(s, 3, "restart")}
+				env := &faults.Env{Subject: s, Clock: clock.RealClock{}, Interceptor: between, Trigger: test.match, Report: faults.NewReporter(s, 3, "restart")}
 				if err := faults.Inject(t.Context(), fault, env); err != nil {
 					t.Fatal(err)
 				}

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -35,7 +36,7 @@ func benchmarkDirectAndProxy(b *testing.B, handler http.Handler, run func(b *tes
 	if err != nil {
 		b.Fatal(err)
 	}
-	proxy, err := Start(b.Context(), Options{Target: target, TargetCA: ca, Recorder: discard{}, Clock: clock.RealClock{}})
+	proxy, err := Start(b.Context(), Options{Target: target, TargetCA: ca, Interceptor: interceptor.New(discard{}, clock.RealClock{}), Clock: clock.RealClock{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,22 +108,4 @@ func BenchmarkEvent(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkReadEvent measures how long the proxy takes to decode one watch event for the
-// history.
-func BenchmarkReadEvent(b *testing.B) {
-	for in, mediaType := range mediaTypes {
-		b.Run(mediaType, func(b *testing.B) {
-			accept := &http.Request{Header: http.Header{"Accept": {mediaType}}}
-			event := watchEvent(accept, history.Modified, pod("web-1", 3))
-			about := target{verb: "watch", resource: "pods"}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := about.readEvent(in, event); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

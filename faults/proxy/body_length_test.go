@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -21,22 +22,22 @@ func TestBytesRecorded(t *testing.T) {
 	)
 	for _, test := range []struct {
 		name, method, path, body, answer string
-		effect                           RequestEffect
+		effect                           interceptor.RequestEffect
 	}{
-		{"create", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{}},
-		{"get", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", answered, RequestEffect{}},
-		{"list", http.MethodGet, "/api/v1/pods", "", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`, RequestEffect{}},
-		{"watch", http.MethodGet, "/api/v1/pods?watch=true", "", event + event, RequestEffect{}},
-		{"no resource", http.MethodGet, "/healthz", "", "ok", RequestEffect{}},
-		{"refused", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, "", RequestEffect{Refuse: &Refusal{Code: http.StatusForbidden}}},
-		{"response replaced by a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, RequestEffect{Lose: &LostResponse{Refuse: &Refusal{Code: http.StatusForbidden}}}},
+		{"create", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, interceptor.RequestEffect{}},
+		{"get", http.MethodGet, "/api/v1/namespaces/ns/pods/web", "", answered, interceptor.RequestEffect{}},
+		{"list", http.MethodGet, "/api/v1/pods", "", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`, interceptor.RequestEffect{}},
+		{"watch", http.MethodGet, "/api/v1/pods?watch=true", "", event + event, interceptor.RequestEffect{}},
+		{"no resource", http.MethodGet, "/healthz", "", "ok", interceptor.RequestEffect{}},
+		{"refused", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, "", interceptor.RequestEffect{Refuse: &interceptor.Refusal{Code: http.StatusForbidden}}},
+		{"response replaced by a refusal", http.MethodPost, "/api/v1/namespaces/ns/pods", asked, answered, interceptor.RequestEffect{Lose: &interceptor.LostResponse{Refuse: &interceptor.Refusal{Code: http.StatusForbidden}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, test.answer)
 			}))
-			f.proxy.OnRequest(applyToAll(test.effect))
+			f.interceptor.OnRequest(applyToAll(test.effect))
 			_, got := f.do(t, test.method, test.path, test.body)
 			if strings.Contains(test.path, "watch") {
 				f.Await(t, "end", func(r history.Record) bool { return r.WatchClosed != nil })
@@ -65,7 +66,7 @@ func TestBytesOfHalfResponse(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &LostResponse{Cut: true, Break: BreakRequest}}))
+	f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{Lose: &interceptor.LostResponse{Cut: true, Break: interceptor.BreakRequest}}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").DoRaw(t.Context()); err == nil {
 		t.Error("no error, although half of the response was missing")
 	}

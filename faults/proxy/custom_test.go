@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -94,8 +95,8 @@ func newWidget(t *testing.T) *unstructured.Unstructured {
 func TestCustomResourceRecords(t *testing.T) {
 	f := start(t, clock.RealClock{}, &widgetServer{})
 	var owner *history.Owner
-	f.proxy.OnRequest(func(r *history.Request) *RequestEffect {
-		owner = f.proxy.Controller(r)
+	f.interceptor.OnRequest(func(r *history.Request) *interceptor.RequestEffect {
+		owner = f.interceptor.Controller(r)
 		return nil
 	})
 	client := f.widgetClient(t)
@@ -154,13 +155,13 @@ func TestCustomResourceEffects(t *testing.T) {
 	f := start(t, c, server)
 	client := f.widgetClient(t)
 
-	remove := f.proxy.OnRequest(applyToAll(RequestEffect{Refuse: &Refusal{Code: 409}}))
+	remove := f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{Refuse: &interceptor.Refusal{Code: 409}}))
 	if _, err := client.Create(t.Context(), newWidget(t), metav1.CreateOptions{}); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 		t.Errorf("error %v of a refused create, want 409", err)
 	}
 	remove()
 
-	remove = f.proxy.OnRequest(applyToAll(RequestEffect{ListAt: 4}))
+	remove = f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{ListAt: 4}))
 	if _, err := client.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"}); err != nil {
 		t.Error(err)
 	}
@@ -169,14 +170,16 @@ func TestCustomResourceEffects(t *testing.T) {
 		t.Errorf("the API server received the query %s, want %s", server.listQuery, want)
 	}
 
-	restore := f.proxy.SkewClock(time.Hour, func(uint64, *history.Ref) {})
+	restore := f.interceptor.SkewClock(time.Hour, func(uint64, *history.Ref) {})
 	list, err := client.List(t.Context(), metav1.ListOptions{})
 	if err != nil || list.Items[0].GetCreationTimestamp().Hour() == 6 {
 		t.Errorf("error %v, list %v; want a later creationTimestamp", err, list)
 	}
 	restore()
 
-	f.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Hold: time.Minute} })
+	f.interceptor.OnWatchEvent(func(*history.Request, *history.Delivery) *interceptor.WatchEffect {
+		return &interceptor.WatchEffect{Hold: time.Minute}
+	})
 	stream, err := client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true})
 	if err != nil {
 		t.Fatal(err)

@@ -201,7 +201,7 @@ func TestUnreadableBodies(t *testing.T) {
 			"request list pods\ngap subject-0's view of pods\nresponse 200 server 200 reached true",
 		},
 		{
-			"long request", http.MethodPut, "/api/v1/namespaces/ns/pods/web", strings.Repeat("x", requestBytesMax+9), `{"apiVersion":"v1","kind":"Pod"}`,
+			"long request", http.MethodPut, "/api/v1/namespaces/ns/pods/web", strings.Repeat("x", 16<<20+9), `{"apiVersion":"v1","kind":"Pod"}`,
 			"gap subject-0's view of pods\nrequest update pods\nresponse 200 server 200 reached true",
 		},
 		{

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +23,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
@@ -45,9 +49,10 @@ var anyLength = cmp.Options{
 // Recording contains the records that the proxy has written.
 type fixture struct {
 	*historytest.Recording
-	proxy    *Proxy
-	endpoint Endpoint
-	server   *httptest.Server
+	interceptor *interceptor.Interceptor
+	proxy       *Proxy
+	endpoint    Endpoint
+	server      *httptest.Server
 }
 
 // start starts a proxy for an API server that the handler implements. At the end of the
@@ -68,11 +73,12 @@ func start(t *testing.T, c clock.WithTicker, handler http.Handler) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.interceptor = interceptor.New(f, c)
 	f.proxy, err = Start(t.Context(), Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: f,
-		Clock:    c,
+		Target:      target,
+		TargetCA:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Interceptor: f.interceptor,
+		Clock:       c,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,14 +165,25 @@ func pod(name string, version int) *corev1.Pod {
 	}
 }
 
+// accepted returns the serializer for the content type that a request accepts.
+func accepted(r *http.Request) runtime.SerializerInfo {
+	protobuf := strings.Contains(r.Header.Get("Accept"), runtime.ContentTypeProtobuf)
+	for _, info := range clientscheme.Codecs.SupportedMediaTypes() {
+		if protobuf && info.MediaType == runtime.ContentTypeProtobuf || !protobuf && info.MediaType == runtime.ContentTypeJSON {
+			return info
+		}
+	}
+	panic("client-go has no serializer for JSON or protobuf")
+}
+
 // encoded encodes an object in JSON or protobuf, as the Accept header of the request asks.
 func encoded(r *http.Request, obj runtime.Object) (body []byte, contentType string) {
-	accepted := acceptedEncoding(r.Header.Values("Accept"))
+	info := accepted(r)
 	var buffer bytes.Buffer
-	if err := codecs[accepted].Encode(obj, &buffer); err != nil {
+	if err := info.Serializer.Encode(obj, &buffer); err != nil {
 		panic(err)
 	}
-	return buffer.Bytes(), mediaTypes[accepted]
+	return buffer.Bytes(), info.MediaType
 }
 
 // respond answers a request with an object.
@@ -180,16 +197,25 @@ func respond(w http.ResponseWriter, r *http.Request, code int, obj runtime.Objec
 // watchEvent encodes a watch event in JSON or protobuf, as the Accept header of the request
 // asks.
 func watchEvent(r *http.Request, eventType history.EventType, obj runtime.Object) []byte {
-	raw, err := encodeEvent(acceptedEncoding(r.Header.Values("Accept")), eventType, obj)
+	body, contentType := encoded(r, obj)
+	event := metav1.WatchEvent{Type: string(eventType), Object: runtime.RawExtension{Raw: body}}
+	if contentType == runtime.ContentTypeJSON {
+		text, err := json.Marshal(event)
+		if err != nil {
+			panic(err)
+		}
+		return append(text, '\n')
+	}
+	raw, err := event.Marshal()
 	if err != nil {
 		panic(err)
 	}
-	return raw
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
 }
 
 // beginWatch sends the status and the headers of the response to a watch request.
 func beginWatch(w http.ResponseWriter, r *http.Request) {
-	contentType := mediaTypes[acceptedEncoding(r.Header.Values("Accept"))]
+	contentType := accepted(r).MediaType
 	if contentType == runtime.ContentTypeProtobuf {
 		contentType += ";stream=watch"
 	}
@@ -235,9 +261,4 @@ func (s *watchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *watchServer) event(eventType history.EventType, obj runtime.Object) {
 	s.send <- func(r *http.Request) []byte { return watchEvent(r, eventType, obj) }
-}
-
-func jsonString(text string) string {
-	quoted, _ := json.Marshal(text)
-	return string(quoted)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
@@ -39,11 +40,11 @@ func startHolding(t *testing.T, hold time.Duration) *holding {
 		}
 		h.other.ServeHTTP(w, r)
 	}))
-	h.remove = h.proxy.OnWatchEvent(func(request *history.Request, event *history.Delivery) *WatchEffect {
+	h.remove = h.interceptor.OnWatchEvent(func(request *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 		if request.Resource != "pods" || event.Object.Name == "free" {
 			return nil
 		}
-		return &WatchEffect{Hold: hold}
+		return &interceptor.WatchEffect{Hold: hold}
 	})
 	var err error
 	h.stream, err = h.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
@@ -167,7 +168,9 @@ func TestRemoveReleasesHeldEvents(t *testing.T) {
 // After the fault with the longer hold is removed, the shorter hold must still apply.
 func TestLongestHoldCounts(t *testing.T) {
 	h := startHolding(t, time.Hour)
-	h.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Hold: time.Minute} })
+	h.interceptor.OnWatchEvent(func(*history.Request, *history.Delivery) *interceptor.WatchEffect {
+		return &interceptor.WatchEffect{Hold: time.Minute}
+	})
 	h.server.event(history.Added, pod("a", 1))
 	h.awaitHeld(t)
 	h.remove()

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -16,15 +17,15 @@ import (
 func TestFirstMatchingFaultApplies(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	var asked []string
-	fault := func(name string, effect *RequestEffect) func() {
-		return f.proxy.OnRequest(func(*history.Request) *RequestEffect {
+	fault := func(name string, effect *interceptor.RequestEffect) func() {
+		return f.interceptor.OnRequest(func(*history.Request) *interceptor.RequestEffect {
 			asked = append(asked, name)
 			return effect
 		})
 	}
 	fault("unconcerned", nil)
-	removeFirst := fault("first", &RequestEffect{Fault: "first", Refuse: &Refusal{Code: 500}})
-	removeSecond := fault("second", &RequestEffect{Fault: "second", Refuse: &Refusal{Code: 503}})
+	removeFirst := fault("first", &interceptor.RequestEffect{Fault: "first", Refuse: &interceptor.Refusal{Code: 500}})
+	removeSecond := fault("second", &interceptor.RequestEffect{Fault: "second", Refuse: &interceptor.Refusal{Code: 503}})
 
 	for _, want := range []struct {
 		code int
@@ -49,7 +50,7 @@ func TestRemoveWaits(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	called, proceed := make(chan struct{}), make(chan struct{})
 	fired := false
-	remove := f.proxy.OnRequest(func(*history.Request) *RequestEffect {
+	remove := f.interceptor.OnRequest(func(*history.Request) *interceptor.RequestEffect {
 		close(called)
 		<-proceed
 		fired = true

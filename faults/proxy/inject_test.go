@@ -16,14 +16,15 @@ import (
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // applyToAll returns a fault that has the given effect on every request.
-func applyToAll(effect RequestEffect) RequestFault {
+func applyToAll(effect interceptor.RequestEffect) interceptor.RequestFault {
 	effect.Fault = "test-fault"
-	return func(*history.Request) *RequestEffect { return &effect }
+	return func(*history.Request) *interceptor.RequestEffect { return &effect }
 }
 
 // podCreator returns an API server that answers every request with a pod and counts the
@@ -40,20 +41,20 @@ func podCreator(made *atomic.Int32) http.Handler {
 func TestLostResponse(t *testing.T) {
 	tests := []struct {
 		name    string
-		loss    LostResponse
+		loss    interceptor.LostResponse
 		want    history.Response
 		wantErr string // part of the error
 	}{
-		{"request reset", LostResponse{Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"connection reset", LostResponse{Break: BreakConnection}, history.Response{}, "connection"},
-		{"cut", LostResponse{Cut: true, Break: BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
-		{"error", LostResponse{Refuse: &Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
+		{"request reset", interceptor.LostResponse{Break: interceptor.BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"connection reset", interceptor.LostResponse{Break: interceptor.BreakConnection}, history.Response{}, "connection"},
+		{"cut", interceptor.LostResponse{Cut: true, Break: interceptor.BreakRequest}, history.Response{}, "INTERNAL_ERROR"},
+		{"error", interceptor.LostResponse{Refuse: &interceptor.Refusal{Code: 504}}, history.Response{Code: 504, Reason: "Timeout"}, "did not complete in time"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var made atomic.Int32
 			f := start(t, clock.RealClock{}, podCreator(&made))
-			f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &test.loss}))
+			f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{Lose: &test.loss}))
 			_, err := f.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{})
 			if err == nil || !strings.Contains(err.Error(), test.wantErr) || made.Load() != 1 {
 				t.Errorf("%d pods created, error %v; want 1, and an error with %q", made.Load(), err, test.wantErr)
@@ -80,7 +81,7 @@ func TestBeforeForward(t *testing.T) {
 		before.Store(done)
 		respond(w, r, http.StatusCreated, pod("web", 7))
 	}))
-	f.proxy.OnRequest(applyToAll(RequestEffect{BeforeForward: func(context.Context) { done = true }}))
+	f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{BeforeForward: func(context.Context) { done = true }}))
 	if _, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Create(t.Context(), pod("web", 0), metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -96,7 +97,7 @@ func TestLostResponseCutInHalf(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, strings.Repeat("x", 1000))
 	}))
-	f.proxy.OnRequest(applyToAll(RequestEffect{Lose: &LostResponse{Cut: true, Break: BreakRequest}}))
+	f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{Lose: &interceptor.LostResponse{Cut: true, Break: interceptor.BreakRequest}}))
 	client := f.client(t, contentTypes["json"])
 	stream, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Stream(t.Context())
 	if err != nil {
@@ -113,12 +114,12 @@ func TestLostResponseCutInHalf(t *testing.T) {
 // removed. The proxy must then forward or break the request.
 func TestDelay(t *testing.T) {
 	for _, removed := range []bool{false, true} {
-		for _, broken := range []ConnectionBreak{"", BreakRequest} {
+		for _, broken := range []interceptor.ConnectionBreak{"", interceptor.BreakRequest} {
 			t.Run(fmt.Sprintf("removed %v, %s", removed, broken), func(t *testing.T) {
 				var made atomic.Int32
 				c := testingclock.NewFakeClock(time.Now())
 				f := start(t, c, podCreator(&made))
-				remove := f.proxy.OnRequest(applyToAll(RequestEffect{Delay: time.Minute, Break: broken}))
+				remove := f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{Delay: time.Minute, Break: broken}))
 				client := f.client(t, contentTypes["json"])
 				done := make(chan error, 1)
 				go func() {
@@ -158,68 +159,10 @@ func (f *fixture) awaitClockWaiter(t *testing.T, c *testingclock.FakeClock) {
 	}
 }
 
-// TestListAt checks that the API server receives a list request with the older version. The
-// history must contain the query of the subject.
-func TestListAt(t *testing.T) {
-	var asked string
-	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))
-	f.proxy.OnRequest(applyToAll(RequestEffect{ListAt: 42}))
-	f.do(t, http.MethodGet, "/api/v1/pods?limit=5&resourceVersion=0", "")
-	if want := "limit=5&resourceVersion=42&resourceVersionMatch=Exact"; asked != want {
-		t.Errorf("the API server received the query %s, want %s", asked, want)
-	}
-	if got := f.All()[0].Request.Query; got != "limit=5&resourceVersion=0" {
-		t.Errorf("the history has the query %s, want that of the subject", got)
-	}
-}
-
-func TestRetryAfterRead(t *testing.T) {
-	seconds := func(n int) *int { return &n }
-	for value, want := range map[string]*int{"": nil, "0": seconds(0), "17": seconds(17), "Fri, 21 Nov 2025 07:28:00 GMT": nil} {
-		if diff := cmp.Diff(want, retryAfter(http.Header{"Retry-After": []string{value}})); diff != "" {
-			t.Errorf("Retry-After %q (-want +got):\n%s", value, diff)
-		}
-	}
-}
-
-// TestController checks that Controller finds the owner of an object in the request body.
-// Without a body it must use the version of the object that the subject received last.
-func TestController(t *testing.T) {
-	p := &Proxy{owners: newOwnerIndex()}
-	owned := &history.Object{
-		Ref:    history.Ref{Resource: "pods", Namespace: "ns", Name: "web-1", UID: "u", Version: 3},
-		Owners: []history.Owner{{Kind: "Node", Name: "n"}, {Kind: "ReplicaSet", Name: "web", Controller: true}},
-	}
-	byName := &history.Request{Resource: "pods", Namespace: "ns", Name: "web-1"}
-	byBody := &history.Request{Resource: "pods", Namespace: "ns", Object: owned}
-	steps := []struct {
-		name    string
-		do      func()
-		request *history.Request
-		want    string
-	}{
-		{"never seen", func() {}, byName, ""},
-		{"in the body", func() {}, byBody, "web"},
-		{"seen", func() { p.owners.set(owned) }, byName, "web"},
-		{"released", func() { p.owners.set(&history.Object{Ref: owned.Ref}) }, byName, ""},
-		{"gone", func() { p.owners.set(owned); p.owners.remove(owned) }, byName, ""},
-	}
-	for _, step := range steps {
-		step.do()
-		got := ""
-		if owner := p.Controller(step.request); owner != nil {
-			got = owner.Name
-		}
-		if got != step.want {
-			t.Errorf("%s: owner %q, want %q", step.name, got, step.want)
-		}
-	}
-}
-
 // TestEndWatches ends a watch in each way, after the proxy has delivered one event and
 // while it holds another one.
 func TestEndWatches(t *testing.T) {
-	for _, ending := range Endings {
+	for _, ending := range interceptor.Endings {
 		t.Run(string(ending), func(t *testing.T) {
 			h := startHolding(t, time.Minute)
 			h.server.event(history.Added, pod("free", 1))
@@ -228,8 +171,8 @@ func TestEndWatches(t *testing.T) {
 			}
 			h.server.event(history.Added, pod("held", 2))
 			h.awaitHeld(t)
-			none := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "services" })
-			ended := h.proxy.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "pods" })
+			none := h.interceptor.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "services" })
+			ended := h.interceptor.EndWatches("end", ending, func(r *history.Request) bool { return r.Resource == "pods" })
 			if len(none) != 0 || len(ended) != 1 || ended[0].ID != 1 {
 				t.Errorf("EndWatches ended the watches %v of services and %v of pods, want none and one", none, ended)
 			}
@@ -243,8 +186,8 @@ func TestEndWatches(t *testing.T) {
 				}
 				errs = append(errs, errors.New(string(status.Reason)))
 			}
-			want := map[WatchEnding]string{EndClosed: "[]", EndReset: "[InternalError]", EndDisconnected: "[InternalError]", EndExpired: "[Expired]"}[ending]
-			if got := fmt.Sprint(errs); got != want && !(ending == EndDisconnected && got == "[]") { // client-go reports some broken connections as a normal end
+			want := map[interceptor.WatchEnding]string{interceptor.EndClosed: "[]", interceptor.EndReset: "[InternalError]", interceptor.EndDisconnected: "[InternalError]", interceptor.EndExpired: "[Expired]"}[ending]
+			if got := fmt.Sprint(errs); got != want && !(ending == interceptor.EndDisconnected && got == "[]") { // client-go reports some broken connections as a normal end
 				t.Errorf("the subject received %s, want %s", got, want)
 			}
 			h.Await(t, "end of the watch", func(r history.Record) bool {
@@ -259,7 +202,9 @@ func TestEndWatches(t *testing.T) {
 func TestDrop(t *testing.T) {
 	server := newWatchServer()
 	f := start(t, clock.RealClock{}, server)
-	f.proxy.OnWatchEvent(func(*history.Request, *history.Delivery) *WatchEffect { return &WatchEffect{Drop: true} })
+	f.interceptor.OnWatchEvent(func(*history.Request, *history.Delivery) *interceptor.WatchEffect {
+		return &interceptor.WatchEffect{Drop: true}
+	})
 	stream, err := f.client(t, contentTypes["json"]).CoreV1().Pods("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -278,5 +223,20 @@ func TestDrop(t *testing.T) {
 	}
 	if want := "ADDED BOOKMARK DELETED"; strings.Join(got, " ") != want {
 		t.Errorf("the subject got %v, want %s", got, want)
+	}
+}
+
+// TestListAt checks that the API server receives a list request with the older version. The
+// history must contain the query of the subject.
+func TestListAt(t *testing.T) {
+	var asked string
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.URL.RawQuery }))
+	f.interceptor.OnRequest(applyToAll(interceptor.RequestEffect{ListAt: 42}))
+	f.do(t, http.MethodGet, "/api/v1/pods?limit=5&resourceVersion=0", "")
+	if want := "limit=5&resourceVersion=42&resourceVersionMatch=Exact"; asked != want {
+		t.Errorf("the API server received the query %s, want %s", asked, want)
+	}
+	if got := f.All()[0].Request.Query; got != "limit=5&resourceVersion=0" {
+		t.Errorf("the history has the query %s, want that of the subject", got)
 	}
 }

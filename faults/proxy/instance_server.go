@@ -10,10 +10,9 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/pki"
 )
 
@@ -22,7 +21,7 @@ import (
 // proxy.
 type instanceServer struct {
 	proxy      *Proxy
-	subject    string // name of the replica, such as "subject-0"
+	route      *interceptor.Route
 	server     *http.Server
 	transports transportPool
 }
@@ -37,7 +36,8 @@ type connKey struct{}
 
 // newInstanceServer returns a server for one replica. The caller starts it with serve.
 func (p *Proxy) newInstanceServer(subject string) *instanceServer {
-	s := &instanceServer{proxy: p, subject: subject}
+	s := &instanceServer{proxy: p}
+	s.route = &interceptor.Route{Subject: subject, Target: p.target, Upstream: &s.transports, Stopping: p.stopping}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true) // an HTTP/1.1 connection can send only one request at a time
 	s.transports.newTransport = func() *http.Transport {
@@ -73,9 +73,7 @@ func (s *instanceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.proxy.handlers.Done()
-	x := &exchange{proxy: s.proxy, instance: s, writer: w, request: r}
-	x.conn, _ = connOf(r.Context())
-	x.serve()
+	s.proxy.interceptor.Serve(s.route, connOf(r.Context()), w, r)
 }
 
 // serve accepts the connections of the replica until close is called.
@@ -84,7 +82,7 @@ func (s *instanceServer) serve(listener net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("fault proxy: serving replica %s: %w", s.subject, err)
+	return fmt.Errorf("fault proxy: serving replica %s: %w", s.route.Subject, err)
 }
 
 // close closes the listener and breaks the connections to the subject. It also closes the
@@ -93,28 +91,6 @@ func (s *instanceServer) close() error {
 	err := s.server.Close()
 	s.transports.closeIdle()
 	return err
-}
-
-// hopByHop contains the HTTP headers that are valid for a single connection only. The proxy
-// does not forward them.
-var hopByHop = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
-	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
-}
-
-// copyHeader copies the headers that a proxy must forward. It omits those in hopByHop and
-// those that the header Connection names.
-func copyHeader(to, from http.Header) {
-	for name, values := range from {
-		if !slices.Contains(hopByHop, name) {
-			to[name] = values
-		}
-	}
-	for _, named := range from.Values("Connection") {
-		for name := range strings.SplitSeq(named, ",") {
-			to.Del(strings.TrimSpace(name))
-		}
-	}
 }
 
 // newServingCertificate creates the proxy's certificate for 127.0.0.1. It also returns the

@@ -1,45 +1,14 @@
 // Package proxy implements the fault proxy, the subject's only connection to the API server.
-// The subject is the controllers under test. The proxy records every request of the subject,
-// and every response and watch event that the subject receives. It also applies the effects
-// of faults to requests, responses and watch events. To test an unmodified binary, give the
-// binary a kubeconfig that points to the proxy.
+// The subject is the controllers under test. To test an unmodified binary, give the binary a
+// kubeconfig that points to the proxy.
 //
-// Without a fault the proxy is transparent. It forwards responses and watch events byte for
-// byte, forwards a stream reset as a stream reset, and breaks the subject's connection if
-// the API server is down. It forwards the subject's credentials and never records them. Two
-// things differ from a direct connection: responses are not compressed, and a connection
-// cannot be upgraded (exec, port-forward).
+// The proxy carries requests and responses over sockets. It passes every request to a package
+// interceptor, which records it and applies the effects of faults. Without a fault the proxy
+// is transparent, but two things differ from a direct connection: responses are not
+// compressed, and a connection cannot be upgraded (exec, port-forward).
 //
-// The proxy records a request before it forwards the request. It records a response or a
-// watch event before it delivers the response or event to the subject. If it cannot decode a
-// body or an event, it forwards the bytes unchanged and records a gap.
-//
-// # Files
-//
-// The faults in other packages decide which requests and watch events the proxy changes.
-// Every request and every watch event passes three steps:
-//
-//  1. Match. A fault in another package registers a [RequestFault] or [WatchFault] with
-//     [Proxy.OnRequest] or [Proxy.OnWatchEvent]. The proxy calls it and gets an effect or
-//     nil. hooks.go stores the faults; exchange.matchFault calls them for requests, and
-//     stream.inspect calls them for events. request_target.go parses verb, resource and
-//     name from the URL. owner_index.go finds the owner of an object.
-//  2. Effect. [RequestEffect] and [WatchEffect] describe the effects; their fields are in the
-//     order in which the proxy applies them. exchange.serve applies the effects to a
-//     request; inject.go and refuse.go implement them. stream.deliverEvents and queue.go
-//     hold watch events.
-//     [Proxy.EndWatches] (watch_end.go) and [Proxy.SkewClock] (skew.go) act without a match.
-//  3. Record. exchange.go appends requests and responses to the history. watch.go appends
-//     deliveries and the ends of watches. decode.go converts bodies to history objects. The
-//     fault itself records that it fired, with faults.Reporter.
-//
-// The remaining files transfer bytes. instance_server.go listens for one replica of the
-// subject, and subject_conn.go resets the connections of the replica. transport_pool.go
-// opens connections to the API server, and frames.go splits watch streams into events.
-//
-// To add an effect, add a field to [RequestEffect] or [WatchEffect]. Apply the effect in
-// exchange.serve or stream.inspect, in the order of the fields. Record it in the response or
-// delivery.
+// instance_server.go listens for one replica of the subject, and subject_conn.go resets the
+// connections of the replica. transport_pool.go opens connections to the API server.
 package proxy
 
 import (
@@ -51,19 +20,13 @@ import (
 	"net"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
-
-// Recorder stores the records of the history. [history.Recorder] implements it.
-type Recorder interface {
-	Append(history.Record)
-}
 
 // Options contains the settings of a [Proxy].
 type Options struct {
@@ -73,10 +36,10 @@ type Options struct {
 	// TargetCA is the certificate of the authority that signed the API server's
 	// certificate, in PEM.
 	TargetCA []byte
-	// Recorder stores the records of requests, responses, deliveries and ends of watches.
-	Recorder Recorder
-	// Clock measures delays and holds.
-	Clock clock.WithTicker
+	// Interceptor records the requests of the subject and applies the effects of faults.
+	Interceptor *interceptor.Interceptor
+	// Clock dates the certificate of the proxy.
+	Clock clock.PassiveClock
 	// Dial opens a connection to the API server. If Dial is nil, the proxy uses a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -88,18 +51,10 @@ type Proxy struct {
 	cancel      context.CancelFunc
 	target      *url.URL
 	targetCA    *x509.CertPool
-	recorder    Recorder
-	clock       clock.WithTicker
+	interceptor *interceptor.Interceptor
 	dial        func(ctx context.Context, network, address string) (net.Conn, error)
 	certificate tls.Certificate // serving certificate of every listener
 	ca          []byte          // authority of certificate, in PEM
-
-	requestFaults *hooks[RequestFault]
-	watchFaults   *hooks[WatchFault]
-	lastID        atomic.Uint64 // ID of the newest request; the first ID is 1
-	openStreams   openStreams
-	owners        *ownerIndex
-	skew          skewedClock
 
 	mu        sync.RWMutex
 	instances map[string]*instanceServer // by replica name
@@ -138,20 +93,15 @@ func Start(ctx context.Context, options Options) (*Proxy, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	return &Proxy{
-		ctx:           ctx,
-		cancel:        cancel,
-		target:        target,
-		targetCA:      pool,
-		recorder:      options.Recorder,
-		clock:         options.Clock,
-		dial:          dial,
-		certificate:   certificate,
-		ca:            ca,
-		requestFaults: newHooks[RequestFault](),
-		watchFaults:   newHooks[WatchFault](),
-		openStreams:   openStreams{all: map[*stream]bool{}},
-		owners:        newOwnerIndex(),
-		instances:     map[string]*instanceServer{},
+		ctx:         ctx,
+		cancel:      cancel,
+		target:      target,
+		targetCA:    pool,
+		interceptor: options.Interceptor,
+		dial:        dial,
+		certificate: certificate,
+		ca:          ca,
+		instances:   map[string]*instanceServer{},
 	}, nil
 }
 
@@ -192,19 +142,6 @@ func (p *Proxy) Route(subject string, config *rest.Config) error {
 	}
 	config.Host, config.CAData = endpoint.URL, endpoint.CA
 	return nil
-}
-
-// OnRequest registers a fault. The proxy calls the fault for every request from now on.
-// After remove has returned, the proxy does not call the fault again.
-func (p *Proxy) OnRequest(fault RequestFault) (remove func()) {
-	return p.requestFaults.add(fault)
-}
-
-// OnWatchEvent registers a fault. The proxy calls the fault for every watch event from now
-// on. After remove has returned, the proxy does not call the fault again, and delivers the
-// events that only this fault held. It keeps the order of the events.
-func (p *Proxy) OnWatchEvent(fault WatchFault) (remove func()) {
-	return p.watchFaults.add(fault)
 }
 
 // Stop closes the listeners, breaks all connections and waits until all goroutines have

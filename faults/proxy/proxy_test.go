@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
-
-	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
 )
 
 // TestSubjectsAreSeparate checks that each request record names the replica that sent the
@@ -41,7 +39,7 @@ func TestStartErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Start(t.Context(), Options{Target: target, TargetCA: []byte(test.ca), Recorder: &historytest.Recording{}, Clock: clock.RealClock{}})
+		_, err = Start(t.Context(), Options{Target: target, TargetCA: []byte(test.ca), Clock: clock.RealClock{}})
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: error %v, want %s", test.target, err, test.want)
 		}

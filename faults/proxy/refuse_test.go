@@ -10,13 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // refuse returns a fault that refuses every request with the given error.
-func refuse(refusal Refusal) RequestFault {
-	return func(*history.Request) *RequestEffect {
-		return &RequestEffect{Fault: "refuse", Refuse: &refusal}
+func refuse(refusal interceptor.Refusal) interceptor.RequestFault {
+	return func(*history.Request) *interceptor.RequestEffect {
+		return &interceptor.RequestEffect{Fault: "refuse", Refuse: &refusal}
 	}
 }
 
@@ -45,7 +46,7 @@ func TestRefusals(t *testing.T) {
 				f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					t.Error("the API server received a refused request")
 				}))
-				defer f.proxy.OnRequest(refuse(Refusal{Code: test.code, RetryAfterSeconds: 3}))()
+				defer f.interceptor.OnRequest(refuse(interceptor.Refusal{Code: test.code, RetryAfterSeconds: 3}))()
 				request := f.client(t, contentType).AppsV1().RESTClient().Verb(test.verb).Namespace("ns").Resource("replicasets").MaxRetries(0)
 				if test.verb != http.MethodPost {
 					request = request.Name("web")
@@ -74,7 +75,7 @@ func TestRefusals(t *testing.T) {
 
 func TestRefusalCodesAscend(t *testing.T) {
 	want := []int{403, 404, 409, 422, 429, 500, 503, 504}
-	if diff := cmp.Diff(want, RefusalCodes()); diff != "" {
+	if diff := cmp.Diff(want, interceptor.RefusalCodes()); diff != "" {
 		t.Errorf("codes (-want +got):\n%s", diff)
 	}
 }
@@ -83,13 +84,13 @@ func TestRefusalCodesAscend(t *testing.T) {
 // delay before its retry from this header, not from the Status.
 func TestRetryAfterHeader(t *testing.T) {
 	f := start(t, clock.RealClock{}, http.NotFoundHandler())
-	remove := f.proxy.OnRequest(refuse(Refusal{Code: 429, RetryAfterSeconds: 3}))
+	remove := f.interceptor.OnRequest(refuse(interceptor.Refusal{Code: 429, RetryAfterSeconds: 3}))
 	response, _ := f.do(t, http.MethodGet, "/api/v1/pods", "")
 	if got := response.Header.Get("Retry-After"); got != "3" {
 		t.Errorf("header Retry-After is %q, want 3", got)
 	}
 	remove()
-	f.proxy.OnRequest(refuse(Refusal{Code: 429}))
+	f.interceptor.OnRequest(refuse(interceptor.Refusal{Code: 429}))
 	response, _ = f.do(t, http.MethodGet, "/api/v1/pods", "")
 	if got, ok := response.Header["Retry-After"]; ok {
 		t.Errorf("Retry-After %q, want none", got)

@@ -51,7 +51,7 @@ const (
 	// that all data is written. The HTTP/2 server writes a response shortly after the
 	// handler has flushed it.
 	writeQuietPeriod = 10 * time.Millisecond
-	// writeDrainTimeout is the maximum time that resetConnection waits for pending writes.
+	// writeDrainTimeout is the maximum time that Reset waits for pending writes.
 	// The writes of a paused subject never finish, because it does not read from its
 	// connection.
 	writeDrainTimeout = time.Second
@@ -98,21 +98,31 @@ func (l subjectListener) Accept() (net.Conn, error) {
 	return &subjectConn{Conn: conn}, nil
 }
 
-// connOf returns the TCP connection and the TLS connection on which a request arrived. Both
-// are nil if the request did not arrive over TLS. ctx is the context of the request.
-func connOf(ctx context.Context) (*subjectConn, net.Conn) {
-	conn, ok := ctx.Value(connKey{}).(*tls.Conn)
-	if !ok {
-		return nil, nil
-	}
-	c, _ := conn.NetConn().(*subjectConn)
-	return c, conn
+// requestConn is the connection on which a request arrived. It implements
+// [interceptor.Connection].
+type requestConn struct {
+	*subjectConn
+	tls net.Conn // the TLS connection over subjectConn
 }
 
-// resetConnection resets the connection on which a request arrived, after its recorded
-// responses are written. ctx is the context of the request.
-func resetConnection(ctx context.Context) {
-	if c, conn := connOf(ctx); c != nil {
-		c.resetAfterWrites(conn, time.After(writeDrainTimeout))
-	}
+// connOf returns the connection on which a request arrived. ctx is the context of the
+// request.
+func connOf(ctx context.Context) requestConn {
+	conn := ctx.Value(connKey{}).(*tls.Conn)
+	return requestConn{conn.NetConn().(*subjectConn), conn}
+}
+
+// BeginDelivery waits until no reset is in progress, and prevents a reset until
+// EndDelivery.
+func (c requestConn) BeginDelivery() { c.delivering.RLock() }
+
+// EndDelivery permits a reset after the last delivery.
+func (c requestConn) EndDelivery() { c.delivering.RUnlock() }
+
+// Broken reports whether the connection was reset.
+func (c requestConn) Broken() bool { return c.broken.Load() }
+
+// Reset resets the connection after its recorded responses are written.
+func (c requestConn) Reset() {
+	c.resetAfterWrites(c.tls, time.After(writeDrainTimeout))
 }

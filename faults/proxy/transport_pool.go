@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"net/http"
 	"sync"
 )
@@ -32,8 +33,34 @@ type pooledTransport struct {
 	inUse int // number of requests in flight
 }
 
+// RoundTrip sends a request to the API server on a connection that has a free stream. The
+// stream is in use until the caller closes the body of the response.
+func (p *transportPool) RoundTrip(request *http.Request) (*http.Response, error) {
+	transport := p.acquire()
+	release := sync.OnceFunc(func() { p.release(transport) })
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	response.Body = &releasingBody{response.Body, release}
+	return response, nil
+}
+
+// releasingBody is the body of a response that calls release when it is closed.
+type releasingBody struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close closes the body and calls release.
+func (b *releasingBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}
+
 // acquire returns a transport that has fewer than streamsPerConn requests, and counts one
-// more request on it. The caller must call release after it has read the response.
+// more request on it.
 func (p *transportPool) acquire() *pooledTransport {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -161,7 +161,7 @@ func TestWatchForwardsBytes(t *testing.T) {
 		{"custom resource", "application/json", strings.ReplaceAll(jsonPod, "v1", "example.com/v1"), []string{"delivery ADDED web version 5"}},
 		{"unknown event", "application/json", strings.ReplaceAll(jsonPod, "ADDED", "SOLD") + jsonPod, []string{"gap subject-0's view of pods", "delivery ADDED web version 5"}},
 		{"no object", "application/json", jsonPod + "<html>" + jsonPod, []string{"delivery ADDED web version 5", "gap subject-0's view of pods"}},
-		{"unknown protobuf", "application/vnd.kubernetes.protobuf;stream=watch", frame("nonsense") + frame(""), []string{"gap subject-0's view of pods", "gap subject-0's view of pods"}},
+		{"unknown protobuf", "application/vnd.kubernetes.protobuf;stream=watch", "\x00\x00\x00\x08nonsense" + "\x00\x00\x00\x00", []string{"gap subject-0's view of pods", "gap subject-0's view of pods"}},
 		{"unknown encoding", "application/cbor-seq", "\x01\x02\x03", []string{"gap subject-0's view of pods"}},
 	}
 	for _, test := range tests {

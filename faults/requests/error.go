@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
 // Error is the fault type api-error: the fault proxy answers requests with an API error.
@@ -16,7 +16,7 @@ var Error = faults.Type{
 	Description: "The fault proxy answers matching requests of the subject with an API error. The API server does not receive these requests.",
 	Healing:     "The proxy forwards all requests again.",
 	Params: withMatch(faults.Verbs,
-		faults.Param{Name: "code", Description: "The HTTP status of the response. It determines the Status reason.", Bounds: "one of " + codes(proxy.RefusalCodes())},
+		faults.Param{Name: "code", Description: "The HTTP status of the response. It determines the Status reason.", Bounds: "one of " + codes(interceptor.RefusalCodes())},
 		faults.Param{Name: "retryAfterSeconds", Description: "The Retry-After header in seconds. client-go then retries the request by itself, creates included.", Bounds: "0 to 60; only with code 429 or 5xx", Default: "0 (no header)"},
 	),
 	New:    NewError,
@@ -53,9 +53,9 @@ func NewError(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	refusal := proxy.Refusal{Code: p.Code, RetryAfterSeconds: p.RetryAfterSeconds}
-	return newFault(p.Match, "refused", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Refuse: &refusal}, fmt.Sprintf("refused with %d", refusal.Code)
+	refusal := interceptor.Refusal{Code: p.Code, RetryAfterSeconds: p.RetryAfterSeconds}
+	return newFault(p.Match, "refused", func(*rand.Rand) (interceptor.RequestEffect, string) {
+		return interceptor.RequestEffect{Refuse: &refusal}, fmt.Sprintf("refused with %d", refusal.Code)
 	}), nil
 }
 
@@ -66,9 +66,9 @@ func (p *ErrorParams) validate(params faults.Params) error {
 	}
 	switch {
 	case p.Code == 0:
-		return params.Errorf("code", "not given; expected one of %s", codes(proxy.RefusalCodes()))
-	case !proxy.CanRefuse(p.Code):
-		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(proxy.RefusalCodes()))
+		return params.Errorf("code", "not given; expected one of %s", codes(interceptor.RefusalCodes()))
+	case !interceptor.CanRefuse(p.Code):
+		return params.Errorf("code", "unknown code %d; expected one of %s", p.Code, codes(interceptor.RefusalCodes()))
 	case p.RetryAfterSeconds < 0 || p.RetryAfterSeconds > retryAfterSecondsMax:
 		return params.Errorf("retryAfterSeconds", "%d is out of bounds; expected 0 to %d", p.RetryAfterSeconds, retryAfterSecondsMax)
 	case p.RetryAfterSeconds > 0 && p.Code != 429 && p.Code < 500:

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/faults/internal/faulttest"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy/proxytest"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/history/historytest"
@@ -142,7 +142,7 @@ func TestRefusesSecondCreate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&r, 0, "api-error")}
+	env := &faults.Env{Interceptor: p, Report: faults.NewReporter(&r, 0, "api-error")}
 	if err := faults.Inject(t.Context(), fault, env); err != nil {
 		t.Fatal(err)
 	}
@@ -198,10 +198,10 @@ func TestRefusesCustomResource(t *testing.T) {
 	if _, err := widgets.List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	fault := newFault(Match{Verb: "delete", Resource: "widgets.example.com", Owner: "Gadget/*"}, "refused", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Refuse: &proxy.Refusal{Code: 503}}, "refused with 503"
+	fault := newFault(Match{Verb: "delete", Resource: "widgets.example.com", Owner: "Gadget/*"}, "refused", func(*rand.Rand) (interceptor.RequestEffect, string) {
+		return interceptor.RequestEffect{Refuse: &interceptor.Refusal{Code: 503}}, "refused with 503"
 	})
-	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&r, 0, "api-error")}
+	env := &faults.Env{Interceptor: p, Report: faults.NewReporter(&r, 0, "api-error")}
 	if err := faults.Inject(t.Context(), fault, env); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
 // Lost is the fault type response-lost: the fault proxy forwards requests but withholds
@@ -57,7 +57,7 @@ const (
 // NewLost returns a response-lost fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewLost(params faults.Params) (faults.Fault, error) {
-	p := LostParams{Breaks: string(proxy.BreakConnection)}
+	p := LostParams{Breaks: string(interceptor.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func NewLost(params faults.Params) (faults.Fault, error) {
 		return nil, err
 	}
 	loss, detail := p.loss()
-	return newFault(p.Match, "lost the responses to", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Lose: &loss}, detail
+	return newFault(p.Match, "lost the responses to", func(*rand.Rand) (interceptor.RequestEffect, string) {
+		return interceptor.RequestEffect{Lose: &loss}, detail
 	}), nil
 }
 
@@ -95,15 +95,15 @@ func (p *LostParams) validate(params faults.Params) error {
 
 // loss returns what the proxy sends in place of the response. It also returns a text for
 // the record of the firing.
-func (p *LostParams) loss() (proxy.LostResponse, string) {
-	loss := proxy.LostResponse{After: p.After, Break: proxy.ConnectionBreak(p.Breaks)}
+func (p *LostParams) loss() (interceptor.LostResponse, string) {
+	loss := interceptor.LostResponse{After: p.After, Break: interceptor.ConnectionBreak(p.Breaks)}
 	instead := "a reset of the " + p.Breaks
 	switch p.How {
 	case lossError:
-		loss.Refuse = &proxy.Refusal{Code: p.Code}
+		loss.Refuse = &interceptor.Refusal{Code: p.Code}
 		instead = fmt.Sprintf("status %d", p.Code)
 	case lossCut:
-		loss.Cut, loss.Break = true, proxy.BreakRequest // a reset of the connection could discard the first half
+		loss.Cut, loss.Break = true, interceptor.BreakRequest // a reset of the connection could discard the first half
 		instead = "its first half"
 	}
 	detail := "lost the response; the subject receives " + instead

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -129,7 +129,7 @@ type selection struct {
 // also returns the effect and a text for the record. It draws random numbers for every
 // matching request, even after the last permitted firing. The parameter times therefore
 // does not change the random draws.
-func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect proxy.RequestEffect, detail string, fires bool) {
+func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect interceptor.RequestEffect, detail string, fires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.matches++
@@ -144,7 +144,7 @@ func (s *selection) count(random *rand.Rand, effectOf effectFunc) (effect proxy.
 	}
 	effect, detail = effectOf(random)
 	if !fires || (s.matcher.Times > 0 && s.fired >= s.matcher.Times) {
-		return proxy.RequestEffect{}, "", false
+		return interceptor.RequestEffect{}, "", false
 	}
 	s.fired++
 	return effect, detail, true

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -33,18 +33,18 @@ func TestEffects(t *testing.T) {
 	tests := []struct {
 		faultType faults.Type
 		rest      string
-		want      proxy.RequestEffect
+		want      interceptor.RequestEffect
 		detail    string
 	}{
-		{Error, ", code: 503, retryAfterSeconds: 2", proxy.RequestEffect{Refuse: &proxy.Refusal{Code: 503, RetryAfterSeconds: 2}}, "refused with 503"},
-		{Reset, "", proxy.RequestEffect{Break: proxy.BreakConnection}, "reset the connection"},
-		{Reset, ", breaks: request", proxy.RequestEffect{Break: proxy.BreakRequest}, "reset the request"},
-		{Slow, ", delay: 2s", proxy.RequestEffect{Delay: 2 * time.Second}, "delayed by 2s"},
-		{Hang, "", proxy.RequestEffect{Delay: 10 * time.Minute, Break: proxy.BreakConnection}, "held for up to 10m0s, then reset the connection"},
-		{Hang, ", within: 1s, then: pass", proxy.RequestEffect{Delay: time.Second}, "held for up to 1s, then forwarded"},
-		{Lost, ", how: reset, after: 1s", proxy.RequestEffect{Lose: &proxy.LostResponse{After: time.Second, Break: proxy.BreakConnection}}, "lost the response; the subject receives a reset of the connection after 1s"},
-		{Lost, ", how: error", proxy.RequestEffect{Lose: &proxy.LostResponse{Refuse: &proxy.Refusal{Code: 504}, Break: proxy.BreakConnection}}, "lost the response; the subject receives status 504"},
-		{Lost, ", how: cut", proxy.RequestEffect{Lose: &proxy.LostResponse{Cut: true, Break: proxy.BreakRequest}}, "lost the response; the subject receives its first half"},
+		{Error, ", code: 503, retryAfterSeconds: 2", interceptor.RequestEffect{Refuse: &interceptor.Refusal{Code: 503, RetryAfterSeconds: 2}}, "refused with 503"},
+		{Reset, "", interceptor.RequestEffect{Break: interceptor.BreakConnection}, "reset the connection"},
+		{Reset, ", breaks: request", interceptor.RequestEffect{Break: interceptor.BreakRequest}, "reset the request"},
+		{Slow, ", delay: 2s", interceptor.RequestEffect{Delay: 2 * time.Second}, "delayed by 2s"},
+		{Hang, "", interceptor.RequestEffect{Delay: 10 * time.Minute, Break: interceptor.BreakConnection}, "held for up to 10m0s, then reset the connection"},
+		{Hang, ", within: 1s, then: pass", interceptor.RequestEffect{Delay: time.Second}, "held for up to 1s, then forwarded"},
+		{Lost, ", how: reset, after: 1s", interceptor.RequestEffect{Lose: &interceptor.LostResponse{After: time.Second, Break: interceptor.BreakConnection}}, "lost the response; the subject receives a reset of the connection after 1s"},
+		{Lost, ", how: error", interceptor.RequestEffect{Lose: &interceptor.LostResponse{Refuse: &interceptor.Refusal{Code: 504}, Break: interceptor.BreakConnection}}, "lost the response; the subject receives status 504"},
+		{Lost, ", how: cut", interceptor.RequestEffect{Lose: &interceptor.LostResponse{Cut: true, Break: interceptor.BreakRequest}}, "lost the response; the subject receives its first half"},
 	}
 	for _, test := range tests {
 		f, err := newFromYAML(test.faultType, test.rest)

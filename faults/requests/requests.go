@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -23,7 +23,7 @@ const durationMax = 10 * time.Minute
 // effectFunc returns the effect of the fault on a request, and a text for the record of the
 // firing. It must draw equally many random numbers for every request. Otherwise the same
 // seed could select other requests.
-type effectFunc func(random *rand.Rand) (effect proxy.RequestEffect, detail string)
+type effectFunc func(random *rand.Rand) (effect interceptor.RequestEffect, detail string)
 
 // fault is a fault of any type in this package. It fires on the requests that selection
 // selects. Its field effect says what the proxy then does.
@@ -45,7 +45,7 @@ func newFault(match Match, action string, effect effectFunc) *fault {
 
 func (f *fault) Inject(_ context.Context, env *faults.Env) error {
 	f.env = env
-	f.remove = env.Proxy.OnRequest(f.match)
+	f.remove = env.Interceptor.OnRequest(f.match)
 	return nil
 }
 
@@ -66,8 +66,8 @@ func (f *fault) Summary() string {
 
 // match returns the effect on a request, or nil if the fault does not fire. It records each
 // firing.
-func (f *fault) match(request *history.Request) *proxy.RequestEffect {
-	if !f.matcher.matches(request, f.env.Proxy.Controller) {
+func (f *fault) match(request *history.Request) *interceptor.RequestEffect {
+	if !f.matcher.matches(request, f.env.Interceptor.Controller) {
 		return nil
 	}
 	effect, detail, fires := f.count(f.env.Rand, f.effect)
@@ -86,7 +86,7 @@ func objectRef(request *history.Request) *history.Ref {
 }
 
 // breakNames are the permitted values of the parameter breaks.
-var breakNames = []string{string(proxy.BreakRequest), string(proxy.BreakConnection)}
+var breakNames = []string{string(interceptor.BreakRequest), string(interceptor.BreakConnection)}
 
 // breaksParam returns the documentation of the parameter breaks, which several fault types
 // have.
@@ -95,7 +95,7 @@ func breaksParam() faults.Param {
 		Name:        "breaks",
 		Description: "The scope of a reset: the HTTP/2 stream of the request (request), or the TCP connection with all other requests and watches on it (connection).",
 		Bounds:      "one of " + strings.Join(breakNames, ", "),
-		Default:     string(proxy.BreakConnection),
+		Default:     string(interceptor.BreakConnection),
 	}
 }
 

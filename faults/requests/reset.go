@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
 // Reset is the fault type request-reset: the fault proxy resets the stream or the
@@ -29,7 +29,7 @@ type ResetParams struct {
 // NewReset returns a request-reset fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewReset(params faults.Params) (faults.Fault, error) {
-	p := ResetParams{Breaks: string(proxy.BreakConnection)}
+	p := ResetParams{Breaks: string(interceptor.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func NewReset(params faults.Params) (faults.Fault, error) {
 	if err := faults.OneOf(params, "breaks", p.Breaks, breakNames); err != nil {
 		return nil, err
 	}
-	return newFault(p.Match, "reset", func(*rand.Rand) (proxy.RequestEffect, string) {
-		return proxy.RequestEffect{Break: proxy.ConnectionBreak(p.Breaks)}, "reset the " + p.Breaks
+	return newFault(p.Match, "reset", func(*rand.Rand) (interceptor.RequestEffect, string) {
+		return interceptor.RequestEffect{Break: interceptor.ConnectionBreak(p.Breaks)}, "reset the " + p.Breaks
 	}), nil
 }

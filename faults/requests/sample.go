@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
 // codesByVerb contains, for each verb, the errors with which generated faults refuse
@@ -102,7 +102,7 @@ func sampleLost(r *rand.Rand, o faults.SampleInput) any {
 // request three times as often, because a reset of the connection also breaks all watches.
 func sampleBreak(r *rand.Rand) string {
 	if r.IntN(4) == 0 {
-		return string(proxy.BreakConnection)
+		return string(interceptor.BreakConnection)
 	}
-	return string(proxy.BreakRequest)
+	return string(interceptor.BreakRequest)
 }

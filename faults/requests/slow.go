@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 )
 
 // Slow is the fault type request-slow: the fault proxy delays requests before it forwards
@@ -44,12 +44,12 @@ func NewSlow(params faults.Params) (faults.Fault, error) {
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	return newFault(p.Match, "delayed", func(random *rand.Rand) (proxy.RequestEffect, string) {
+	return newFault(p.Match, "delayed", func(random *rand.Rand) (interceptor.RequestEffect, string) {
 		delay := p.Delay
 		if p.Jitter > 0 {
 			delay += time.Duration(random.Int64N(int64(p.Jitter) + 1))
 		}
-		return proxy.RequestEffect{Delay: delay}, fmt.Sprintf("delayed by %v", delay)
+		return interceptor.RequestEffect{Delay: delay}, fmt.Sprintf("delayed by %v", delay)
 	}), nil
 }
 
@@ -94,19 +94,19 @@ type HangParams struct {
 // NewHang returns a request-hang fault with the given parameters, or an error if a
 // parameter is invalid.
 func NewHang(params faults.Params) (faults.Fault, error) {
-	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(proxy.BreakConnection)}
+	p := HangParams{Within: durationMax, Then: "reset", Breaks: string(interceptor.BreakConnection)}
 	if err := params.Decode(&p); err != nil {
 		return nil, err
 	}
 	if err := p.validate(params); err != nil {
 		return nil, err
 	}
-	effect, detail := proxy.RequestEffect{Delay: p.Within}, fmt.Sprintf("held for up to %v, then forwarded", p.Within)
+	effect, detail := interceptor.RequestEffect{Delay: p.Within}, fmt.Sprintf("held for up to %v, then forwarded", p.Within)
 	if p.Then == "reset" {
-		effect.Break = proxy.ConnectionBreak(p.Breaks)
+		effect.Break = interceptor.ConnectionBreak(p.Breaks)
 		detail = fmt.Sprintf("held for up to %v, then reset the %s", p.Within, p.Breaks)
 	}
-	return newFault(p.Match, "held", func(*rand.Rand) (proxy.RequestEffect, string) { return effect, detail }), nil
+	return newFault(p.Match, "held", func(*rand.Rand) (interceptor.RequestEffect, string) { return effect, detail }), nil
 }
 
 // validate returns an error with the position of the first invalid parameter, or nil.

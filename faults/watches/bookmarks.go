@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -56,7 +56,7 @@ type bookmarks struct {
 
 func (b *bookmarks) Inject(_ context.Context, env *faults.Env) error {
 	b.env = env
-	b.remove = env.Proxy.OnWatchEvent(b.match)
+	b.remove = env.Interceptor.OnWatchEvent(b.match)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (b *bookmarks) Summary() string {
 
 // match makes the proxy drop a bookmark, and records the firing. It drops no other event. It
 // also keeps the bookmark that ends the initial events of a streaming list.
-func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if stream.Resource != b.resource || event.Type != history.Bookmark || event.InitialEventsEnd {
 		return nil
 	}
@@ -84,5 +84,5 @@ func (b *bookmarks) match(stream *history.Request, event *history.Delivery) *pro
 	b.mu.Unlock()
 	ref := event.Object.Ref // a copy: a fault must not keep a reference to the event
 	b.env.Report.Fired(stream.ID, &ref, "dropped a bookmark")
-	return &proxy.WatchEffect{Drop: true}
+	return &interceptor.WatchEffect{Drop: true}
 }

@@ -53,7 +53,7 @@ func TestCustomResource(t *testing.T) {
 		}
 		return string(text)
 	}
-	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&recording, 0, "fault"), Clock: clock.RealClock{}}
+	env := &faults.Env{Interceptor: p, Report: faults.NewReporter(&recording, 0, "fault"), Clock: clock.RealClock{}}
 
 	old := &stale{resource: "widgets.example.com", version: 42, env: env}
 	old.remove = p.OnRequest(old.match)

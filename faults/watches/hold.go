@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -122,7 +122,7 @@ func newHolding(resource string, hold time.Duration, detail string) *holding {
 
 func (h *holding) Inject(_ context.Context, env *faults.Env) error {
 	h.env = env
-	h.remove = env.Proxy.OnWatchEvent(h.match)
+	h.remove = env.Interceptor.OnWatchEvent(h.match)
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (h *holding) Summary() string {
 
 // match makes the proxy hold an event. It records a firing only for the first held event of
 // each watch, because the record of each delivery already says how long the event was held.
-func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy.WatchEffect {
+func (h *holding) match(stream *history.Request, event *history.Delivery) *interceptor.WatchEffect {
 	if stream.Resource != h.resource {
 		return nil
 	}
@@ -154,5 +154,5 @@ func (h *holding) match(stream *history.Request, event *history.Delivery) *proxy
 		ref := event.Object.Ref // a copy: a fault must not keep a reference to the event
 		h.env.Report.Fired(stream.ID, &ref, h.detail)
 	}
-	return &proxy.WatchEffect{Hold: h.hold}
+	return &interceptor.WatchEffect{Hold: h.hold}
 }

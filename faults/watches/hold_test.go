@@ -57,7 +57,7 @@ func TestHealReleasesHeldEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := &faults.Env{Proxy: p, Report: faults.NewReporter(&r, 0, "watch-delay")}
+	env := &faults.Env{Interceptor: p, Report: faults.NewReporter(&r, 0, "watch-delay")}
 	if err := faults.Inject(t.Context(), fault, env); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -69,7 +69,7 @@ func (s *stale) Inject(ctx context.Context, env *faults.Env) error {
 	if s.version, err = history.ParseVersion(now.ResourceVersion); err != nil {
 		return fmt.Errorf("reading the current resourceVersion of the cluster: %w", err)
 	}
-	s.remove = env.Proxy.OnRequest(s.match)
+	s.remove = env.Interceptor.OnRequest(s.match)
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (s *stale) Summary() string {
 // match makes the API server answer a list with the state at s.version. It refuses a
 // streaming list, so that the subject sends a normal list. It leaves all other requests
 // unchanged.
-func (s *stale) match(request *history.Request) *proxy.RequestEffect {
+func (s *stale) match(request *history.Request) *interceptor.RequestEffect {
 	if request.Resource != s.resource {
 		return nil
 	}
@@ -104,10 +104,10 @@ func (s *stale) match(request *history.Request) *proxy.RequestEffect {
 		s.lists++
 		s.mu.Unlock()
 		s.env.Report.Fired(request.ID, ref, fmt.Sprintf("answered the list at resourceVersion %d", s.version))
-		return &proxy.RequestEffect{Fault: s.env.Report.Name(), ListAt: s.version}
+		return &interceptor.RequestEffect{Fault: s.env.Report.Name(), ListAt: s.version}
 	case request.Verb == "watch" && query.Get("sendInitialEvents") == "true":
 		s.env.Report.Fired(request.ID, ref, "refused a streaming list with 422, so that the subject sends a list")
-		return &proxy.RequestEffect{Fault: s.env.Report.Name(), Refuse: &proxy.Refusal{Code: 422}}
+		return &interceptor.RequestEffect{Fault: s.env.Report.Name(), Refuse: &interceptor.Refusal{Code: 422}}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/faults"
-	"github.com/kube-gauntlet/gauntlet/faults/proxy"
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
@@ -51,7 +51,7 @@ const (
 // endings returns the permitted values of the parameter how.
 func endings() []string {
 	var names []string
-	for _, ending := range proxy.Endings {
+	for _, ending := range interceptor.Endings {
 		names = append(names, string(ending))
 	}
 	return names
@@ -129,13 +129,13 @@ func (e *end) run(context.Context) {
 // is healed before it has ended a watch.
 func (e *end) round() bool {
 	if e.params.Blind > 0 {
-		defer e.env.Proxy.OnWatchEvent(e.holdBeforeEnd)()
+		defer e.env.Interceptor.OnWatchEvent(e.holdBeforeEnd)()
 		if !e.wait(e.params.Blind) {
 			return false
 		}
 	}
 	for {
-		ended := e.env.Proxy.EndWatches(e.env.Report.Name(), proxy.WatchEnding(e.params.How), e.matches)
+		ended := e.env.Interceptor.EndWatches(e.env.Report.Name(), interceptor.WatchEnding(e.params.How), e.matches)
 		for _, watch := range ended {
 			e.ended.Add(1)
 			e.env.Report.Fired(watch.ID, &history.Ref{Resource: watch.Resource, Namespace: watch.Namespace}, "ended the watch: "+e.params.How)
@@ -155,11 +155,11 @@ func (e *end) matches(watch *history.Request) bool { return watch.Resource == e.
 
 // holdBeforeEnd makes the proxy hold the events of the watches that the fault is going to
 // end. The proxy discards the held events when it ends the watches.
-func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *proxy.WatchEffect {
+func (e *end) holdBeforeEnd(watch *history.Request, _ *history.Delivery) *interceptor.WatchEffect {
 	if !e.matches(watch) {
 		return nil
 	}
-	return &proxy.WatchEffect{Hold: holdUntilHealed}
+	return &interceptor.WatchEffect{Hold: holdUntilHealed}
 }
 
 // wait waits for the time d and returns true. If the fault is healed first, it returns

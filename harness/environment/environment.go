@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
@@ -81,8 +82,10 @@ type Environment struct {
 	// trigger matches a record. Both are nil until Record.
 	Recorder   *history.Recorder
 	Dispatcher *Dispatcher
-	// Proxy is the fault proxy. It is nil until StartProxy.
-	Proxy *proxy.Proxy
+	// Interceptor records the requests of the subject and applies the effects of faults. Proxy is
+	// the fault proxy, which passes the requests to Interceptor. Both are nil until StartProxy.
+	Interceptor *interceptor.Interceptor
+	Proxy       *proxy.Proxy
 	// Subject runs the controllers under test. It is nil until StartSubject. It stays nil if the
 	// kubelet restarts the replicas, because gauntlet then does not manage them (see StartSubject).
 	Subject *subject.Subject
@@ -94,7 +97,7 @@ type Environment struct {
 	// records receives the records of the proxy, the faults and the subject. It is the argument of
 	// StartProxy if that is not nil. Otherwise it is the Dispatcher, or a recorder that discards
 	// all records.
-	records proxy.Recorder
+	records interceptor.Recorder
 	watches *subjectWatches
 
 	stopped bool // whether Stop was called
@@ -155,7 +158,7 @@ func (e *Environment) canStart(component string, runs bool) error {
 
 // clear sets the fields of all components except the control plane to their state after Start.
 func (e *Environment) clear() {
-	e.Recorder, e.Dispatcher, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil
+	e.Recorder, e.Dispatcher, e.Interceptor, e.Proxy, e.Subject, e.observer = nil, nil, nil, nil, nil, nil
 	e.records, e.watches, e.namespace = discardRecords{}, newSubjectWatches(), Namespace
 }
 
@@ -240,7 +243,7 @@ func (e *Environment) setUpCluster(ctx context.Context) error {
 // StartProxy starts the fault proxy between the subject and the API server. The proxy and the
 // faults append their records to the argument records. If records is nil, they append to the
 // history that Record has created. Without a history, the records are discarded.
-func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) error {
+func (e *Environment) StartProxy(ctx context.Context, records interceptor.Recorder) error {
 	if err := e.canStart("the fault proxy", e.Proxy != nil); err != nil {
 		return err
 	}
@@ -253,9 +256,10 @@ func (e *Environment) StartProxy(ctx context.Context, records proxy.Recorder) er
 		if err != nil {
 			return err
 		}
+		e.Interceptor = interceptor.New(e.records, e.Clock)
 		// The proxy must run until Stop, even if ctx is canceled.
 		e.Proxy, err = proxy.Start(context.WithoutCancel(ctx), proxy.Options{
-			Target: target, TargetCA: direct.CAData, Recorder: e.records, Clock: e.Clock,
+			Target: target, TargetCA: direct.CAData, Interceptor: e.Interceptor, Clock: e.Clock,
 		})
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ func (i Injection) create() (faultType faults.Type, fault faults.Fault, err erro
 func (e *Environment) FaultEnv(random *rand.Rand, report *faults.Reporter) *faults.Env {
 	env := &faults.Env{
 		Rand:         random,
-		Proxy:        e.Proxy,
+		Interceptor:  e.Interceptor,
 		Cluster:      e.Cluster,
 		Admin:        e.Admin,
 		Dynamic:      e.Dynamic,

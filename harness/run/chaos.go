@@ -49,7 +49,7 @@ func (s *Session) Chaos(ctx context.Context, run Workload) error {
 	var group errgroup.Group
 	for i, spec := range s.Scenario.Faults {
 		// Subscribe before the workload begins, so that no record is missed.
-		first := s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Proxy.Controller, false)
+		first := s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Interceptor.Controller, false)
 		group.Go(func() error { return s.runFault(ctx, i, first, t) })
 	}
 	group.Go(func() error {
@@ -112,7 +112,7 @@ func (s *Session) runFault(ctx context.Context, index int, when *environment.Sub
 	spec, random := s.Scenario.Faults[index], s.faultRandom(index)
 	for round := range max(spec.Times, 1) {
 		if round > 0 {
-			when = s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Proxy.Controller, true)
+			when = s.Environment.Dispatcher.Subscribe(spec.When, s.Environment.Interceptor.Controller, true)
 		}
 		report := faults.NewReporter(s.Environment.Dispatcher, index, spec.Name)
 		if slices.ContainsFunc(s.Scenario.Faults, isOutage) {
@@ -186,7 +186,7 @@ func (s *Session) applyFault(ctx context.Context, spec scenario.Fault, when *env
 			return fmt.Errorf("checking the health of the control plane before the injection of %s: %w", env.Report, err)
 		}
 	}
-	until := s.Environment.Dispatcher.Subscribe(spec.Until, s.Environment.Proxy.Controller, false)
+	until := s.Environment.Dispatcher.Subscribe(spec.Until, s.Environment.Interceptor.Controller, false)
 	defer s.Environment.Dispatcher.Unsubscribe(until)
 	defer func() { err = errors.Join(err, s.heal(ctx, fault, env)) }()
 	if err := faults.Inject(ctx, fault, env); err != nil {

@@ -12,13 +12,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
 	"github.com/kube-gauntlet/gauntlet/faults/proxy"
 )
 
 // Start starts a fault proxy in front of a TLS server. The server uses the given handler
-// and acts as the API server. Start returns the client configuration of replica subject-0.
-// Proxy and server stop at the end of the test.
-func Start(t *testing.T, handler http.HandlerFunc, recorder proxy.Recorder, clock clock.WithTicker) (*proxy.Proxy, *rest.Config) {
+// and acts as the API server. Start returns the interceptor of the proxy and the client
+// configuration of replica subject-0. Proxy and server stop at the end of the test.
+func Start(t *testing.T, handler http.HandlerFunc, recorder interceptor.Recorder, clock clock.WithTicker) (*interceptor.Interceptor, *rest.Config) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
@@ -28,11 +29,12 @@ func Start(t *testing.T, handler http.HandlerFunc, recorder proxy.Recorder, cloc
 	if err != nil {
 		t.Fatal(err)
 	}
+	i := interceptor.New(recorder, clock)
 	p, err := proxy.Start(t.Context(), proxy.Options{
-		Target:   target,
-		TargetCA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		Recorder: recorder,
-		Clock:    clock,
+		Target:      target,
+		TargetCA:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		Interceptor: i,
+		Clock:       clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -42,5 +44,5 @@ func Start(t *testing.T, handler http.HandlerFunc, recorder proxy.Recorder, cloc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
+	return i, &rest.Config{Host: endpoint.URL, TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA}}
 }

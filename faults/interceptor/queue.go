@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 )
 
 // queueBytesMax is the maximum total size of the events in the queue of one watch. If the
-// queue is full, the proxy stops reading the watch from the API server. The API server then
+// queue is full, the interceptor stops reading the watch from the API server. The API server then
 // ends the watch, as it does for any slow client.
 const queueBytesMax = 64 << 20
 
-// event is one watch event from its arrival at the proxy until its delivery to the subject.
+// event is one watch event from its arrival at the interceptor until its delivery to the subject.
 type event struct {
 	raw []byte // bytes of the event in the stream; a protobuf event begins with its length
 	// delivery is the record of the event for the history. It is nil if raw could not be

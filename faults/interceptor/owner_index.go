@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"sync"
@@ -44,13 +44,13 @@ func (i *ownerIndex) remove(object *history.Object) {
 // none. If the request contains an object, Controller uses the controllerRef of that
 // object. Otherwise it uses the controllerRef in the version that the subject received
 // last.
-func (p *Proxy) Controller(request *history.Request) *history.Owner {
+func (i *Interceptor) Controller(request *history.Request) *history.Owner {
 	if request.Object != nil {
 		return request.Object.ControllerRef()
 	}
-	p.owners.mu.RLock()
-	defer p.owners.mu.RUnlock()
-	owner, ok := p.owners.owners[history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.Name}]
+	i.owners.mu.RLock()
+	defer i.owners.mu.RUnlock()
+	owner, ok := i.owners.owners[history.Ref{Resource: request.Resource, Namespace: request.Namespace, Name: request.Name}]
 	if !ok {
 		return nil
 	}

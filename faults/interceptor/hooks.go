@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 )
 
 // RequestFault returns the effect of a fault on a request, or nil to leave the request
-// unchanged. The proxy calls it after it has recorded the request and before it forwards
+// unchanged. The interceptor calls it after it has recorded the request and before it forwards
 // the request. It calls the registered faults in order and applies the first effect. It
 // does not call the faults after that one.
 //
-// The proxy calls a RequestFault from many goroutines, and the request waits until it
+// The interceptor calls a RequestFault from many goroutines, and the request waits until it
 // returns. A RequestFault must not change the request or keep a reference to it. It must
 // not call its own remove function, because remove waits for it.
 type RequestFault func(*history.Request) *RequestEffect
 
-// RequestEffect is the effect of a fault on a request. The proxy applies the fields in
-// their order. If only Fault is set, the proxy forwards the request unchanged.
+// RequestEffect is the effect of a fault on a request. The interceptor applies the fields in
+// their order. If only Fault is set, the interceptor forwards the request unchanged.
 type RequestEffect struct {
 	// Fault is the name of the fault type. The record of the response contains it.
 	Fault string
-	// Delay is the time that the request waits before the proxy applies the next fields.
+	// Delay is the time that the request waits before the interceptor applies the next fields.
 	// The delay ends early when the fault is removed.
 	Delay time.Duration
-	// BeforeForward is called before the proxy forwards the request. The request waits
+	// BeforeForward is called before the interceptor forwards the request. The request waits
 	// until it returns. Its ctx is canceled when the subject cancels the request.
 	BeforeForward func(ctx context.Context)
-	// Refuse is an error that the proxy sends to the subject. The API server does not
+	// Refuse is an error that the interceptor sends to the subject. The API server does not
 	// receive the request.
 	Refuse *Refusal
-	// Break says how the proxy ends the request without a response. The API server does not
+	// Break says how the interceptor ends the request without a response. The API server does not
 	// receive the request.
 	Break ConnectionBreak
 	// ListAt is the resourceVersion at which the API server answers a list request. 0
@@ -45,7 +45,7 @@ type RequestEffect struct {
 	Lose *LostResponse
 }
 
-// ConnectionBreak says how the proxy ends a request without a response. The zero value does
+// ConnectionBreak says how the interceptor ends a request without a response. The zero value does
 // not end the request.
 type ConnectionBreak string
 
@@ -70,27 +70,27 @@ type LostResponse struct {
 	Refuse *Refusal
 	// Cut is true if the subject receives the first half of the response before the reset.
 	Cut bool
-	// Break says what the proxy resets if Refuse is nil.
+	// Break says what the interceptor resets if Refuse is nil.
 	Break ConnectionBreak
 }
 
 // WatchFault returns the effect of a fault on a watch event, or nil to leave the event
-// unchanged. The proxy calls every WatchFault when the event arrives from the API server.
+// unchanged. The interceptor calls every WatchFault when the event arrives from the API server.
 // If several faults hold the event, the longest hold applies. The field Held of the event
-// is 0, because the proxy sets it only at the delivery.
+// is 0, because the interceptor sets it only at the delivery.
 //
-// The proxy calls a WatchFault from many goroutines, and the events of the watch wait until
+// The interceptor calls a WatchFault from many goroutines, and the events of the watch wait until
 // it returns. A WatchFault must not change stream or event, or keep a reference to them. It
 // must not call its own remove function, because remove waits for it.
 type WatchFault func(stream *history.Request, event *history.Delivery) *WatchEffect
 
 // WatchEffect is the effect of a fault on a watch event.
 type WatchEffect struct {
-	// Drop makes the proxy discard the event if it is a bookmark. The proxy ignores Drop
+	// Drop makes the interceptor discard the event if it is a bookmark. The interceptor ignores Drop
 	// for other events, because without them the cache of the subject would be wrong. It
 	// also ignores Drop for the bookmark that ends the initial events of a streaming list.
 	Drop bool
-	// Hold is the time from the arrival of the event at the proxy until its delivery. Later
+	// Hold is the time from the arrival of the event at the interceptor until its delivery. Later
 	// events of the same watch also wait, so that their order is kept. Other watches are
 	// not affected.
 	Hold time.Duration

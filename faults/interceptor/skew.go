@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type skewedClock struct {
 	reporters []*SkewReporter
 	// serverTimes contains two original timestamps of each object that the subject received
 	// during a shift: creationTimestamp and deletionTimestamp. When the subject updates the
-	// object, the proxy restores them.
+	// object, the interceptor restores them.
 	serverTimes map[types.UID]serverTimes
 }
 
@@ -41,7 +41,7 @@ type serverTimes struct{ created, deleting metav1.Time }
 
 // SkewReporter is called when the subject receives an object with shifted timestamps.
 // request is the ID of the request that returned the object. For a watch event, this is the
-// ID of the watch. The proxy calls it from many goroutines.
+// ID of the watch. The interceptor calls it from many goroutines.
 type SkewReporter func(request uint64, object *history.Ref)
 
 // requestRef contains the ID of a request and the resource that it asks for.
@@ -50,14 +50,14 @@ type requestRef struct {
 	resource string
 }
 
-// SkewClock makes the clock of the API server and the nodes appear to be ahead. The proxy
+// SkewClock makes the clock of the API server and the nodes appear to be ahead. The interceptor
 // adds the given duration to timestamps in every response and watch event from now on. A
 // negative duration makes the clock appear to be behind.
 //
 // SkewClock shifts the creationTimestamp and deletionTimestamp of all objects, all timestamps
 // in the status of pods, and the timestamps in the conditions of nodes. It does not shift
 // timestamps that other clients set, such as the subject, nor managedFields. When the
-// subject updates an object, the proxy restores the original creationTimestamp and
+// subject updates an object, the interceptor restores the original creationTimestamp and
 // deletionTimestamp.
 //
 // API timestamps have a resolution of one second. If the duration is not a whole number of
@@ -65,19 +65,19 @@ type requestRef struct {
 // of 1.3 s moves about 30 % of the timestamps by 2 s and the others by 1 s. The same
 // timestamp is always shifted by the same amount, and the order of timestamps is kept.
 //
-// The proxy calls report for each object with shifted timestamps. The function restore ends
-// the shift and may be called more than once. The proxy may still call report after restore
+// The interceptor calls report for each object with shifted timestamps. The function restore ends
+// the shift and may be called more than once. The interceptor may still call report after restore
 // has returned, for responses in flight.
-func (p *Proxy) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
-	p.skew.mu.Lock()
-	p.skew.reporters = append(p.skew.reporters, &report)
-	p.skew.mu.Unlock()
-	p.skew.ahead.Add(int64(ahead))
+func (i *Interceptor) SkewClock(ahead time.Duration, report SkewReporter) (restore func()) {
+	i.skew.mu.Lock()
+	i.skew.reporters = append(i.skew.reporters, &report)
+	i.skew.mu.Unlock()
+	i.skew.ahead.Add(int64(ahead))
 	return sync.OnceFunc(func() {
-		p.skew.ahead.Add(-int64(ahead))
-		p.skew.mu.Lock()
-		defer p.skew.mu.Unlock()
-		p.skew.reporters = slices.DeleteFunc(slices.Clone(p.skew.reporters), func(other *SkewReporter) bool { return other == &report })
+		i.skew.ahead.Add(-int64(ahead))
+		i.skew.mu.Lock()
+		defer i.skew.mu.Unlock()
+		i.skew.reporters = slices.DeleteFunc(slices.Clone(i.skew.reporters), func(other *SkewReporter) bool { return other == &report })
 	})
 }
 

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"context"
@@ -34,17 +34,17 @@ const (
 var Endings = []WatchEnding{EndClosed, EndReset, EndDisconnected, EndExpired}
 
 // EndWatches ends each open watch for which matches returns true. It returns the requests
-// of these watches, and does not wait until their streams have ended. The proxy discards
+// of these watches, and does not wait until their streams have ended. The interceptor discards
 // the events that it holds for these watches. The subject gets the discarded changes from
 // its next watch or list. The history record of the end of a watch contains the name of the
 // fault.
 //
 // matches must not change the request or keep a reference to it.
-func (p *Proxy) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
-	p.openStreams.mu.Lock()
-	defer p.openStreams.mu.Unlock()
+func (i *Interceptor) EndWatches(fault string, ending WatchEnding, matches func(*history.Request) bool) []*history.Request {
+	i.openStreams.mu.Lock()
+	defer i.openStreams.mu.Unlock()
 	var ended []*history.Request
-	for s := range p.openStreams.all {
+	for s := range i.openStreams.all {
 		if matches(s.record) && s.injectedEnd.CompareAndSwap(nil, newInjectedEnd(fault, ending)) {
 			s.cancel()
 			ended = append(ended, s.record)
@@ -78,7 +78,7 @@ type openStreams struct {
 // cancel.
 func (s *stream) register(cancel context.CancelFunc) {
 	s.cancel = cancel
-	streams := &s.proxy.openStreams
+	streams := &s.openStreams
 	streams.mu.Lock()
 	defer streams.mu.Unlock()
 	streams.all[s] = true
@@ -88,7 +88,7 @@ func (s *stream) register(cancel context.CancelFunc) {
 // ended. If a fault ended the watch, it returns s.injectedEnd. If no fault did, or if the
 // connection broke or the subject closed the watch first, it returns its argument.
 func (s *stream) unregister(end *streamEnd) *streamEnd {
-	streams := &s.proxy.openStreams
+	streams := &s.openStreams
 	streams.mu.Lock()
 	delete(streams.all, s)
 	streams.mu.Unlock()

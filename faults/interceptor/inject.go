@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ func (x *exchange) delay(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	timer := x.proxy.clock.NewTimer(d)
+	timer := x.clock.NewTimer(d)
 	defer timer.Stop()
 	for {
-		faults := x.proxy.requestFaults.current.Load() // loaded first: a removal after this line closes superseded
+		faults := x.requestFaults.current.Load() // loaded first: a removal after this line closes superseded
 		if x.hook.isRemoved() {
 			return nil
 		}
@@ -52,10 +52,10 @@ func (x *exchange) refuse(refusal *Refusal, record history.Response) {
 		x.abort(err)
 	}
 	record.Bytes = len(body)
-	x.conn.delivering.RLock()
+	x.conn.BeginDelivery()
 	x.append(history.Record{Response: &record})
 	err = writeStatus(x.writer, contentType, body, status)
-	x.conn.delivering.RUnlock()
+	x.conn.EndDelivery()
 	if err != nil {
 		x.abort(err)
 	}
@@ -77,7 +77,7 @@ func (x *exchange) loseResponse(response *http.Response) {
 	// If the response cannot be decoded, the record has no object. This is not a gap,
 	// because the subject does not receive the response.
 	content, _ := x.target.readResponse(encodingOf(response.Header.Get("Content-Type")), body)
-	x.proxy.owners.set(content.object)
+	x.owners.set(content.object)
 	record := history.Response{
 		ID: x.record.ID, ServerCode: response.StatusCode, Reached: true, Fault: x.effect.Fault, Object: content.object,
 	}

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"bufio"
@@ -9,7 +9,7 @@ import (
 )
 
 // frameBytesMax is the maximum length of one watch event. If an event is longer, the
-// proxy forwards the rest of the stream without decoding it. Objects are much smaller,
+// interceptor forwards the rest of the stream without decoding it. Objects are much smaller,
 // because etcd accepts requests of at most 1.5 MiB.
 const frameBytesMax = 16 << 20
 
@@ -17,7 +17,7 @@ const frameBytesMax = 16 << 20
 // big-endian order.
 const frameHeaderBytes = 4
 
-// errNoFrame means that the next bytes of a watch stream are not a watch event. The proxy
+// errNoFrame means that the next bytes of a watch stream are not a watch event. The interceptor
 // forwards these bytes and the rest of the stream unchanged.
 var errNoFrame = errors.New("the bytes in the watch stream are not a watch event")
 

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"net/http"
@@ -117,7 +117,7 @@ func splitPath(path string) (group string, segments []string, ok bool) {
 }
 
 // streamSubresources are the subresources whose responses are byte streams, not objects.
-// The proxy forwards these responses without decoding them.
+// The interceptor forwards these responses without decoding them.
 var streamSubresources = []string{"log", "proxy", "exec", "attach", "portforward"}
 
 // hasObjectBody reports whether the body of the response is an object, a list or a Status. It is

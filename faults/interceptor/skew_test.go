@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ func TestSkewBodyMovesServerTimesOnly(t *testing.T) {
 	}
 	minute := func(t metav1.Time) metav1.Time { return metav1.NewTime(t.Add(time.Minute)) }
 	for in, name := range mediaTypes {
-		p := &Proxy{}
+		p := &Interceptor{}
 		var reported []string
 		report := func(request uint64, ref *history.Ref) {
 			reported = append(reported, fmt.Sprintf("%d %s %s", request, ref, ref.UID))
@@ -150,7 +150,7 @@ func same(t *testing.T, what string, want, got runtime.Object) {
 // TestSkewLeavesStatusAndBookmarks checks that a skew does not change a Status or a
 // bookmark.
 func TestSkewLeavesStatusAndBookmarks(t *testing.T) {
-	p := &Proxy{}
+	p := &Interceptor{}
 	defer p.SkewClock(time.Minute, func(_ uint64, ref *history.Ref) { t.Errorf("reported %s, want none", ref) })()
 	body, err := encode(jsonEncoding, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: 404})
 	if err != nil {

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 type streamEnd struct {
 	reason string
 	err    error // error that broke the stream; nil if the watch ended normally
-	// expired makes the proxy send the subject a 410 (Expired) event. The subject must then
+	// expired makes the interceptor send the subject a 410 (Expired) event. The subject must then
 	// list again.
 	expired bool
 }
@@ -87,7 +87,7 @@ func (s *stream) readEvents(ctx context.Context) {
 	}
 	for {
 		raw, err := next(s.source, nil)
-		arrived := s.proxy.clock.Now()
+		arrived := s.clock.Now()
 		if len(raw) > 0 {
 			e := &event{raw: raw, arrived: arrived}
 			if err == nil && ok {
@@ -113,7 +113,7 @@ func (s *stream) readEvents(ctx context.Context) {
 }
 
 // nextChunk appends the bytes that have arrived to buffer. readEvents uses it in place of
-// nextFrame if the proxy cannot parse the stream.
+// nextFrame if the interceptor cannot parse the stream.
 func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 	if _, err := source.Peek(1); err != nil {
 		return buffer, err
@@ -128,7 +128,7 @@ func nextChunk(source *bufio.Reader, buffer []byte) ([]byte, error) {
 // event. If a clock skew is active, it also shifts the timestamps of the event.
 func (s *stream) inspect(e *event) {
 	var err error
-	if e.raw, s.target.skewed, err = s.proxy.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
+	if e.raw, s.target.skewed, err = s.skew.skewEvent(s.target.requestRef(s.record.ID), s.in, e.raw); err != nil {
 		s.gap(err)
 		return
 	}
@@ -141,7 +141,7 @@ func (s *stream) inspect(e *event) {
 	delivery.Subject = s.record.Subject
 	delivery.Bytes = len(e.raw)
 	e.delivery = delivery
-	for _, h := range s.proxy.watchFaults.current.Load().all {
+	for _, h := range s.watchFaults.current.Load().all {
 		h.call(func(fault WatchFault) {
 			effect := fault(s.record, delivery)
 			if effect == nil {
@@ -170,18 +170,18 @@ func (s *stream) endOf(err error) *streamEnd {
 // longer. It returns a description of how the stream ended.
 func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 	control := http.NewResponseController(s.writer)
-	delivering := false // true while the lock conn.delivering is held: from the record of an event until its flush
+	delivering := false // true between BeginDelivery and EndDelivery: from the record of an event until its flush
 	defer func() {
 		if delivering {
-			s.conn.delivering.RUnlock()
+			s.conn.EndDelivery()
 		}
 	}()
 	for {
 		e := s.queue.tryPop()
-		if e == nil || s.proxy.clock.Now().Before(e.due()) { // flush the earlier events before a wait
+		if e == nil || s.clock.Now().Before(e.due()) { // flush the earlier events before a wait
 			err := control.Flush()
 			if delivering {
-				s.conn.delivering.RUnlock()
+				s.conn.EndDelivery()
 				delivering = false
 			}
 			if err != nil {
@@ -201,7 +201,7 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 			return e.end
 		}
 		if !delivering {
-			s.conn.delivering.RLock()
+			s.conn.BeginDelivery()
 			delivering = true
 		}
 		if s.subjectGone() || s.deliverEvent(e) != nil {
@@ -211,9 +211,9 @@ func (s *stream) deliverEvents(ctx context.Context) *streamEnd {
 }
 
 // subjectGoneEnd returns a description of a stream that ended because the subject closed it
-// or the proxy stopped.
+// or the transport is being stopped.
 func (s *stream) subjectGoneEnd() *streamEnd {
-	if s.proxy.stopping() {
+	if s.route.Stopping() {
 		return &streamEnd{reason: "the proxy stopped"}
 	}
 	return &streamEnd{reason: "the subject closed the watch"}
@@ -221,12 +221,12 @@ func (s *stream) subjectGoneEnd() *streamEnd {
 
 // waitUntilDue waits until no fault holds the event any longer. A hold ends when its time
 // is over or when its fault is removed. waitUntilDue returns an error if the subject or a
-// fault ends the watch, or if the proxy stops.
+// fault ends the watch, or if the interceptor stops.
 func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 	waited := false
 	for {
-		faults := s.proxy.watchFaults.current.Load() // loaded first: a removal after this line closes superseded
-		now := s.proxy.clock.Now()
+		faults := s.watchFaults.current.Load() // loaded first: a removal after this line closes superseded
+		now := s.clock.Now()
 		left := e.due().Sub(now)
 		if left <= 0 {
 			if waited {
@@ -238,7 +238,7 @@ func (s *stream) waitUntilDue(ctx context.Context, e *event) error {
 			return ctx.Err()
 		}
 		waited = true
-		timer := s.proxy.clock.NewTimer(left)
+		timer := s.clock.NewTimer(left)
 		select {
 		case <-timer.C():
 		case <-faults.superseded:
@@ -257,9 +257,9 @@ func (s *stream) deliverEvent(e *event) error {
 		s.append(history.Record{Delivery: e.delivery})
 		switch e.delivery.Type {
 		case history.Added, history.Modified:
-			s.proxy.owners.set(&e.delivery.Object)
+			s.owners.set(&e.delivery.Object)
 		case history.Deleted:
-			s.proxy.owners.remove(&e.delivery.Object)
+			s.owners.remove(&e.delivery.Object)
 		}
 	}
 	_, err := s.writer.Write(e.raw)

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func newCodecs() map[encoding]runtime.Serializer {
 }
 
 // encodingOf returns the encoding for the value of a Content-Type header. It returns
-// unknownEncoding for a content type that the proxy cannot decode.
+// unknownEncoding for a content type that the interceptor cannot decode.
 func encodingOf(contentType string) encoding {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.TrimSpace(mediaType)

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"bytes"
@@ -18,36 +18,36 @@ import (
 )
 
 const (
-	// requestBytesMax is the maximum length of a request body that the proxy decodes for
-	// the history. The API server accepts 3 MiB. The proxy forwards a longer body without
+	// requestBytesMax is the maximum length of a request body that the interceptor decodes for
+	// the history. The API server accepts 3 MiB. The interceptor forwards a longer body without
 	// decoding it, and records a gap.
 	requestBytesMax = 16 << 20
-	// responseBytesMax is the maximum length of a response body that the proxy decodes for
-	// the history. A list of about 20,000 pods has 64 MiB. The proxy forwards a longer body
+	// responseBytesMax is the maximum length of a response body that the interceptor decodes for
+	// the history. A list of about 20,000 pods has 64 MiB. The interceptor forwards a longer body
 	// without decoding it, and records a gap.
 	responseBytesMax = 64 << 20
 )
 
-// buffers contains buffers for response bodies, for reuse. The proxy reads a body into a
+// buffers contains buffers for response bodies, for reuse. The interceptor reads a body into a
 // buffer completely before it forwards the body.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// pooledBufferBytesMax is the maximum size of a buffer that the proxy reuses. It leaves
+// pooledBufferBytesMax is the maximum size of a buffer that the interceptor reuses. It leaves
 // larger buffers to the garbage collector. Otherwise one large response would occupy memory
 // for the whole run.
 const pooledBufferBytesMax = 4 << 20
 
 // exchange is one request of the subject together with its response.
 type exchange struct {
-	proxy    *Proxy
-	instance *instanceServer // server of the replica that sent the request
-	writer   http.ResponseWriter
-	request  *http.Request
-	target   target
-	// conn is the connection on which the request arrived. The exchange holds the lock
-	// conn.delivering while it records and writes a response (but not a byte stream such as
-	// a log). Otherwise a fault could reset the connection between the record and the write.
-	conn *subjectConn
+	*Interceptor
+	route   *Route
+	writer  http.ResponseWriter
+	request *http.Request
+	target  target
+	// conn is the connection on which the request arrived. The exchange is between
+	// BeginDelivery and EndDelivery while it records and writes a response (but not a byte
+	// stream such as a log).
+	conn Connection
 	// record is the request record in the history. It must not change after it has been
 	// appended to the history.
 	record *history.Request
@@ -82,9 +82,7 @@ func (x *exchange) serve() {
 		x.recordNoResponse(false, 0)
 		x.abortInjected(x.effect.Break)
 	}
-	transport := x.instance.transports.acquire()
-	defer x.instance.transports.release(transport)
-	response, reached, err := x.forward(transport, body)
+	response, reached, err := x.forward(body)
 	if err != nil {
 		x.recordNoResponse(reached, 0)
 		x.abort(err)
@@ -103,7 +101,7 @@ func (x *exchange) serve() {
 }
 
 // append appends a record to the history.
-func (x *exchange) append(record history.Record) { x.proxy.recorder.Append(record) }
+func (x *exchange) append(record history.Record) { x.recorder.Append(record) }
 
 // gap records that the history lacks a part of this exchange. The error says why.
 func (x *exchange) gap(err error) {
@@ -125,8 +123,8 @@ func (x *exchange) readRequest() (io.Reader, error) {
 	r := x.request
 	x.target = classify(r.Method, r.URL)
 	x.record = &history.Request{
-		ID:      x.proxy.lastID.Add(1),
-		Subject: x.instance.subject,
+		ID:      x.lastID.Add(1),
+		Subject: x.route.Subject,
 		Query:   r.URL.RawQuery,
 		Agent:   r.UserAgent(),
 	}
@@ -150,7 +148,7 @@ func (x *exchange) readRequest() (io.Reader, error) {
 		x.gap(err)
 	}
 	if x.target.verb == "update" && x.target.resource != "" {
-		if body, err = x.proxy.skew.restoreBody(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
+		if body, err = x.skew.restoreBody(encodingOf(r.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
@@ -160,7 +158,7 @@ func (x *exchange) readRequest() (io.Reader, error) {
 // matchFault calls the registered faults in order and stores the first effect that one of
 // them returns.
 func (x *exchange) matchFault() {
-	for _, h := range x.proxy.requestFaults.current.Load().all {
+	for _, h := range x.requestFaults.current.Load().all {
 		var effect *RequestEffect
 		h.call(func(fault RequestFault) { effect = fault(x.record) })
 		if effect != nil {
@@ -171,9 +169,9 @@ func (x *exchange) matchFault() {
 }
 
 // forward sends the request to the API server and returns the response with an unread body.
-// The result reached is true if the proxy had a connection to the API server. The API
+// The result reached is true if the interceptor had a connection to the API server. The API
 // server may then have received the request, even if forward returns an error.
-func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *http.Response, reached bool, err error) {
+func (x *exchange) forward(body io.Reader) (response *http.Response, reached bool, err error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(x.request.Context(), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
@@ -182,17 +180,17 @@ func (x *exchange) forward(over http.RoundTripper, body io.Reader) (response *ht
 	if err != nil {
 		return nil, false, err
 	}
-	response, err = over.RoundTrip(request)
+	response, err = x.route.Upstream.RoundTrip(request)
 	return response, connected.Load(), err
 }
 
-// upstreamRequest returns the request that the proxy sends to the API server, with the given
+// upstreamRequest returns the request that the interceptor sends to the API server, with the given
 // body. It differs from the subject's request in its host and its hop-by-hop headers. It
-// does not ask for compression, because the proxy decodes responses. A stale-list fault also
+// does not ask for compression, because the interceptor decodes responses. A stale-list fault also
 // changes its query.
 func (x *exchange) upstreamRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
 	to := *x.request.URL
-	to.Scheme, to.Host = x.proxy.target.Scheme, x.proxy.target.Host
+	to.Scheme, to.Host = x.route.Target.Scheme, x.route.Target.Host
 	if x.effect.ListAt != 0 {
 		to.RawQuery = listAt(to.Query(), x.effect.ListAt)
 	}
@@ -241,7 +239,7 @@ func (x *exchange) relayObject(response *http.Response) {
 	}
 	complete, body := read <= responseBytesMax, buffer.Bytes()
 	if complete && response.StatusCode < http.StatusBadRequest {
-		if body, x.target.skewed, err = x.proxy.skew.skewBody(x.target.requestRef(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
+		if body, x.target.skewed, err = x.skew.skewBody(x.target.requestRef(x.record.ID), encodingOf(response.Header.Get("Content-Type")), body); err != nil {
 			x.gap(err)
 		}
 	}
@@ -254,8 +252,8 @@ func (x *exchange) relayObject(response *http.Response) {
 // can no longer receive the response, or if the write fails. body is the part of the
 // response body that has been read, and complete says whether it is the whole body.
 func (x *exchange) deliver(response *http.Response, body []byte, complete bool) bool {
-	x.conn.delivering.RLock()
-	defer x.conn.delivering.RUnlock()
+	x.conn.BeginDelivery()
+	defer x.conn.EndDelivery()
 	if x.subjectGone() {
 		x.recordNoResponse(true, response.StatusCode)
 		return false
@@ -273,7 +271,7 @@ func (x *exchange) deliver(response *http.Response, body []byte, complete bool) 
 // subjectGone reports whether the subject can no longer receive a response. This is the
 // case if the subject has canceled the request or its connection is broken.
 func (x *exchange) subjectGone() bool {
-	return x.conn.broken.Load() || x.request.Context().Err() != nil
+	return x.conn.Broken() || x.request.Context().Err() != nil
 }
 
 // recordResponse appends a response to the history. For a list, it also appends a record
@@ -306,13 +304,13 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 		RetryAfter: retryAfter(response.Header),
 		Bytes:      length,
 	}})
-	x.proxy.owners.set(content.object)
+	x.owners.set(content.object)
 	if content.list != nil {
 		content.list.ID = x.record.ID
 		content.list.Subject = x.record.Subject
 		x.append(history.Record{List: content.list})
 		for i := range content.list.Items {
-			x.proxy.owners.set(&content.list.Items[i])
+			x.owners.set(&content.list.Items[i])
 		}
 	}
 }
@@ -358,7 +356,7 @@ func (x *exchange) copyBody(response *http.Response) {
 func (x *exchange) abort(err error) {
 	var reset http2.StreamError
 	if x.request.Context().Err() == nil && !errors.As(err, &reset) {
-		resetConnection(x.request.Context())
+		x.conn.Reset()
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -1,4 +1,4 @@
-package proxy
+package interceptor
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
-// Refusal is an API error that the proxy sends to the subject in place of the API server.
+// Refusal is an API error that the interceptor sends to the subject in place of the API server.
 type Refusal struct {
 	// Code is the HTTP status, one of [RefusalCodes]. It determines the reason in the
 	// Status object.
@@ -25,7 +25,7 @@ type Refusal struct {
 	RetryAfterSeconds int
 }
 
-// refusals maps each HTTP status that the proxy can send to the reason and message of its
+// refusals maps each HTTP status that the interceptor can send to the reason and message of its
 // Status object.
 var refusals = map[int]struct {
 	reason  metav1.StatusReason
@@ -57,7 +57,7 @@ func CanRefuse(code int) bool {
 	return ok
 }
 
-// status returns the Status object with which the proxy refuses the request.
+// status returns the Status object with which the interceptor refuses the request.
 func (r *Refusal) status(request *history.Request) *metav1.Status {
 	known := refusals[r.Code]
 	reason, message := known.reason, known.message
@@ -110,7 +110,7 @@ func writeStatus(w http.ResponseWriter, contentType string, body []byte, status 
 	return err
 }
 
-// acceptedEncoding returns the first encoding in the Accept headers that the proxy can
+// acceptedEncoding returns the first encoding in the Accept headers that the interceptor can
 // write. If there is none, it returns JSON, as the API server does. It ignores the weights
 // (q=), because client-go lists the preferred encoding first.
 func acceptedEncoding(accept []string) encoding {

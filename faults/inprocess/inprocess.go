@@ -1,0 +1,197 @@
+// Package inprocess carries HTTP requests by function calls, for a subject that is linked
+// into this process. It opens no socket, so it also works in a bubble of testing/synctest.
+//
+// A [Client] is an http.RoundTripper whose requests an http.Handler serves. The client of
+// [Connect] passes the requests of one replica to an interceptor, as package proxy does for
+// a replica in a process of its own. The client of [Direct] bypasses the interceptor. With
+// both, a controller, the interceptor and an API server can run in one process.
+//
+// A Client behaves as an HTTP/2 connection does: an aborted request has the error
+// http2.StreamError, and requests on a broken connection have the error ECONNRESET. The
+// requests after them use a new connection. A response can be read after the connection
+// broke, as far as it was written before. Unlike a socket, a Client buffers without a limit
+// what the caller does not read.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/net/http2"
+
+	"github.com/kube-gauntlet/gauntlet/faults/interceptor"
+)
+
+// errReset is the error of requests on a connection that was reset.
+var errReset = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+
+// errAborted is the cause of the http2.StreamError of an aborted request.
+var errAborted = errors.New("the handler aborted the request")
+
+// Client sends requests to a handler in this process. It implements http.RoundTripper.
+// Create it with [Connect] or [Direct], and call [Client.Close] at the end.
+type Client struct {
+	serve func(*connection, http.ResponseWriter, *http.Request)
+
+	mu       sync.Mutex
+	current  *connection
+	closed   bool
+	handlers sync.WaitGroup // requests in flight
+}
+
+// Connect returns a client for one replica of the subject, such as "subject-0". The
+// interceptor gets each request, and sends it to the API server with upstream. The scheme
+// and the host of the URL of a request remain.
+func Connect(i *interceptor.Interceptor, subject string, upstream http.RoundTripper) *Client {
+	c := &Client{}
+	c.serve = func(on *connection, w http.ResponseWriter, r *http.Request) {
+		route := &interceptor.Route{Subject: subject, Target: r.URL, Upstream: upstream, Stopping: c.isClosed}
+		i.Serve(route, on, w, r)
+	}
+	return c
+}
+
+// Direct returns a client whose requests the handler serves. A handler that panics with
+// http.ErrAbortHandler aborts the request. Any other panic ends the program.
+func Direct(handler http.Handler) *Client {
+	return &Client{serve: func(_ *connection, w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }}
+}
+
+// Close breaks all requests and waits until their handlers have returned. Later requests
+// fail as if nobody listened. It must not be called from a handler of this client.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	current := c.current
+	c.mu.Unlock()
+	if current != nil {
+		current.Reset()
+	}
+	c.handlers.Wait()
+}
+
+// isClosed reports whether Close was called.
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// enter returns the connection for a new request, and registers the request for Close. It
+// returns an error after Close.
+func (c *Client) enter() (*connection, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
+	if c.current == nil || c.current.Broken() {
+		c.current = &connection{reset: make(chan struct{})}
+	}
+	c.handlers.Add(1)
+	return c.current, nil
+}
+
+// RoundTrip passes the request to the handler, in a goroutine of its own. It returns when
+// the handler has flushed or completed its response.
+func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
+	on, err := c.enter()
+	if err != nil {
+		return nil, err
+	}
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	response := newResponse(r, cancel)
+	handled := make(chan struct{})
+	c.handlers.Go(func() { // a reset cancels the handler
+		select {
+		case <-on.reset:
+			cancel()
+		case <-handled:
+		}
+	})
+	go func() {
+		defer c.handlers.Done()
+		defer close(handled)
+		response.finish(c.call(on, response, serverRequest(ctx, r)))
+	}()
+	select {
+	case <-response.begun:
+		return response.result()
+	case <-r.Context().Done():
+		cancel()
+		return nil, r.Context().Err()
+	}
+}
+
+// call runs the handler, and returns why the response is incomplete: the request was
+// aborted, or its connection was reset. It returns nil for a complete response.
+func (c *Client) call(on *connection, w http.ResponseWriter, r *http.Request) (err error) {
+	if r.Body != nil {
+		defer r.Body.Close() // an http.RoundTripper must close the body
+	}
+	defer func() {
+		p := recover()
+		aborted, _ := p.(error)
+		switch {
+		case p == nil:
+		case !errors.Is(aborted, http.ErrAbortHandler):
+			panic(p)
+		case on.Broken():
+			err = errReset
+		default:
+			err = http2.StreamError{Code: http2.ErrCodeInternal, Cause: errAborted}
+		}
+	}()
+	c.serve(on, w, r)
+	return nil
+}
+
+// serverRequest returns the request that the handler gets for the client's request r.
+func serverRequest(ctx context.Context, r *http.Request) *http.Request {
+	received := r.Clone(ctx)
+	received.RequestURI = r.URL.RequestURI()
+	received.RemoteAddr = "127.0.0.1:1"
+	received.Proto, received.ProtoMajor, received.ProtoMinor = "HTTP/2.0", 2, 0
+	if received.Host == "" {
+		received.Host = r.URL.Host
+	}
+	if received.Body == nil {
+		received.Body = http.NoBody
+	}
+	return received
+}
+
+// connection groups requests that break together. It implements [interceptor.Connection].
+type connection struct {
+	delivering sync.RWMutex // held for reading during a delivery, for writing during a reset
+	broken     atomic.Bool
+	reset      chan struct{} // closed by Reset
+}
+
+// BeginDelivery prevents a reset until EndDelivery.
+func (c *connection) BeginDelivery() { c.delivering.RLock() }
+
+// EndDelivery permits a reset after the last delivery.
+func (c *connection) EndDelivery() { c.delivering.RUnlock() }
+
+// Broken reports whether the connection was reset.
+func (c *connection) Broken() bool { return c.broken.Load() }
+
+// Reset breaks the connection after the deliveries in progress. A second call has no effect.
+func (c *connection) Reset() {
+	c.delivering.Lock()
+	defer c.delivering.Unlock()
+	if !c.broken.Swap(true) {
+		close(c.reset)
+	}
+}
