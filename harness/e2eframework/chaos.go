@@ -77,7 +77,7 @@ func featureOf(ctx context.Context) (*feature, error) {
 
 // Begin starts the history and the fault proxy of a feature. It is a types.FeatureEnvFunc.
 func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, _ *testing.T, of types.Feature) (context.Context, error) {
-	e, err := environmentOf(ctx, c.Cluster)
+	e, err := Environment(ctx, c.Cluster)
 	if err != nil {
 		return ctx, err
 	}
@@ -268,8 +268,9 @@ func Converged() types.StepFunc {
 	}
 }
 
-// environmentOf returns the environment of a cluster that a provider of this package has created.
-func environmentOf(ctx context.Context, name string) (*environment.Environment, error) {
+// Environment returns the environment of a cluster that a provider of this package has created. Use
+// it for parts of the API that this package does not wrap, such as a fault proxy of the suite's own.
+func Environment(ctx context.Context, name string) (*environment.Environment, error) {
 	p, ok := envfuncs.GetClusterFromContext(ctx, name)
 	if !ok {
 		return nil, fmt.Errorf("found no cluster %q in the context; expected testenv.Setup(envfuncs.CreateCluster(provider, %q))", name, name)

@@ -32,6 +32,9 @@ type provider struct {
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
 	nodes                      int
 	nodeImage, context         string
+	change                     func(*providers.Options) // as set with WithControlPlane
+	logDir                     string
+	seed                       uint64
 
 	environment *environment.Environment // nil until Create, and after Destroy
 	kubeconfigs int                      // number of kubeconfig files that were written
@@ -89,7 +92,9 @@ func (p *provider) Create(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("creating cluster %s: %w", p.clusterName, err)
 	}
 	// The cluster outlives the context, which may be that of a setup with a timeout.
-	e, err := environment.Start(context.WithoutCancel(ctx), environment.Options{Provider: p.name, ControlPlane: p.controlPlane()})
+	e, err := environment.Start(context.WithoutCancel(ctx), environment.Options{
+		Provider: p.name, ControlPlane: p.controlPlane(), LogDir: p.logDir, Seed: p.seed,
+	})
 	if err != nil {
 		return "", fmt.Errorf("creating cluster %s: %w", p.clusterName, err)
 	}
@@ -109,11 +114,15 @@ func (p *provider) setUp(ctx context.Context) error {
 	return of.Setup(ctx, p.controlPlane())
 }
 
-// controlPlane returns the options of the control plane, which runs all controllers of Kubernetes.
+// controlPlane returns the options of the control plane. It runs all controllers of Kubernetes,
+// unless an option changes that.
 func (p *provider) controlPlane() providers.Options {
 	o := providers.Options{Nodes: p.nodes, NodeImage: p.nodeImage, Controllers: []kube.Controller{}}
 	if p.locate != nil {
 		p.locate(&o)
+	}
+	if p.change != nil {
+		p.change(&o)
 	}
 	return o
 }

@@ -53,6 +53,18 @@ func NewExisting() support.E2EClusterProvider {
 	return p
 }
 
+// New returns the provider of this package for a provider of gauntlet, which is one of
+// providers.Names(). Suites that choose their provider with a flag use it.
+func New(name string) (support.E2EClusterProvider, error) {
+	constructors := map[string]func() support.E2EClusterProvider{
+		providers.Embedded: NewEmbedded, providers.Kind: NewKind, providers.Existing: NewExisting,
+	}
+	if _, err := providers.Named(name); err != nil {
+		return nil, err
+	}
+	return constructors[name](), nil
+}
+
 // The providers implement all interfaces of the framework that they can.
 var (
 	_ support.E2EClusterProviderWithImageLoader = (*embeddedProvider)(nil)
@@ -76,6 +88,23 @@ func WithNodeImage(image string) support.ClusterOpts {
 // context.
 func WithContext(context string) support.ClusterOpts {
 	return option(func(p *provider) { p.context = context })
+}
+
+// WithControlPlane changes the options of the control plane. For example, Controllers lists the
+// controllers of Kubernetes that the control plane does not run, because the suite tests its own.
+func WithControlPlane(change func(*providers.Options)) support.ClusterOpts {
+	return option(func(p *provider) { p.change = change })
+}
+
+// WithLogDir sets the directory of the logs of all components. Destroy does not remove it. The
+// default is a temporary directory, which Destroy removes.
+func WithLogDir(dir string) support.ClusterOpts {
+	return option(func(p *provider) { p.logDir = dir })
+}
+
+// WithSeed sets the random seed of faults that are injected without a scenario.
+func WithSeed(seed uint64) support.ClusterOpts {
+	return option(func(p *provider) { p.seed = seed })
 }
 
 // option returns an option that changes only providers of this package, as the options of the

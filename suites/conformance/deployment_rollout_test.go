@@ -140,7 +140,7 @@ var _ = ginkgo.Describe("rollout", func() {
 				case 1:
 					n.Patch(ctx, d, `{"spec":{"paused":%t}}`, random.IntN(2) == 0)
 				case 2:
-					n.DeleteAll(ctx, testenv.PodKind, "app=web")
+					n.DeleteAll(ctx, testenv.PodKind, map[string]string{"app": "web"})
 				default:
 					updateTemplate(ctx, n, d, fmt.Sprint(i))
 				}

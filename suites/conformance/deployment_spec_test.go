@@ -223,7 +223,7 @@ var _ = ginkgo.Describe("deployment", func() {
 			n.PutScale(ctx, d, 3)
 			n.EventuallyWithoutFaults(ctx, testenv.GetDeployment(d), isComplete())
 			n.EventuallyWithoutFaults(ctx, testenv.GetReplicaSets(d), desiredReplicas(0, 0, 3))
-			n.DeleteAll(ctx, testenv.DeploymentKind, "patched=yes")
+			n.DeleteAll(ctx, testenv.DeploymentKind, map[string]string{"patched": "yes"})
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(d), gomega.BeFalse())
 		})
 

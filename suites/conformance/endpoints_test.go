@@ -95,7 +95,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			n.Barrier(ctx)
 			n.EventuallyWithoutFaults(ctx, testenv.GetEndpoints("manual"), endpointsThat(func(e *testenv.Endpoints) bool { return e.Labels["patched"] == "yes" }, "the label patched=yes"))
 			n.ClearInvariants()
-			n.DeleteAll(ctx, testenv.EndpointsKind, "patched=yes")
+			n.DeleteAll(ctx, testenv.EndpointsKind, map[string]string{"patched": "yes"})
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(manual), gomega.BeFalse())
 		})
 

@@ -243,7 +243,7 @@ var _ = ginkgo.Describe("ownership", func() {
 			other := n.Create(ctx, testenv.ReplicaOwnerSpec{Kind: testenv.ReplicaSetKind, Name: "other", Replicas: 1}.Build())
 			n.Eventually(ctx, testenv.GetReplicaOwner(web), scaledTo(2))
 			n.Eventually(ctx, testenv.GetReplicaOwner(other), scaledTo(1))
-			n.DeleteAll(ctx, testenv.ReplicaSetKind, "app=web")
+			n.DeleteAll(ctx, testenv.ReplicaSetKind, map[string]string{"app": "web"})
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(web), gomega.BeFalse())
 			n.EventuallyWithoutFaults(ctx, testenv.GetPods(), podCount(1))
 			n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(other), podCount(1))

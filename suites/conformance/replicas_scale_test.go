@@ -6,7 +6,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-gauntlet/gauntlet/suites/conformance/testenv"
@@ -87,8 +86,7 @@ var _ = ginkgo.Describe("replicas", func() {
 				n.PatchSubresource(ctx, set, "scale", `{"spec":{"replicas":2}}`)
 				n.EventuallyWithoutFaults(ctx, testenv.GetReplicaOwner(set), scaledTo(2))
 				n.EventuallyWithoutFaults(ctx, testenv.GetActivePods(set), podCount(2))
-				var scale autoscalingv1.Scale
-				n.Get(ctx, set, "scale", &scale)
+				scale := n.Scale(ctx, set)
 				gomega.Expect(scale.Spec.Replicas).To(gomega.BeEquivalentTo(2))
 				gomega.Expect(scale.Status.Replicas).To(gomega.BeEquivalentTo(2))
 				gomega.Expect(scale.Status.Selector).To(gomega.Equal("app=web"))

@@ -196,7 +196,7 @@ var _ = ginkgo.Describe("pod creation", func() {
 			n.PatchSubresource(ctx, set, "status", `{"status":{"readyReplicas":0,"availableReplicas":0}}`)
 			n.PutScale(ctx, set, 1) // the sync after this update also corrects the status
 			n.Eventually(ctx, testenv.GetReplicaOwner(set), statusCounts(1, 1, 1))
-			n.DeleteAll(ctx, testenv.ReplicationControllerKind, "patched=yes")
+			n.DeleteAll(ctx, testenv.ReplicationControllerKind, map[string]string{"patched": "yes"})
 			n.EventuallyWithoutFaults(ctx, testenv.Exists(set), gomega.BeFalse())
 		})
 })

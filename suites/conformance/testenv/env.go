@@ -20,9 +20,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/e2eframework"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -52,8 +58,10 @@ type Options struct {
 // Env is a control plane on which a subject runs.
 type Env struct {
 	options Options
+	cluster support.E2EClusterProvider
 	env     *environment.Environment
 	admin   kubernetes.Interface
+	objects *resources.Resources // the client for all namespaces
 	// simulatedNodes is true if KWOK simulates the nodes. Then no containers run.
 	simulatedNodes bool
 	recorder       *subjectRecorder
@@ -62,29 +70,43 @@ type Env struct {
 // nodeCount is the number of nodes on which pods can run.
 const nodeCount = 2
 
+// clusterName is the name of the cluster in the context of e2e-framework.
+const clusterName = "conformance"
+
 // Start starts a control plane and a subject, and waits until the subject holds its lease. If
 // it returns an error, it has stopped everything.
 func Start(ctx context.Context, o Options) (*Env, error) {
-	started, err := environment.Start(ctx, environment.Options{
-		Provider: o.Provider,
-		ControlPlane: providers.Options{
-			Nodes: nodeCount, UpstreamDir: o.UpstreamDir, NodeImage: o.NodeImage, Existing: o.Existing,
-		},
-		LogDir: o.LogDir,
-		Seed:   o.Seed,
-	})
+	provider, err := e2eframework.New(o.Provider)
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{options: o, env: started, admin: started.Admin, recorder: newSubjectRecorder()}
-	if err := e.start(ctx); err != nil {
+	created, err := envfuncs.CreateClusterWithOpts(provider, clusterName,
+		e2eframework.WithNodes(nodeCount), e2eframework.WithLogDir(o.LogDir), e2eframework.WithSeed(o.Seed),
+		e2eframework.WithControlPlane(func(plane *providers.Options) {
+			// Controllers nil: the control plane does not run the controllers under test.
+			plane.Controllers, plane.UpstreamDir, plane.NodeImage, plane.Existing = nil, o.UpstreamDir, o.NodeImage, o.Existing
+		}))(ctx, envconf.New())
+	e := &Env{options: o, cluster: provider, recorder: newSubjectRecorder()}
+	if err == nil {
+		err = e.start(created)
+	}
+	if err != nil {
 		return nil, errors.Join(err, e.Stop(ctx))
 	}
 	return e, nil
 }
 
-// start starts the fault proxy and the subject.
+// start starts the clients, the fault proxy and the subject.
 func (e *Env) start(ctx context.Context) (err error) {
+	if e.env, err = e2eframework.Environment(ctx, clusterName); err != nil {
+		return err
+	}
+	e.admin = e.env.Admin
+	config := e.env.Cluster.Config(cluster.Admin)
+	config.WarningHandler = rest.NoWarnings{} // the specs use the deprecated Endpoints on purpose
+	if e.objects, err = resources.New(config); err != nil {
+		return err
+	}
 	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
 		return err
 	}
@@ -107,7 +129,13 @@ func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, e
 }
 
 // Stop stops all components in the reverse order of their start, and removes their state.
-func (e *Env) Stop(ctx context.Context) error { return e.env.Stop(ctx) }
+func (e *Env) Stop(ctx context.Context) error { return e.cluster.Destroy(ctx) }
+
+// in returns the client for the objects of a namespace. The namespace "" means the whole cluster.
+func (e *Env) in(namespace string) *resources.Resources {
+	copied := *e.objects
+	return copied.WithNamespace(namespace)
+}
 
 // componentErr returns an error if a component of the control plane or the subject has exited.
 func (e *Env) componentErr() error {

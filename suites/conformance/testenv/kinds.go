@@ -5,20 +5,17 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
 // Object is an API object with metadata, such as *corev1.Pod.
-type Object interface {
-	metav1.Object
-	runtime.Object
-}
+type Object = k8s.Object
 
 // rawEndpoints is the type of the deprecated v1 Endpoints API.
 type rawEndpoints = corev1.Endpoints //nolint:staticcheck // the Endpoints API is deprecated, but it is what the specs test
@@ -44,6 +41,7 @@ const (
 // kind describes a kind of object and its API resource.
 type kind struct {
 	name, resource string
+	gvk            schema.GroupVersionKind
 	// qualified is the resource with its API group, as histories write it: "replicasets.apps".
 	qualified string
 	example   Object
@@ -63,7 +61,7 @@ func kindsOf(examples ...Object) []kind {
 			panic(err) // the list kinds contains a type that is not an API object
 		}
 		k := kube.Generic(registered[0])
-		found = append(found, kind{k.Name, k.GVR.Resource, k.Resource(), example})
+		found = append(found, kind{k.Name, k.GVR.Resource, registered[0], k.Resource(), example})
 	}
 	return found
 }

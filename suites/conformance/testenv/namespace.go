@@ -16,13 +16,14 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
+	apiwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient/k8s"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
+	"sigs.k8s.io/e2e-framework/klient/wait"
 
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
@@ -113,23 +114,27 @@ func (e *Env) removeFinalizers(ctx context.Context, namespace string) error {
 
 // removeFinalizersOf removes Finalizer from all objects of one kind.
 func (e *Env) removeFinalizersOf(ctx context.Context, namespace string, k kind) error {
-	client := k.client(e.admin)
-	list, err := client.Get().Namespace(namespace).Resource(k.resource).Do(ctx).Get()
-	if err != nil {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.name + "List"))
+	if err := e.in(namespace).List(ctx, list); err != nil {
 		return err
 	}
-	return meta.EachListItem(list, func(item runtime.Object) error {
-		left, err := meta.Accessor(item)
-		if err != nil || !slices.Contains(left.GetFinalizers(), Finalizer) {
-			return err
+	var all []error
+	for i := range list.Items {
+		left := &list.Items[i]
+		if !slices.Contains(left.Finalizers, Finalizer) {
+			continue
 		}
-		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		err = client.Patch(types.MergePatchType).Namespace(namespace).Resource(k.resource).Name(left.GetName()).Body(patch).Do(ctx).Error()
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
+		left.SetGroupVersionKind(k.gvk)
+		err := e.in(namespace).Patch(ctx, left, mergePatch(`{"metadata":{"finalizers":null}}`))
+		all = append(all, client.IgnoreNotFound(err))
+	}
+	return errors.Join(all...)
+}
+
+// mergePatch returns a JSON merge patch.
+func mergePatch(merge string) k8s.Patch {
+	return k8s.Patch{PatchType: types.MergePatchType, Data: []byte(merge)}
 }
 
 // injectProfile injects the faults of the fault profile.
@@ -188,25 +193,25 @@ func (n *Namespace) Create(ctx context.Context, o Object) Ref {
 // TryCreate creates an object as Create does, but returns an error instead of failing the
 // spec.
 func (n *Namespace) TryCreate(ctx context.Context, o Object) error {
-	k := kindNamed(RefOf(o).Kind)
+	o.SetNamespace(n.Name)
 	tried := 0
 	if err := retryServerErrors(ctx, func() error {
 		tried++
-		err := n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Body(o).Do(ctx).Into(o)
+		err := n.resources().Create(ctx, o)
 		if tried > 1 && apierrors.IsAlreadyExists(err) { // an earlier attempt created the object
-			return n.rest(k).Get().Namespace(n.Name).Resource(k.resource).Name(o.GetName()).Do(ctx).Into(o)
+			return n.resources().Get(ctx, o.GetName(), n.Name, o)
 		}
 		return err
 	}); err != nil {
 		return err
 	}
-	return n.waitObserved(ctx, k, o)
+	return n.waitObserved(ctx, RefOf(o).Kind, o)
 }
 
 // WouldCreate sends a create as a dry run, which stores nothing, and returns its error.
 func (n *Namespace) WouldCreate(ctx context.Context, o Object) error {
-	k := kindNamed(RefOf(o).Kind)
-	return n.rest(k).Post().Namespace(n.Name).Resource(k.resource).Param("dryRun", metav1.DryRunAll).Body(o).Do(ctx).Error()
+	o.SetNamespace(n.Name)
+	return n.resources().Create(ctx, o, func(o *metav1.CreateOptions) { o.DryRun = []string{metav1.DryRunAll} })
 }
 
 // CreatePods creates count pods in parallel. The function pod returns the pod with index i;
@@ -243,19 +248,25 @@ func (n *Namespace) PatchSubresource(ctx context.Context, ref Ref, subresource, 
 
 // patch applies a JSON merge patch, and waits until the store contains the result.
 func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge string) error {
-	k := kindNamed(ref.Kind)
-	request := n.rest(k).Patch(types.MergePatchType).Namespace(n.Name).Resource(k.resource).Name(ref.Name)
-	if subresource != "" {
-		request = request.SubResource(subresource)
+	target := n.object(ref)
+	response := target
+	if subresource == "scale" {
+		response = &autoscalingv1.Scale{}
 	}
-	var response runtime.Object
-	if err := retryServerErrors(ctx, func() (err error) {
-		response, err = request.Body([]byte(merge)).Do(ctx).Get()
-		return err
+	if err := retryServerErrors(ctx, func() error {
+		switch subresource {
+		case "":
+			return n.resources().Patch(ctx, target, mergePatch(merge))
+		case "scale": // the response has another type
+			return n.resources().GetControllerRuntimeClient().SubResource(subresource).Patch(ctx, target,
+				client.RawPatch(types.MergePatchType, []byte(merge)), &client.SubResourcePatchOptions{SubResourceBody: response})
+		default:
+			return n.resources().PatchSubresource(ctx, target, subresource, mergePatch(merge))
+		}
 	}); err != nil {
 		return err
 	}
-	return n.waitObserved(ctx, k, response)
+	return n.waitObserved(ctx, ref.Kind, response)
 }
 
 // retryServerErrors repeats a write while the API server answers with status 500 or higher,
@@ -263,9 +274,9 @@ func (n *Namespace) patch(ctx context.Context, ref Ref, subresource, merge strin
 // server. The function write must accept that an earlier attempt succeeded although it
 // returned this status.
 func retryServerErrors(ctx context.Context, write func() error) error {
-	backoff := wait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
+	backoff := apiwait.Backoff{Steps: 6, Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1} // about 6 s in total
 	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
+	err := apiwait.ExponentialBackoffWithContext(ctx, backoff, func(context.Context) (bool, error) {
 		last = write()
 		if status, ok := errors.AsType[*apierrors.StatusError](last); ok && status.ErrStatus.Code >= http.StatusInternalServerError {
 			return false, nil
@@ -277,44 +288,40 @@ func retryServerErrors(ctx context.Context, write func() error) error {
 
 // waitObserved waits until the store contains the object version in a response. Queries after
 // a write must not see an older state.
-func (n *Namespace) waitObserved(ctx context.Context, k kind, response runtime.Object) error {
-	written, err := meta.Accessor(response)
+func (n *Namespace) waitObserved(ctx context.Context, kind string, response Object) error {
+	version, err := history.ParseVersion(response.GetResourceVersion())
 	if err != nil {
 		return err
 	}
-	version, err := history.ParseVersion(written.GetResourceVersion())
-	if err != nil {
-		return err
-	}
-	_, err = n.await(ctx, Query{"the watch of " + k.resource + " to deliver the write", func(v *View) any {
-		return v.store.seen[k.name] >= version
+	_, err = n.await(ctx, Query{"the watch of kind " + kind + " to deliver the write", func(v *View) any {
+		return v.store.seen[kind] >= version
 	}}, gomega.BeTrue())
 	return err
 }
 
-// Get reads an object, or one of its subresources, into the variable into.
-func (n *Namespace) Get(ctx context.Context, ref Ref, subresource string, into Object) {
+// Scale reads the subresource "scale" of an object.
+func (n *Namespace) Scale(ctx context.Context, ref Ref) *autoscalingv1.Scale {
 	ginkgo.GinkgoHelper()
-	k := kindNamed(ref.Kind)
-	request := n.rest(k).Get().Namespace(n.Name).Resource(k.resource).Name(ref.Name)
-	if subresource != "" {
-		request = request.SubResource(subresource)
-	}
-	gomega.Expect(request.Do(ctx).Into(into)).To(gomega.Succeed(), "reading %s", ref)
+	scale := &autoscalingv1.Scale{}
+	gomega.Expect(n.resources().GetControllerRuntimeClient().SubResource("scale").Get(ctx, n.object(ref), scale)).
+		To(gomega.Succeed(), "reading the scale of %s", ref)
+	return scale
 }
 
 // Replace reads an object, edits it and updates it, as kubectl replace does. It retries after
 // a conflict.
 func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 	ginkgo.GinkgoHelper()
-	k, ref := kindNamed(RefOf(o).Kind), RefOf(o)
+	ref := RefOf(o)
 	gomega.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		n.Get(ctx, ref, "", o)
-		edit()
-		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(o).Do(ctx).Into(o); err != nil {
+		if err := n.resources().Get(ctx, ref.Name, n.Name, o); err != nil {
 			return err
 		}
-		return n.waitObserved(ctx, k, o)
+		edit()
+		if err := n.resources().Update(ctx, o); err != nil {
+			return err
+		}
+		return n.waitObserved(ctx, ref.Kind, o)
 	})).To(gomega.Succeed(), "replacing %s", ref)
 }
 
@@ -322,15 +329,14 @@ func (n *Namespace) Replace(ctx context.Context, o Object, edit func()) {
 // conflict.
 func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 	ginkgo.GinkgoHelper()
-	k := kindNamed(ref.Kind)
 	gomega.Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		var scale autoscalingv1.Scale
-		n.Get(ctx, ref, "scale", &scale)
+		scale := n.Scale(ctx, ref)
 		scale.Spec.Replicas = replicas
-		if err := n.rest(k).Put().Namespace(n.Name).Resource(k.resource).Name(ref.Name).SubResource("scale").Body(&scale).Do(ctx).Into(&scale); err != nil {
+		err := n.resources().GetControllerRuntimeClient().SubResource("scale").Update(ctx, n.object(ref), client.WithSubResourceBody(scale))
+		if err != nil {
 			return err
 		}
-		return n.waitObserved(ctx, k, &scale)
+		return n.waitObserved(ctx, ref.Kind, scale)
 	})).To(gomega.Succeed(), "scaling %s", ref)
 }
 
@@ -338,13 +344,16 @@ func (n *Namespace) PutScale(ctx context.Context, ref Ref, replicas int32) {
 // the default of the API server.
 func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.DeletionPropagation) {
 	ginkgo.GinkgoHelper()
-	k := kindNamed(ref.Kind)
+	var options []resources.DeleteOption
+	if propagation != "" {
+		options = append(options, resources.WithDeletePropagation(string(propagation)))
+	}
 	tried := 0
 	gomega.Expect(retryServerErrors(ctx, func() error {
 		tried++
-		err := n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Name(ref.Name).Body(deleteOptions(propagation)).Do(ctx).Error()
-		if tried > 1 && apierrors.IsNotFound(err) {
-			return nil
+		err := n.resources().Delete(ctx, n.object(ref), options...)
+		if tried > 1 {
+			return client.IgnoreNotFound(err)
 		}
 		return err
 	})).To(gomega.Succeed(), "deleting %s", ref)
@@ -352,19 +361,10 @@ func (n *Namespace) Delete(ctx context.Context, ref Ref, propagation metav1.Dele
 
 // DeleteAll deletes the objects of a kind that match a label selector, and does not wait until
 // they are gone.
-func (n *Namespace) DeleteAll(ctx context.Context, kind, selector string) {
+func (n *Namespace) DeleteAll(ctx context.Context, kind string, labels map[string]string) {
 	ginkgo.GinkgoHelper()
-	k := kindNamed(kind)
-	gomega.Expect(n.rest(k).Delete().Namespace(n.Name).Resource(k.resource).Param("labelSelector", selector).
-		Body(deleteOptions("")).Do(ctx).Error()).To(gomega.Succeed())
-}
-
-// deleteOptions returns the options of a delete request with the given propagation policy.
-func deleteOptions(propagation metav1.DeletionPropagation) *metav1.DeleteOptions {
-	if propagation == "" {
-		return &metav1.DeleteOptions{}
-	}
-	return &metav1.DeleteOptions{PropagationPolicy: &propagation}
+	gomega.Expect(n.resources().GetControllerRuntimeClient().DeleteAllOf(ctx, n.object(Ref{kind, ""}),
+		client.InNamespace(n.Name), client.MatchingLabels(labels))).To(gomega.Succeed())
 }
 
 // DeleteNamespace deletes the namespace of the spec, and does not wait until it is gone.
@@ -415,8 +415,16 @@ func (n *Namespace) Requests(verb, resource string) []history.Request {
 	return n.env.recorder.requests(n.Name, verb, resource)
 }
 
-// rest returns the REST client for the API group of the kind.
-func (n *Namespace) rest(k kind) rest.Interface { return k.client(n.env.admin) }
+// resources returns the client of the namespace.
+func (n *Namespace) resources() *resources.Resources { return n.env.in(n.Name) }
+
+// object returns an object of the kind and with the name of ref. All other fields are empty.
+func (n *Namespace) object(ref Ref) Object {
+	o := kindNamed(ref.Kind).example.DeepCopyObject().(Object)
+	o.SetNamespace(n.Name)
+	o.SetName(ref.Name)
+	return o
+}
 
 // requireProxy skips the spec if the provider has no fault proxy.
 func (n *Namespace) requireProxy() {
@@ -451,22 +459,23 @@ func (n *Namespace) FaultsFired(kind string) Query {
 // repeatedly, because the controllers may still create objects during Cleanup.
 func (e *Env) WaitNamespacesGone(ctx context.Context) error {
 	const every = 500 * time.Millisecond
-	var names []string
-	err := wait.PollUntilContextCancel(ctx, every, true, func(ctx context.Context) (bool, error) {
-		left, err := e.admin.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: specLabel})
-		if err != nil {
+	var left corev1.NamespaceList
+	err := wait.For(func(ctx context.Context) (bool, error) {
+		if err := e.in("").List(ctx, &left, resources.WithLabelSelector(specLabel)); err != nil {
 			return false, err
 		}
-		names = nil
 		for _, namespace := range left.Items {
-			names = append(names, namespace.Name)
 			if err := e.removeFinalizers(ctx, namespace.Name); err != nil {
 				return false, err
 			}
 		}
-		return len(names) == 0, nil
-	})
+		return len(left.Items) == 0, nil
+	}, wait.WithContext(ctx), wait.WithInterval(every), wait.WithImmediate())
 	if err != nil {
+		var names []string
+		for _, namespace := range left.Items {
+			names = append(names, namespace.Name)
+		}
 		return fmt.Errorf("waiting for the deletion of namespaces %v: %w", names, err)
 	}
 	return nil
