@@ -41,8 +41,8 @@ type observedGenerationChecker struct {
 	// committed contains the objects that a generic controller reconciles and whose status has
 	// an observedGeneration.
 	committed map[types.UID]*generationState
-	// reported is the status.observedGeneration of each object in the latest response.
-	reported map[types.UID]generations
+	// reported is the newest version of each object in the responses.
+	reported map[types.UID]reportedGenerations
 	// cached is the generation of each object in the cache of each process.
 	cached map[string]map[types.UID]cachedGeneration
 }
@@ -52,6 +52,12 @@ type generationState struct {
 	history.Ref
 	generation, observed int64
 	since                time.Duration // when the generation was committed
+}
+
+// reportedGenerations contains the fields observedGeneration of one version of an object.
+type reportedGenerations struct {
+	generations
+	version history.Version
 }
 
 // cachedGeneration is the generation of an object in a cache. The time of its delivery is on the
@@ -90,7 +96,7 @@ func generationsOf(body json.RawMessage) (g generations) {
 func newObservedGenerationChecker(s Settings) Checker {
 	return &observedGenerationChecker{
 		within: s.Within, batchTime: s.batchTime(), writes: answeredWrites{},
-		committed: map[types.UID]*generationState{}, reported: map[types.UID]generations{}, cached: map[string]map[types.UID]cachedGeneration{},
+		committed: map[types.UID]*generationState{}, reported: map[types.UID]reportedGenerations{}, cached: map[string]map[types.UID]cachedGeneration{},
 	}
 }
 
@@ -140,13 +146,16 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 		return // the write does not set the field
 	}
 	checker.exercised++
-	checker.reported[o.UID] = now
 	if now.highest() > o.Generation {
 		checker.addViolation(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s wrote observedGeneration %d to %s, whose generation is %d", request.Subject, now.highest(), o.Ref, o.Generation),
 				fmt.Sprintf("at most %d", o.Generation))
 		})
 	}
+	if o.Version < before.version {
+		return // the response is late: the object has a newer version
+	}
+	checker.reported[o.UID] = reportedGenerations{now, o.Version}
 	from, to := before.Status.ObservedGeneration, now.Status.ObservedGeneration
 	cached := checker.cached[request.Subject][o.UID]
 	if to < from && sent.Status.ObservedGeneration == to && cached.generation >= from && m.processTime-cached.since > checker.batchTime+lag {

@@ -42,6 +42,14 @@ func TestObservedGeneration(t *testing.T) {
 			report(h, first)
 			report(h, second)
 		}},
+		{name: "a response of an older version is late", want: notFailed, build: func(h *historyBuilder) {
+			report(h, first)
+			late := h.send("update", "", h.find("w"))
+			late.made = h.revise("w", "spec", fields{"x": 2})
+			report(h, second)
+			h.wait(10 * time.Second)
+			late.answered(200)
+		}},
 		{name: "lowered by a process with an old cache", want: notFailed, build: func(h *historyBuilder) {
 			old := *h.find("w")
 			edit(h)
