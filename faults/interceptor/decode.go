@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -189,6 +190,7 @@ func unwrap(data []byte) ([]byte, error) {
 type responseContent struct {
 	reason string          // reason of a Status
 	cause  string          // first cause in the details of a Status
+	denied bool            // a Status with which the authorizer refused the request
 	object *history.Object // for a response with a single object
 	list   *history.List   // for the response to a list
 }
@@ -204,7 +206,7 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 		return responseContent{}, fmt.Errorf("decoding the response to a %s of %s: %w", t.verb, t.resource, err)
 	}
 	if status, ok := obj.(*metav1.Status); ok {
-		return responseContent{reason: string(status.Reason), cause: firstCause(status)}, nil
+		return responseContent{reason: string(status.Reason), cause: firstCause(status), denied: deniedByAuthorizer(status)}, nil
 	}
 	switch t.verb {
 	case "list":
@@ -219,6 +221,16 @@ func (t *target) readResponse(in encoding, body []byte) (responseContent, error)
 	object, err := t.project(obj)
 	return responseContent{object: object}, err
 }
+
+// deniedByAuthorizer reports whether the authorizer of the API server, such as RBAC, refused the
+// request. Only the message tells this apart from a refusal by admission control.
+func deniedByAuthorizer(status *metav1.Status) bool {
+	return status.Reason == metav1.StatusReasonForbidden && authorizerMessage.MatchString(status.Message)
+}
+
+// authorizerMessage matches the message with which the API server reports the decision of the
+// authorizer.
+var authorizerMessage = regexp.MustCompile(`is forbidden: User ".*" cannot [a-z]+ resource ".*" in API group ".*"`)
 
 // firstCause returns the type of the first cause in the details of a Status. It returns ""
 // if the Status has no cause.

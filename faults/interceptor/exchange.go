@@ -299,6 +299,7 @@ func (x *exchange) recordResponse(response *http.Response, body []byte, complete
 		Reached:    true,
 		Reason:     content.reason,
 		Cause:      content.cause,
+		Denied:     content.denied,
 		Fault:      x.effect.Fault,
 		Object:     content.object,
 		RetryAfter: retryAfter(response.Header),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -146,6 +147,36 @@ func TestServerErrors(t *testing.T) {
 		"request get pods\nresponse 429 server 429 reached true"
 	if diff := cmp.Diff(want, historytest.Summary(f.All())); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// TestDenied requires that a response says whether the authorizer refused the request. Admission
+// control refuses with the same code and reason.
+func TestDenied(t *testing.T) {
+	pods := corev1.Resource("pods")
+	const user = `User "system:serviceaccount:ns:manager" `
+	refusals := map[string]*apierrors.StatusError{
+		"namespaced":  apierrors.NewForbidden(pods, "web", errors.New(user+`cannot get resource "pods" in API group "" in the namespace "ns": RBAC: role not found`)),
+		"cluster":     apierrors.NewForbidden(pods, "", errors.New(user+`cannot list resource "pods" in API group "" at the cluster scope`)),
+		"subresource": apierrors.NewForbidden(pods, "web", errors.New(user+`cannot update resource "pods/status" in API group "" in the namespace "ns"`)),
+		"admission":   apierrors.NewForbidden(pods, "web", errors.New("exceeded quota: compute")),
+		"conflict":    apierrors.NewConflict(pods, "web", errors.New(`is forbidden: `+user+`cannot get resource "pods" in API group ""`)),
+	}
+	f := start(t, clock.RealClock{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := refusals[path.Base(r.URL.Path)].Status()
+		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		respond(w, r, int(status.Code), &status)
+	}))
+	for name := range refusals {
+		_, err := f.client(t, contentTypes["protobuf"]).CoreV1().Pods("ns").Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil {
+			t.Fatalf("%s: no error", name)
+		}
+		records := f.All()
+		got, want := records[len(records)-1].Response.Denied, name != "admission" && name != "conflict"
+		if got != want {
+			t.Errorf("%s: denied %v, want %v: %v", name, got, want, err)
+		}
 	}
 }
 

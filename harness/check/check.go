@@ -23,6 +23,8 @@ type Check struct {
 	Property Property
 	// Scope says to which controllers the check applies.
 	Scope Scope
+	// Ignores says which behavior the check ignores, although it concerns the guarantee. Each general check has it.
+	Ignores string
 	// AllowedBehaviors are the slugs of correct behaviors that look like a violation, and
 	// that this check must not report. The variable AllowedBehaviors has a row for each slug.
 	AllowedBehaviors []string
@@ -131,6 +133,7 @@ var All = []Check{
 	leaseHolderWritesCheck,
 	deletionCompletesCheck,
 	observedGenerationCheck,
+	rbacDeniedCheck,
 	processAliveCheck,
 }
 

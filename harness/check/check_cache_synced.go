@@ -23,6 +23,7 @@ var cacheSyncedCheck = Check{
 	Contract:  "The binary",
 	Property:  Safety,
 	Scope:     general,
+	Ignores:   "Writes for which the history does not show the reconciled object. Caches of resources that the process never lists or watches as a whole.",
 	New:       newCacheSyncedChecker,
 }
 

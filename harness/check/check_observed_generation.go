@@ -27,6 +27,7 @@ var observedGenerationCheck = Check{
 	Contract:  "Kubernetes API conventions, Typical status properties",
 	Property:  Liveness,
 	Scope:     general,
+	Ignores:   "Objects at the end of the run, unless a controller without a contract reconciles their kind. Conditions at the end of the run. Failed writes. A lower value from a process that received the newer generation a short time before, or whose cache went back to an older version.",
 	New:       newObservedGenerationChecker,
 }
 

@@ -27,6 +27,7 @@ var ownershipCheck = Check{
 	Contract:         "ReplicaSet 5",
 	Property:         Safety,
 	Scope:            general,
+	Ignores:          "Writes other than deletes by a controller without a contract. Deletes of an object that was never in the cache of the process, or of a kind of which no controller under test has controlled an object.",
 	AllowedBehaviors: []string{"inactive-pods", "delete-without-precondition", "overlapping-selectors"},
 	New:              newOwnershipChecker,
 }

@@ -355,15 +355,18 @@ func TestNotApplicable(t *testing.T) {
 }
 
 // TestScopes requires that at least one check applies to each controller with a contract. It
-// also requires that the general checks are the expected ones.
+// also requires that the general checks are the expected ones, and say what they ignore.
 func TestScopes(t *testing.T) {
 	var found []string
 	for _, c := range All {
 		if c.Scope.General() {
 			found = append(found, c.ID)
+			if c.Ignores == "" {
+				t.Errorf("check %s does not say what it ignores", c.ID)
+			}
 		}
 	}
-	want := []string{"ownership", "cache-synced", "back-off", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "process-alive"}
+	want := []string{"ownership", "cache-synced", "back-off", "needless-writes", "no-writes-when-settled", "lease-holder-writes", "deletion-completes", "observed-generation", "rbac-denied", "process-alive"}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("general checks: -want +got:\n%s", diff)
 	}

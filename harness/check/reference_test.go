@@ -62,6 +62,9 @@ run of it must exercise.
 	for _, c := range All {
 		fmt.Fprintf(page, "\n## %s\n\n%s\n\n- scope: %s\n- class: %s\n- contract: %s\n- source: [check_%s.go](../../harness/check/check_%s.go)\n",
 			c.ID, c.Guarantee, c.Scope, c.Property, c.Contract, fileSlug(c.ID), fileSlug(c.ID))
+		if c.Ignores != "" {
+			fmt.Fprintf(page, "- ignores: %s\n", c.Ignores)
+		}
 		if len(c.AllowedBehaviors) > 0 {
 			fmt.Fprintf(page, "- allowed behaviors: %s\n", links(c.AllowedBehaviors, "../allowed-behaviors.md"))
 		}

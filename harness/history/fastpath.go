@@ -118,6 +118,8 @@ func (r *Response) scan(s *scanner) {
 			r.Reason = s.readString()
 		case "cause":
 			r.Cause = s.readString()
+		case "denied":
+			r.Denied = s.readBool()
 		case "fault":
 			r.Fault = s.readString()
 		case "retryAfter":

@@ -55,7 +55,8 @@ func (r *Record) payloads() int {
 // or kind may be older than the addition, so the absence proves nothing.
 //
 // The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request, Response
-// and Delivery. The first histories of format 2 lack Start.Controllers.
+// and Delivery. The first histories of format 2 lack Start.Controllers
+// and Response.Denied.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -176,6 +177,10 @@ type Response struct {
 	// Cause is the type of the first cause in the details of a Status response, such as
 	// NamespaceTerminating.
 	Cause string `json:"cause,omitempty"`
+	// Denied reports whether the authorizer of the API server, such as RBAC, refused the
+	// request. Reason is then Forbidden. Admission control refuses with the same reason, but
+	// Denied is false. It is also false for a watch.
+	Denied bool `json:"denied,omitempty"`
 	// Fault is the type of the fault that changed the request or its response, or "" if no
 	// fault did.
 	Fault string `json:"fault,omitempty"`

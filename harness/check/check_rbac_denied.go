@@ -1,0 +1,116 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// rbacDeniedCheck examines the requests that the authorizer of the API server refused.
+//
+// Requests with the same verb, resource, subresource and namespace belong together. They violate
+// the guarantee if at least two were refused and none succeeded. If some succeed, the refusals
+// are transient, as after a start of the API server.
+//
+// A violation is reported at the end of the run, with the first refused request.
+var rbacDeniedCheck = Check{
+	ID:        "rbac-denied",
+	Guarantee: "A controller has the RBAC permissions for the requests that it repeats.",
+	Contract:  "Kubernetes documentation, Using RBAC Authorization",
+	Property:  Safety,
+	Scope:     general,
+	Ignores:   "A single refused request, which may be a probe for an optional API. Refused requests if another request with the same verb, resource, subresource and namespace succeeded. Watches. Responses that a fault made. Refusals by admission control. Permissions that the subject has and never uses. Histories of earlier versions of gauntlet, which lack the field denied.",
+	New:       newRBACDeniedChecker,
+}
+
+// rbacDeniedChecker reports requests that the authorizer refused each time.
+type rbacDeniedChecker struct {
+	findings
+	requests map[uint64]*history.Request // without a response, by ID
+	allowed  map[permission]bool         // the permissions of requests that succeeded
+	denied   map[permission]*denials
+	inOrder  []*denials // the values of denied, in the order of their first request
+}
+
+// permission is what a role must allow for a request.
+type permission struct{ verb, resource, subresource, namespace string }
+
+// denials are the refused requests that need the same permission.
+type denials struct {
+	permission
+	request *history.Request // the first one
+	since   recordTime       // when it was refused
+	count   int
+}
+
+func newRBACDeniedChecker(Settings) Checker {
+	return &rbacDeniedChecker{
+		requests: map[uint64]*history.Request{},
+		allowed:  map[permission]bool{}, denied: map[permission]*denials{},
+	}
+}
+
+func (checker *rbacDeniedChecker) Observe(m *Model, r *history.Record) {
+	switch {
+	case r.Request != nil && r.Request.Resource != "" && r.Request.Verb != "watch":
+		checker.requests[r.Request.ID] = r.Request
+	case r.Response != nil:
+		if request := checker.requests[r.Response.ID]; request != nil {
+			delete(checker.requests, r.Response.ID)
+			checker.answer(m, request, r.Response)
+		}
+	case processStarts(r): // the requests of the former process get no response
+		maps.DeleteFunc(checker.requests, func(_ uint64, request *history.Request) bool { return request.Subject == r.Process.Name })
+	case r.Phase != nil && r.Phase.Name == history.PhaseEnd:
+		checker.end()
+	}
+}
+
+// answer records whether a request succeeded or was refused.
+func (checker *rbacDeniedChecker) answer(m *Model, request *history.Request, response *history.Response) {
+	needed := permission{request.Verb, request.Resource, request.Subresource, request.Namespace}
+	switch {
+	case response.OK():
+		checker.allowed[needed] = true
+	case !response.Denied || response.Fault != "":
+		return
+	case checker.denied[needed] == nil:
+		d := &denials{permission: needed, request: request, since: recordTime{at: m.now, seq: m.seq}, count: 1}
+		checker.denied[needed] = d
+		checker.inOrder = append(checker.inOrder, d)
+	default:
+		checker.denied[needed].count++
+	}
+	checker.exercised++
+}
+
+// end reports the permissions that were refused at least twice, and never granted.
+func (checker *rbacDeniedChecker) end() {
+	for _, d := range checker.inOrder {
+		if checker.allowed[d.permission] || d.count < 2 {
+			continue
+		}
+		checker.addViolation(func() Evidence {
+			return Evidence{
+				Summary:  fmt.Sprintf("the API server refused %d requests of %s to %s", d.count, d.request.Subject, d.permission),
+				Expected: "a role of the subject that allows them",
+				Object:   requestRef(d.request),
+				At:       d.since.at,
+				Records:  []int64{d.since.seq},
+			}
+		})
+	}
+}
+
+// String formats the permission for evidence.
+func (p permission) String() string {
+	name := p.verb + " " + p.resource
+	if p.subresource != "" {
+		name += "/" + p.subresource
+	}
+	if p.namespace == "" {
+		return name + " at the cluster scope"
+	}
+	return name + " in namespace " + p.namespace
+}
