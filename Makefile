@@ -14,9 +14,9 @@ COUNT       ?= 1
 # How many packages `make test` tests in parallel. The longest spend most time waiting.
 PACKAGES    ?= 3
 # How many specs of `make test` run in parallel, each on its own control planes, and
-# their label filter.
+# their label filter. Scenarios that are only in the tier full have the label full.
 SPECS       ?= 3
-SPEC_LABELS ?= !slower
+SPEC_LABELS ?= !slower && !full
 # How many times to try a failing test or spec and, in `make chaos`, a scenario with an
 # unknown verdict. A later success is reported as a flake. Run directories stay.
 ATTEMPTS    ?= 1
@@ -30,7 +30,7 @@ ARGS        ?=
 # scenarios, the filter of the conformance specs, and the image of kind nodes.
 PROVIDERS   ?= kind
 CLUSTERS    ?= 1
-LABELS      ?= !slower
+LABELS      ?= !slower && !full && !default
 ROWS        ?=
 comma       := ,
 NODE_IMAGE  ?=
@@ -58,8 +58,11 @@ help: ## list every target
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: chaos
-chaos: build upstream ## run the chaos scenarios on our controllers (ARGS='SCENARIO… --subject=upstream')
-	bin/gauntlet run --attempts=$(ATTEMPTS) $(ARGS)
+chaos: build upstream ## run the scenarios of a tier on our controllers (TIER=quick, ARGS='SCENARIO… --subject=upstream')
+	bin/gauntlet run --attempts=$(ATTEMPTS) $(if $(TIER),--tier=$(TIER)) $(ARGS)
+
+# The tier of `make chaos`: quick, default or full; empty means default.
+TIER        ?=
 
 # The scenarios of `make compare`, and the number of pairs of each.
 SCENARIOS   ?= rollout endpoints everything
@@ -122,6 +125,16 @@ mutants: build upstream ## test the checks with controllers that are broken on p
 .PHONY: mutants-table
 mutants-table: mutants ## run the mutants and write harness/mutant/TABLE.md
 	cp out/mutants/TABLE.md out/mutants/outcomes.json harness/mutant/
+
+# How long `make mutants-matrix` starts new runs.
+BUDGET      ?= 1h
+
+.PHONY: mutants-matrix
+mutants-matrix: build upstream ## measure which scenarios catch which mutants, and choose the tiers (BUDGET=1h, ARGS=--tier=quick)
+	bin/gauntlet mutants matrix $(MUTANTS) --budget=$(BUDGET) $(ARGS)
+	cp out/mutants/matrix.json harness/mutant/
+	bin/gauntlet mutants tiers --write
+	$(GO) test ./harness/mutant/library -run TestTableIsOfAll -update
 
 .PHONY: nightly
 nightly: build upstream ## run scenarios with one seed after another (DURATION=8h SEED=…)
@@ -205,6 +218,7 @@ golden: ## write the golden files and the generated documentation; review the di
 	$(GO) test ./suites/conformance -run TestDocumentation -update
 	$(GO) test ./harness/scenario/schema -update
 	$(GO) test ./harness/check -run TestReference -update
+	$(GO) test ./harness/mutant/library -run TestTableIsOfAll -update
 	$(GO) test ./harness/cmd/gauntlet -run TestReference -update
 
 .PHONY: clean

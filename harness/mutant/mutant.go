@@ -14,9 +14,6 @@
 package mutant
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -73,12 +70,7 @@ type Edit struct {
 // fingerprint is out of date. The hash does not include the source code around the edits.
 // After a change of that code, old outcomes therefore still count.
 func (m *Mutant) Fingerprint() string {
-	content, err := json.Marshal([]any{m.Base, m.Edits, m.Scenarios, m.Texts})
-	if err != nil {
-		panic(err) // strings can always be encoded
-	}
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:6])
+	return fingerprint(m.Base, m.Edits, m.Scenarios, m.Texts)
 }
 
 // Apply returns the contents of the edited files by their paths. It returns an error if Old of

@@ -213,16 +213,21 @@ func TestTable(t *testing.T) {
 	err := Table(&b, all, map[string]Outcome{
 		"R1": {Fingerprint: all[0].Fingerprint(), State: Detected, Scenario: "first", Checks: []string{"no-writes-when-settled", "process-alive"}, After: 1250 * time.Millisecond},
 		"R2": {Fingerprint: all[1].Fingerprint(), State: NotDetected},
-	})
+	}, []Column{{Name: "quick", Rate: Rate{Caught: 1, NotMeasured: 2}, Find: func(m *Mutant) Finding {
+		return map[string]Finding{"R1": Caught, "R2": Missed, "R3": NotMeasured, "R4": Missed}[m.ID]
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"1 of 2 mutants detected (50 %), 1 not run, 1 unobservable.",
-		"| R1 | ours | It is. | detected | `no-writes-when-settled`, `process-alive` | first | 1.2 s |",
-		"| R2 | upstream | It is, too. | not detected | no check looks | first, second |  |",
-		"| R3 | ours | It is as well. | not run |  |  |  |",
-		"| R4 | ours | It may be. | unobservable | nobody can |  |  |",
+		"- `quick` catches at least 1 of 3 (33 %), 2 not measured.",
+		"| mutant | base | bug | state | detected by | scenario | after | `quick` |",
+		"|-|-|-|-|-|-|-:|-|",
+		"| R1 | ours | It is. | detected | `no-writes-when-settled`, `process-alive` | first | 1.2 s | caught |",
+		"| R2 | upstream | It is, too. | not detected | no check looks | first, second |  | missed |",
+		"| R3 | ours | It is as well. | not run |  |  |  |  |",
+		"| R4 | ours | It may be. | unobservable | nobody can |  |  |  |",
 	} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("expected the line %q in\n%s", want, b.String())

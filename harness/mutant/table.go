@@ -51,32 +51,70 @@ func (c Count) String() string {
 	return text
 }
 
-// Table writes the state of each mutant as a Markdown table. The keys of outcomes are the IDs
-// of mutants.
-func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome) error {
+// Column is a column of the table of mutants: what a tier of scenarios catches.
+type Column struct {
+	Name string // of the tier
+	Rate Rate
+	Find func(m *Mutant) Finding
+}
+
+// tableIntroduction is the text before the table of mutants.
+const tableIntroduction = `# Mutants
+
+Each mutant is a controller with an injected bug, and the table has the check that detects it. ` + "`make mutants-table`" + ` writes this file. A mutant counts as detected only in a scenario that the unmodified controllers pass with the same seed. The time is that of the first violation, from the beginning of the run. IDs refer to bugs of these controllers; IDs with the prefix ` + "`own-`" + ` refer to invented bugs.
+
+The columns of the tiers say whether a scenario of the tier catches the mutant, with seed 1 on the embedded control plane. A mutant is missed only if it ran in all scenarios of the tier; otherwise the tier is not measured, and the cell is empty.
+
+`
+
+// Table writes the state of each mutant as a Markdown table, with a column for each tier. The
+// keys of outcomes are the IDs of mutants.
+func Table(w io.Writer, all []Mutant, outcomes map[string]Outcome, tiers []Column) error {
 	var b strings.Builder
-	b.WriteString("# Mutants\n\n")
-	b.WriteString("Each mutant is a controller with an injected bug, and the table has the check that detects it. `make mutants-table` writes this file. A mutant counts as detected only in a scenario that the unmodified controllers pass with the same seed. The time is that of the first violation, from the beginning of the run. IDs refer to bugs of these controllers; IDs with the prefix `own-` refer to invented bugs.\n\n")
+	b.WriteString(tableIntroduction)
 	fmt.Fprintf(&b, "%s.\n\n", CountStates(all, outcomes))
-	b.WriteString("| mutant | base | bug | state | detected by | scenario | after |\n|-|-|-|-|-|-|-:|\n")
+	header, line := "", ""
+	for _, tier := range tiers {
+		fmt.Fprintf(&b, "- `%s` catches %s.\n", tier.Name, tier.Rate)
+		header += " `" + tier.Name + "` |"
+		line += "-|"
+	}
+	fmt.Fprintf(&b, "\n| mutant | base | bug | state | detected by | scenario | after |%s\n|-|-|-|-|-|-|-:|%s\n", header, line)
 	for _, m := range all {
-		last := outcomes[m.ID]
-		state := m.StateOf(last)
-		by, in, after := "", "", ""
-		switch state {
-		case Detected:
-			by, in, after = codes(last.Checks), last.Scenario, fmt.Sprintf("%.1f s", last.After.Seconds())
-		case Unobservable:
-			by = m.UnobservableReason
-		case NotDetected:
-			by, in = m.OpenReason, strings.Join(m.Scenarios, ", ")
-		case Void:
-			by = last.Reason
+		b.WriteString(row(&m, outcomes[m.ID]))
+		for _, tier := range tiers {
+			fmt.Fprintf(&b, " %s |", cellText(&m, tier))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", m.ID, m.Base, m.Description, state, by, in, after)
+		b.WriteString("\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// row returns the cells of a mutant, without those of the tiers.
+func row(m *Mutant, last Outcome) string {
+	state := m.StateOf(last)
+	by, in, after := "", "", ""
+	switch state {
+	case Detected:
+		by, in, after = codes(last.Checks), last.Scenario, fmt.Sprintf("%.1f s", last.After.Seconds())
+	case Unobservable:
+		by = m.UnobservableReason
+	case NotDetected:
+		by, in = m.OpenReason, strings.Join(m.Scenarios, ", ")
+	case Void:
+		by = last.Reason
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", m.ID, m.Base, m.Description, state, by, in, after)
+}
+
+// cellText returns what a tier finds. It returns "" for an unobservable mutant, and if the tier
+// is not measured.
+func cellText(m *Mutant, tier Column) string {
+	if finding := tier.Find(m); m.UnobservableReason == "" && finding != NotMeasured {
+		return string(finding)
+	}
+	return ""
 }
 
 // codes formats IDs as Markdown code, separated by commas.

@@ -6,8 +6,8 @@
 //	go test ./suites/chaos -provider=kind -reports=out/e2e
 //	go test ./suites/chaos -provider=existing -kubeconfig=/path/to/kubeconfig
 //
-// The labels of a spec are its subject, its provider, its scenario, its fault types and its
-// speed: fast, slow or slower.
+// The labels of a spec are its subject, its provider, its scenario, the smallest tier with the
+// scenario, its fault types and its speed: fast, slow or slower.
 package chaos
 
 import (
@@ -65,7 +65,7 @@ var _ = ginkgo.Describe("chaos", func() {
 
 // labels returns the Ginkgo labels of the spec for a scenario; the package comment lists them.
 func labels(provider string, target subject.Target, s *scenario.Scenario) ginkgo.Labels {
-	all := ginkgo.Labels{target.String(), provider, s.Name}
+	all := ginkgo.Labels{target.String(), provider, s.Name, string(library.TierOf(s.Name))}
 	for _, fault := range s.Faults {
 		all = append(all, fault.Name)
 	}

@@ -87,15 +87,15 @@ func expectNoUnusedPermissions(used []rbacaudit.Permission) {
 }
 
 // TestRBACInRuns checks the permissions of our controllers in saved runs, so that the specs
-// need not run again. `make chaos` saves these runs. The test needs a run of every scenario,
-// and uses the last run of each.
+// need not run again. `make chaos` saves these runs. The test needs a run of every scenario of
+// the tier default, and uses the last run of each.
 func TestRBACInRuns(t *testing.T) {
 	if *savedRuns == "" {
 		t.Skip("needs saved runs: run make rbac")
 	}
 	gomega.RegisterTestingT(t)
 	var used []rbacaudit.Permission
-	for _, s := range library.All() {
+	for _, s := range library.InTier(library.Default) {
 		if run.Supported(s, providers.Default()) == nil {
 			used = append(used, requestedPermissions(lastRunDirectory(s.Name)).Permissions...)
 		}
@@ -126,12 +126,14 @@ func lastRunDirectory(name string) string {
 }
 
 // permissionsUsedIn returns the permissions that our controllers requested in all runs of a
-// report. The result complete is true if all supported scenarios ran and passed.
+// report. The result complete is true if all supported scenarios of the tier default ran and
+// passed.
 func permissionsUsedIn(report ginkgo.Report) (used []rbacaudit.Permission, complete bool) {
 	ours := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
 	ours = slices.DeleteFunc(ours, func(spec types.SpecReport) bool { return !slices.Contains(spec.Labels(), subject.Ours.String()) })
 	for _, spec := range ours {
-		if unsupported := len(entries[string](spec, unsupportedEntry)) > 0; !unsupported && spec.State != types.SpecStatePassed {
+		required := len(entries[string](spec, unsupportedEntry)) == 0 && !slices.Contains(spec.Labels(), string(library.Full))
+		if required && spec.State != types.SpecStatePassed {
 			return nil, false
 		}
 		for _, requested := range entries[rbacaudit.Requested](spec, requestedEntry) {

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,7 +68,7 @@ func TestRenamedScenario(t *testing.T) {
 // TestDefaultScenarios checks which scenarios a command without names runs. It must run those
 // that the provider supports, and name those that it skips.
 func TestDefaultScenarios(t *testing.T) {
-	f := runFlags{provider: "embedded"}
+	f := runFlags{provider: "embedded", tier: tierFlag(library.Full)}
 	var warnings strings.Builder
 	scenarios, err := f.loadScenarios(nil, &warnings)
 	if err != nil || len(scenarios) == 0 {
@@ -82,6 +84,21 @@ func TestDefaultScenarios(t *testing.T) {
 	}
 }
 
+// TestTierScenarios checks that --tier selects the scenarios of a tier, each with the given seed.
+func TestTierScenarios(t *testing.T) {
+	for _, tier := range library.Tiers {
+		f := runFlags{provider: "embedded", tier: tierFlag(tier)}
+		scenarios, err := f.loadScenarios(nil, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.DeleteFunc(library.InTier(tier), func(s *scenario.Scenario) bool { return run.Supported(s, "embedded") != nil })
+		if len(scenarios) != len(want) {
+			t.Errorf("tier %s: %d scenarios; expected %d", tier, len(scenarios), len(want))
+		}
+	}
+}
+
 // TestBadUsage checks that gauntlet rejects wrong command lines before anything starts.
 func TestBadUsage(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
@@ -94,34 +111,46 @@ func TestBadUsage(t *testing.T) {
 	}{
 		{[]string{"frob"}, `unknown command "frob"`},
 		{[]string{"run", "--speed=9"}, "unknown flag: --speed"},
+		{[]string{"run", "--tier=fast"}, `invalid argument "fast" for "--tier"`},
+		{[]string{"run", "burst", "--tier=quick"}, "--tier selects built-in scenarios: found it together with a scenario"},
+		{[]string{"run", "--profile=calm", "--tier=quick"}, "--tier selects built-in scenarios"},
+		{[]string{"nightly", "burst", "--tier=quick"}, "--tier selects built-in scenarios"},
+		{[]string{"compare", "burst", "--tier=quick"}, "--tier selects built-in scenarios"},
+		{[]string{"mutants", "matrix", "R0"}, `mutant "R0": expected one of R1`},
+		{[]string{"mutants", "matrix", "--scenarios=brust"}, `--scenarios: found "brust"; expected one of admission`},
+		{[]string{"mutants", "matrix", "--scenarios=burst", "--tier=quick"}, "none of the others can be"},
+		{[]string{"coverage", "scenarios", "--seeds=-1"}, "--seeds=-1: expected 1 or more"},
+		{[]string{"coverage", "scenarios", "burst", "--seeds=3"}, "--seeds counts generated scenarios: found it together with the scenario burst"},
+		{[]string{"coverage", "scenarios", "burst", "--tier=quick"}, "--tier selects built-in scenarios"},
+		{[]string{"mutants", "tiers", "R1"}, `unknown command "R1"`},
 		{[]string{"run", "--seed=x"}, `invalid argument "x" for "--seed"`},
 		{[]string{"run", "--subject=theirs"}, `subject "theirs": expected ours, upstream, exec:PATH or image:REF`},
 		{[]string{"run", "--provider=cloud"}, `provider "cloud": expected embedded or kind or existing`},
 		{[]string{"up", "--nodes=0"}, "--nodes=0: expected 1 to 20"},
 		{[]string{"up", "now"}, `unknown command "now"`},
 		{[]string{"down", "--all", "x"}, "--all and x: expected either --all or names"},
-		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of the built-in scenarios admission, api-errors`},
+		{[]string{"run", "nothing"}, `scenario "nothing": expected a YAML file or one of the built-in scenarios admission, annotated`},
 		{[]string{"run", bad}, bad + ":3:1: "},
-		{[]string{"run", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm`},
+		{[]string{"run", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm, slow`},
 		{[]string{"run", "--seed=7", "--duration=1h"}, "found duration 1h0m0s; expected 1s to 2m0s"},
 		{[]string{"run", "burst", "--profile=calm"}, "--profile, --duration and --prefer-uncovered apply to generated scenarios only: found them together with the scenario burst"},
 		{[]string{"run", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"compare", "--attempts=0"}, "--attempts=0: expected at least 1"},
 		{[]string{"generate", "--seed=seven"}, `invalid argument "seven" for "--seed"`},
-		{[]string{"generate", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm`},
+		{[]string{"generate", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm, slow`},
 		{[]string{"generate", "--provider=cloud"}, `provider "cloud": expected embedded or kind or existing`},
 		{[]string{"generate", "7"}, `unknown command "7"`},
 		{[]string{"nightly", "--duration=0s"}, "--duration: found 0s; expected more than 0"},
 		{[]string{"nightly", "--subjects=theirs"}, `subject "theirs": expected`},
 		{[]string{"nightly", "nothing"}, `scenario "nothing": expected`},
 		{[]string{"nightly", "--seed=x"}, `invalid argument "x" for "--seed"`},
-		{[]string{"nightly", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm`},
+		{[]string{"nightly", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm, slow`},
 		{[]string{"nightly", "--lean=" + bad}, "--prefer-uncovered: " + bad + `: expected a file that "gauntlet coverage --out" wrote`},
 		{[]string{"nightly", "burst", "--prefer-uncovered=" + bad}, "--profile and --prefer-uncovered apply to generated scenarios"},
 		{[]string{"run", "--parallel=-1"}, "--parallel=-1: expected 1 to 64, or 0"},
 		{[]string{"sweep", "seeds", "--from=x"}, `invalid argument "x" for "--from"`},
 		{[]string{"sweep", "seeds", "--from=7", "--to=3"}, "--from=7 --to=3: expected a first seed of at least 1"},
-		{[]string{"sweep", "seeds", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm`},
+		{[]string{"sweep", "seeds", "--profile=breeze"}, `found profile "breeze"; expected calm, steady, storm, slow`},
 		{[]string{"sweep", "seeds", "--subjects=theirs"}, `subject "theirs": expected`},
 		{[]string{"sweep", "crash"}, "accepts 1 arg(s), received 0"},
 		{[]string{"sweep", "crash", "nothing"}, `scenario "nothing": expected a YAML file or one of the built-in scenarios`},
@@ -159,7 +188,7 @@ func TestListNamesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range library.All() {
-		want(t, out, "\n"+s.Name+"\n")
+		want(t, out, "\n"+s.Name+" ("+string(library.TierOf(s.Name))+")\n")
 	}
 	for _, kind := range catalog.All {
 		want(t, out, "\n"+kind.Name+"\n")

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/compare"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
@@ -28,13 +29,14 @@ type compareFlags struct {
 }
 
 func newCompare(code *int) *cobra.Command {
-	flags := compareFlags{}
+	flags := compareFlags{runs: runFlags{tier: tierFlag(library.Default)}}
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO…]",
 		Short: "Run scenarios on two subjects and compare their behavior",
 		Long: `Run each scenario on two subjects, and compare verdicts, end states, milestones and
-cost. The two runs of a pair have the same seed, on equal control planes with equal
-flags. Each further pair uses the next seed.
+cost. Without SCENARIO, the built-in scenarios of --tier run. The two runs of a pair
+have the same seed, on equal control planes with equal flags. Each further pair uses
+the next seed.
 
 A difference is accepted if both behaviors are correct, declared if our controllers
 differ on purpose, and undeclared otherwise. The exit status is 1 if a difference is
@@ -51,6 +53,7 @@ of both runs.`,
 	f.StringSliceVar(&flags.subjects, "subjects", []string{"ours", "upstream"}, "two subjects: the subject, and the base that it is compared with; see --subject of \"gauntlet run\"")
 	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost is significant from 4 pairs on")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first pair; each further pair uses the next one; 0 uses the seed in the scenario, or a random one if it has none")
+	flags.runs.tier.add(f)
 	flags.runs.addAttempts(f)
 	flags.runs.addShared(f)
 	return cmd
@@ -64,7 +67,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 	if f.pairs < 1 {
 		return exitPass, fmt.Errorf("--pairs: found %d; expected 1 or more", f.pairs)
 	}
-	if err := f.runs.checkAttempts(); err != nil {
+	if err := errors.Join(f.runs.checkAttempts(), checkTier(cmd, len(names) > 0)); err != nil {
 		return exitPass, err
 	}
 	for _, name := range f.subjects {

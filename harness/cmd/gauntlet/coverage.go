@@ -58,6 +58,7 @@ nightly.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "a `file` to write the table to, as JSON")
+	cmd.AddCommand(newCoverageScenarios())
 	return cmd
 }
 

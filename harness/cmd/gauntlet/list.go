@@ -52,10 +52,10 @@ func newList() *cobra.Command {
 	}
 }
 
-// listScenarios writes the name and the description of each built-in scenario.
+// listScenarios writes the name, the smallest tier and the description of each built-in scenario.
 func listScenarios(out io.Writer) {
 	for _, s := range library.All() {
-		fmt.Fprintf(out, "%s\n%s\n", s.Name, wrapIndented(1, s.Description))
+		fmt.Fprintf(out, "%s (%s)\n%s\n", s.Name, library.TierOf(s.Name), wrapIndented(1, s.Description))
 	}
 }
 

@@ -13,21 +13,24 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
-// mutantsFlags are the flags of "gauntlet mutants".
+// mutantsFlags are the flags of "gauntlet mutants" and of its subcommand matrix.
 type mutantsFlags struct {
 	runs     runFlags
 	tree     string // root directory of the source tree
 	missing  bool   // run only mutants without a current outcome "detected"
 	keepRuns bool
+	matrix   matrixFlags
 }
 
 func newMutants(code *int) *cobra.Command {
@@ -44,24 +47,35 @@ TABLE.md, which includes the outcomes of earlier calls. The executables and runs
 mutants that no check detected are kept there. The exit status is 1 if no check
 detected a mutant that must be detected, and 2 if the unmodified controllers did not
 pass.`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			all, err := selectMutants(ids)
-			if err != nil {
-				return err
+			if err == nil {
+				*code, err = flags.run(cmd, all)
 			}
-			*code, err = flags.run(cmd, all)
 			return err
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.tree, "tree", ".", "the root `directory` of the source tree")
+	flags.add(f)
 	f.BoolVar(&flags.missing, "missing", false, "run only mutants that have not been detected in their current form")
 	f.BoolVar(&flags.keepRuns, "keep-runs", false, "keep all run directories, so that they can be checked again")
-	f.Uint64Var(&flags.runs.seed, "seed", 1, "the seed of every run")
-	f.StringVar(&flags.runs.out, "out", "out", "the `directory` in which the directory mutants is created")
-	f.IntVar(&flags.runs.parallel, "parallel", 0, "the maximum number of builds and runs at the same time; 0 means as many as cores and memory allow")
-	upstreamDirFlag(f, &flags.runs.upstreamDir)
+	cmd.AddCommand(newMutantsMatrix(), newMutantsTiers())
 	return cmd
+}
+
+// add adds the flags that all commands that run mutants have.
+func (f *mutantsFlags) add(flags *pflag.FlagSet) {
+	treeFlag(flags, &f.tree)
+	flags.Uint64Var(&f.runs.seed, "seed", 1, "the seed of every run")
+	flags.StringVar(&f.runs.out, "out", "out", "the `directory` in which the directory mutants is created")
+	flags.IntVar(&f.runs.parallel, "parallel", 0, "the maximum number of builds and runs at the same time; 0 means as many as cores and memory allow")
+	upstreamDirFlag(flags, &f.runs.upstreamDir)
+}
+
+// treeFlag adds the flag --tree.
+func treeFlag(f *pflag.FlagSet, tree *string) {
+	f.StringVar(tree, "tree", ".", "the root `directory` of the source tree")
 }
 
 // selectMutants returns the mutants with the given IDs. If ids is empty, it returns all
@@ -84,33 +98,58 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 
 // run builds and runs the selected mutants, and returns the exit code for their outcomes.
 func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, error) {
-	f.runs.provider, f.runs.terminal = providers.Default(), newTerminal(cmd.ErrOrStderr())
-	parallel, err := f.runs.parallelRuns()
+	trial, builder, err := f.prepare(cmd, selected)
 	if err != nil {
 		return exitPass, err
 	}
-	upstream, err := providers.ControllerManager(cmd.Context(), f.runs.upstreamDir)
-	if err != nil {
-		return exitPass, &unfinishedError{err}
-	}
-	_, ours, err := executables(cmd.Context(), subject.Ours)
-	if err != nil {
-		return exitPass, err
-	}
-	f.runs.out = filepath.Join(f.runs.out, "mutants")
-	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
-		return exitPass, &unfinishedError{err}
-	}
-	outcomes, err := readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
+	outcomes, err := f.readAllOutcomes()
 	if err != nil {
 		return exitPass, err
 	}
 	if f.missing {
-		selected = slices.DeleteFunc(selected, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
+		trial.Mutants = slices.DeleteFunc(selected, func(m mutant.Mutant) bool { return m.StateOf(outcomes[m.ID]) == mutant.Detected })
+	}
+	selected = trial.Mutants
+	code := exitPass
+	trial.Done = func(o mutant.Outcome) error {
+		m := selected[slices.IndexFunc(selected, func(m mutant.Mutant) bool { return m.ID == o.Mutant })]
+		if o.State == mutant.NotDetected && m.OpenReason == "" {
+			code = exitFail
+		}
+		outcomes[o.Mutant] = o
+		fmt.Fprintln(cmd.OutOrStdout(), o)
+		return errors.Join(f.removeExecutable(builder, &m, o), writeJSON(f.outcomesFile(), outcomes))
+	}
+	err = errors.Join(trial.Do(cmd.Context()), f.writeTable(outcomes))
+	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", mutant.CountStates(selected, outcomes))
+	if err != nil {
+		return code, &unfinishedError{err}
+	}
+	return code, nil
+}
+
+// prepare creates the output directory and returns a trial of the selected mutants, without
+// Done, and its builder.
+func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
+	f.runs.provider, f.runs.terminal = providers.Default(), newTerminal(cmd.ErrOrStderr())
+	parallel, err := f.runs.parallelRuns()
+	if err != nil {
+		return nil, nil, err
+	}
+	upstream, err := providers.ControllerManager(cmd.Context(), f.runs.upstreamDir)
+	if err != nil {
+		return nil, nil, &unfinishedError{err}
+	}
+	_, ours, err := executables(cmd.Context(), subject.Ours)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.runs.out = filepath.Join(f.runs.out, "mutants")
+	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {
+		return nil, nil, &unfinishedError{err}
 	}
 	builder := &mutant.Builder{Tree: f.tree, Dir: filepath.Join(f.runs.out, "bin")}
-	code := exitPass
-	trial := mutant.Trial{
+	return &mutant.Trial{
 		Mutants: selected, Seed: f.runs.seed, Parallel: parallel, Now: time.Now,
 		Unmodified: func(base mutant.Base) (string, error) {
 			if base == mutant.Upstream {
@@ -122,22 +161,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 		Run: func(ctx context.Context, subject mutant.Subject, name string) (*reports.Run, error) {
 			return f.runOne(ctx, cmd, subject, name)
 		},
-		Done: func(o mutant.Outcome) error {
-			m := selected[slices.IndexFunc(selected, func(m mutant.Mutant) bool { return m.ID == o.Mutant })]
-			if o.State == mutant.NotDetected && m.OpenReason == "" {
-				code = exitFail
-			}
-			outcomes[o.Mutant] = o
-			fmt.Fprintln(cmd.OutOrStdout(), o)
-			return errors.Join(f.removeExecutable(builder, &m, o), writeJSON(f.outcomesFile(), outcomes))
-		},
-	}
-	err = errors.Join(trial.Do(cmd.Context()), f.writeTable(outcomes))
-	fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", mutant.CountStates(selected, outcomes))
-	if err != nil {
-		return code, &unfinishedError{err}
-	}
-	return code, nil
+	}, builder, nil
 }
 
 // outcomesFile returns the path of the file to which all calls of "gauntlet mutants" add their
@@ -147,9 +171,9 @@ func (f *mutantsFlags) outcomesFile() string { return filepath.Join(f.runs.out, 
 // runOne runs a scenario on a mutant or on the unmodified controllers. Unless --keep-runs is
 // set, it deletes the run directory if the verdict is the expected one.
 func (f *mutantsFlags) runOne(ctx context.Context, cmd *cobra.Command, subject mutant.Subject, name string) (*reports.Run, error) {
-	s, err := mutants.Scenario(name)
-	if err != nil {
-		return nil, err
+	s, ok := library.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("found scenario %q; expected one of the library", name)
 	}
 	flags := f.runs
 	flags.subject, flags.label = "exec:"+subject.Executable, " "+subject.String()
@@ -177,10 +201,19 @@ func (f *mutantsFlags) removeExecutable(w *mutant.Builder, m *mutant.Mutant, o m
 	return os.Remove(w.Executable(m))
 }
 
-// writeTable writes the outcomes of all mutants to TABLE.md.
+// readAllOutcomes returns the latest outcomes of the source tree and of the output directory.
+func (f *mutantsFlags) readAllOutcomes() (map[string]mutant.Outcome, error) {
+	return readOutcomes(mutants.All(), f.outcomesFile(), filepath.Join(f.tree, "harness", "mutant", "outcomes.json"))
+}
+
+// writeTable writes the outcomes of all mutants, and what each tier catches, to TABLE.md.
 func (f *mutantsFlags) writeTable(outcomes map[string]mutant.Outcome) error {
+	matrix, err := readMatrix(outcomes, matrixOfTree(f.tree), f.matrixFile())
+	if err != nil {
+		return err
+	}
 	var table bytes.Buffer
-	if err := mutant.Table(&table, mutants.All(), outcomes); err != nil {
+	if err := mutant.Table(&table, mutants.All(), outcomes, mutants.Rates(matrix)); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(f.runs.out, "TABLE.md"), table.Bytes(), 0o644)

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
 func TestReadOutcomes(t *testing.T) {
@@ -37,4 +45,57 @@ func TestReadOutcomes(t *testing.T) {
 			t.Errorf("%s: state %q; expected the latest outcome with the current fingerprint", m.ID, got)
 		}
 	}
+}
+
+// TestMutantsTiers checks that the command prints the tiers of a source tree, and writes them
+// to it.
+func TestMutantsTiers(t *testing.T) {
+	tree, root := t.TempDir(), filepath.Join("..", "..", "..")
+	for _, file := range []string{"harness/mutant/outcomes.json", "harness/mutant/matrix.json", "harness/scenario/library/tiers.txt"} {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(tree, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(tree, "harness", "scenario", "library", "tiers.txt")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command(t, "mutants", "tiers", "--tree="+tree)
+	if err != nil || !strings.Contains(out, "\nquick catches ") || !strings.Contains(out, "\nquick    rollout ") {
+		t.Fatalf("error %v, output %q; expected the scenario rollout in quick, and rates", err, out)
+	}
+	if content, err := os.ReadFile(file); err != nil || len(content) > 0 {
+		t.Errorf("tiers.txt has %q, error %v; expected no change without --write", content, err)
+	}
+	if _, err := command(t, "mutants", "tiers", "--tree="+tree, "--write"); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(file); err != nil || !strings.Contains(string(content), "quick rollout\n") {
+		t.Errorf("tiers.txt has %q, error %v; expected the scenario rollout in quick", content, err)
+	}
+}
+
+// TestCoverageScenarios checks the last line, which has the totals, for built-in, named and
+// generated scenarios.
+func TestCoverageScenarios(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"", fmt.Sprintf("scenarios: %d, combinations: 200 of 200\n", len(library.All())-len(unsupported()))},
+		{"rollouts-prompt", "scenarios: 1, "},
+		{"--seeds=3 --profile=storm", "scenarios: 3, "},
+	} {
+		out, err := command(t, append([]string{"coverage", "scenarios"}, strings.Fields(test.args)...)...)
+		if err != nil || !strings.Contains(out, "\n"+test.want) {
+			t.Errorf("%q: error %v, output %q; expected %q", test.args, err, out, test.want)
+		}
+	}
+}
+
+// unsupported returns the built-in scenarios that the embedded control plane does not support.
+func unsupported() []*scenario.Scenario {
+	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool { return run.Supported(s, "embedded") == nil })
 }

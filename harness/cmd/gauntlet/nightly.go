@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
 // nightlyFlags are the flags of "gauntlet nightly".
@@ -21,12 +22,12 @@ type nightlyFlags struct {
 }
 
 func newNightly(code *int) *cobra.Command {
-	flags := nightlyFlags{}
+	flags := nightlyFlags{campaignFlags: campaignFlags{runs: runFlags{tier: tierFlag(library.Full)}}}
 	cmd := &cobra.Command{
 		Use:   "nightly [SCENARIO…]",
 		Short: "Run scenarios with one seed after another for a given duration",
 		Long: `Run scenarios on every subject, with one seed after another, until --duration has
-passed. Without SCENARIO, all built-in scenarios run. With --profile or
+passed. Without SCENARIO, the built-in scenarios of --tier run. With --profile or
 --prefer-uncovered, each seed generates the scenario to run.
 
 The directories of runs that passed are deleted, the others are kept. At the end the
@@ -43,6 +44,7 @@ makes one page of several such directories.`,
 	f := cmd.Flags()
 	flags.add(f)
 	f.DurationVar(&flags.duration, "duration", 8*time.Hour, "how long new runs are started")
+	flags.runs.tier.add(f)
 	flags.generated.addProfile(f)
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first round; each further round uses the next one; 0 picks a random one")
 	return cmd
@@ -56,6 +58,9 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	generates := slices.ContainsFunc([]string{"profile", "prefer-uncovered"}, cmd.Flags().Changed)
 	if generates && len(names) > 0 {
 		return exitPass, fmt.Errorf("--profile and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
+	}
+	if err := checkTier(cmd, generates || len(names) > 0); err != nil {
+		return exitPass, err
 	}
 	first := seedOf(f.runs.seed)
 	warnings := cmd.ErrOrStderr()

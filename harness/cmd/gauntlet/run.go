@@ -39,6 +39,7 @@ type runFlags struct {
 	existing    cluster.Existing // the cluster of provider existing
 	parallel    int              // 0: as many as cores and memory allow
 	attempts    int              // maximum number of runs of a scenario
+	tier        tierFlag         // which built-in scenarios run if none is named
 	generated   generateFlags    // for a scenario that a seed generates
 
 	// terminal prints progress lines. If it is nil, the method options creates a terminal.
@@ -49,16 +50,17 @@ type runFlags struct {
 }
 
 func newRun(code *int) *cobra.Command {
-	var flags runFlags
+	flags := runFlags{tier: tierFlag(library.Default)}
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO…]",
 		Short: "Run scenarios and check the results",
 		Long: `Run scenarios, each on its own control plane, and check the results.
 
 SCENARIO is the name of a built-in scenario (see "gauntlet list") or a YAML file, such
-as the scenario.yaml of an earlier run. Without SCENARIO, all built-in scenarios run.
-With --seed, --profile or --duration and without SCENARIO, one scenario is generated
-from the seed and run.`,
+as the scenario.yaml of an earlier run. Without SCENARIO, the built-in scenarios of
+--tier run: quick is for pull requests and takes about two minutes, default catches
+nearly all that the library catches, and full has all scenarios. With --seed, --profile or --duration and
+without SCENARIO, one scenario is generated from the seed and run.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := flags.checkAttempts(); err != nil {
 				return err
@@ -82,6 +84,7 @@ from the seed and run.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.subject, "subject", "ours", "the controllers under test: ours; upstream; exec:PATH, a binary that accepts the flags of kube-controller-manager; or, on kind, image:REF, a container image of such a binary")
 	f.Uint64Var(&flags.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
+	flags.tier.add(f)
 	flags.generated.addProfile(f)
 	flags.generated.addDuration(f)
 	f.BoolVar(&flags.keepUp, "keep", false, "keep the control plane up after the run until Ctrl-C, and print its kubeconfig; the verdict follows; for one scenario only")
@@ -237,23 +240,27 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 }
 
 // scenarios returns the scenarios that the command line selects. These are the named
-// scenarios, one generated scenario, or all built-in scenarios that the provider supports.
+// scenarios, one generated scenario, or the built-in scenarios of the tier that the provider
+// supports.
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
 	shaped := slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
+	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
+		return nil, err
+	}
 	switch {
 	case len(names) > 0 && shaped:
 		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
-	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed")):
+	case len(names) == 0 && (shaped || cmd.Flags().Changed("seed") && !cmd.Flags().Changed("tier")):
 		s, err := f.generated.generate(seedOf(f.seed), f.provider)
 		return []*scenario.Scenario{s}, err
 	}
 	return f.loadScenarios(names, cmd.ErrOrStderr())
 }
 
-// supportedScenarios returns the built-in scenarios that the provider supports. For every
-// other built-in scenario it prints why the provider does not support it.
+// supportedScenarios returns the built-in scenarios of the tier that the provider supports. For
+// every other scenario of the tier it prints why the provider does not support it.
 func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
-	return slices.DeleteFunc(library.All(), func(s *scenario.Scenario) bool {
+	return slices.DeleteFunc(library.InTier(library.Tier(f.tier)), func(s *scenario.Scenario) bool {
 		err := run.Supported(s, f.provider)
 		if err != nil {
 			fmt.Fprintf(warnings, "skipping scenario %s: %v\n", s.Name, err)
@@ -263,13 +270,13 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 }
 
 // loadScenarios returns the scenarios with the given names or file paths. If names is
-// empty, it returns all built-in scenarios that the provider supports.
+// empty, it returns the built-in scenarios of the tier that the provider supports.
 func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
 	if len(names) == 0 && slices.Contains(providers.Names(), f.provider) {
 		return f.supportedScenarios(warnings), nil
 	}
 	if len(names) == 0 {
-		return library.All(), nil // the provider is unknown; the method options returns the error
+		return library.InTier(library.Tier(f.tier)), nil // the provider is unknown; the method options returns the error
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {

@@ -63,6 +63,7 @@ type Profile struct {
 	pods     int           // maximum sum of the replicas of all owners
 	gap      time.Duration // maximum time from one step to the next
 	faults   interval      // number of faults in the duration of the profile
+	slowPods bool          // whether pods start slowly, end slowly, or both
 }
 
 // interval is a range of integers, with both bounds included.
@@ -71,11 +72,12 @@ type interval struct{ least, most int }
 // draw returns a random integer of the interval.
 func (b interval) draw(r *rand.Rand) int { return b.least + r.IntN(b.most-b.least+1) }
 
-// Profiles has all profiles, from the fewest to the most faults.
+// Profiles has all profiles: from the fewest to the most faults, and one with slow pods.
 var Profiles = []Profile{
 	{Name: "calm", duration: 4 * time.Second, owners: interval{1, 2}, pods: 20, gap: 1200 * time.Millisecond, faults: interval{1, 2}},
 	{Name: "steady", duration: 4 * time.Second, owners: interval{2, 4}, pods: 50, gap: 700 * time.Millisecond, faults: interval{3, 5}},
 	{Name: "storm", duration: 5 * time.Second, owners: interval{3, 5}, pods: 80, gap: 400 * time.Millisecond, faults: interval{6, 10}},
+	{Name: "slow", duration: 6 * time.Second, owners: interval{3, 5}, pods: 40, gap: 400 * time.Millisecond, faults: interval{7, 11}, slowPods: true},
 }
 
 // DefaultProfile is the name of the profile that commands use if the user names none.
@@ -115,6 +117,9 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 	if r.IntN(4) == 0 {
 		s.Subject.Replicas = 2
 	}
+	if o.Profile.slowPods {
+		slowDown(s, r)
+	}
 	s.Subject.LeaseDuration = 5 * time.Second // a new leader must wait until the lease expires
 	users := newUsers(o.random("users"), o.Profile.pods)
 	s.Workload = users.workload(o.Profile, o.Duration)
@@ -126,6 +131,22 @@ func Scenario(o Options) (*scenario.Scenario, error) {
 		return nil, fmt.Errorf("generating from seed %d: %w", o.Seed, err)
 	}
 	return scenario.Parse(s.Name+".yaml", text) // sets the defaults, as for a scenario that is read from a file
+}
+
+// slowDown makes the pods of a scenario start slowly, end slowly, or both. A rollout then takes
+// longer, so the subject has more time to converge.
+func slowDown(s *scenario.Scenario, r *rand.Rand) {
+	start := faults.PickTime(r, 500*time.Millisecond, 2*time.Second, timeStep)
+	end := faults.PickTime(r, 500*time.Millisecond, 2*time.Second, timeStep)
+	switch r.IntN(3) {
+	case 0:
+		s.Cluster.PodStartDelay = start
+	case 1:
+		s.Cluster.PodStopDelay = end
+	default:
+		s.Cluster.PodStartDelay, s.Cluster.PodStopDelay = start, end
+	}
+	s.Settle.Within = 2 * time.Minute
 }
 
 // complete sets the defaults of the options, and returns an error for invalid options. It

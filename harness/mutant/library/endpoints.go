@@ -132,7 +132,7 @@ var endpoints = []mutant.Mutant{
 		ID: "own-service-update-missed", Base: mutant.Ours,
 		Description: "The controller does not enqueue a Service when it changes.",
 		Edits:       []mutant.Edit{edit(endpointsHandlers, `UpdateFunc: func(_, object any) { c.serviceChanged(object) },`, `UpdateFunc: func(_, _ any) {},`)},
-		Scenarios:   []string{"calm-services"},
+		Scenarios:   []string{"services"},
 		Checks:      []string{"endpoints-exact"},
 	},
 	{
@@ -157,7 +157,7 @@ var endpoints = []mutant.Mutant{
 `, `	notReady = shares(notReady, capacity)
 	ready = shares(ready, capacity-sum(notReady))
 `)},
-		Scenarios: []string{"crowd"},
+		Scenarios: []string{"burst"},
 		Checks:    []string{"addresses", "endpoints-exact"},
 	},
 	{
@@ -178,7 +178,7 @@ var endpoints = []mutant.Mutant{
 		ID: "own-publish-ignored", Base: mutant.Ours,
 		Description: "The controller ignores publishNotReadyAddresses.",
 		Edits:       []mutant.Edit{edit(endpointsPublish, `ready: ready || service.Spec.PublishNotReadyAddresses`, `ready: ready`)},
-		Scenarios:   []string{"unready-peers"},
+		Scenarios:   []string{"services"},
 		Checks:      []string{"addresses"},
 	},
 	{

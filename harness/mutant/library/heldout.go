@@ -50,7 +50,7 @@ func (t *Tracker) update`),
 		ID: "own-delete-burst", Base: mutant.Ours,
 		Description: "A sync deletes all surplus pods, without a burst limit.",
 		Edits:       []mutant.Edit{edit(replicaPlan, `deletes: min(active-wanted, burst)`, `deletes: max(0, active-wanted)`)},
-		Scenarios:   []string{"burst-down", "burst"},
+		Scenarios:   []string{"burst-down"},
 		Checks:      []string{"burst-limit"},
 	},
 	{
@@ -169,7 +169,7 @@ func (t *Tracker) update`),
 		}
 `, `		number, _ := resolvePort(pod, wanted)
 `)},
-		Scenarios: []string{"unknown-port", "endpoints"},
+		Scenarios: []string{"services", "endpoints"},
 		Checks:    []string{"endpoints-exact"},
 	},
 	{

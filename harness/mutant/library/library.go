@@ -1,16 +1,12 @@
-// Package library contains all mutants of gauntlet, and scenarios whose only purpose is to
-// detect mutants. A test applies the edits of all mutants to the current source, because the
-// source may change.
+// Package library contains all mutants of gauntlet. A test applies the edits of all mutants to
+// the current source, because the source may change.
 package library
 
 import (
-	"embed"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
-	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
 
@@ -32,8 +28,8 @@ var all = sync.OnceValue(func() []mutant.Mutant {
 // mutants do not depend on the real description. For an unknown scenario it returns "", and a
 // test fails.
 func text(name string) string {
-	s, err := Scenario(name)
-	if err != nil {
+	s, ok := scenarios.Find(name)
+	if !ok {
 		return ""
 	}
 	s.Description = "A scenario of the mutants."
@@ -53,21 +49,14 @@ func IDs() []string {
 	return ids
 }
 
-//go:embed scenarios/*.yaml
-var own embed.FS
-
-// Scenario returns the scenario with the given name, from package harness/scenario/library or
-// from this package. The caller may modify the returned scenario.
-func Scenario(name string) (*scenario.Scenario, error) {
-	if s, ok := scenarios.Find(name); ok {
-		return s, nil
+// Texts returns the scenarios of the scenario library in YAML, by name. Their description is
+// fixed, so that results do not depend on the real one.
+func Texts() mutant.Texts {
+	texts := mutant.Texts{}
+	for _, s := range scenarios.All() {
+		texts[s.Name] = text(s.Name)
 	}
-	file := "scenarios/" + name + ".yaml"
-	data, err := own.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("found scenario %q; expected a scenario of the library or of the mutants", name)
-	}
-	return scenario.Parse("library/"+file, data)
+	return texts
 }
 
 // edit returns an edit that replaces the text before in a file with the text after.

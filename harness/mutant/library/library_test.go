@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -12,20 +13,20 @@ import (
 	"go/token"
 	"go/types"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
-	"github.com/kube-gauntlet/gauntlet/harness/run"
+	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 )
+
+var update = flag.Bool("update", false, "write TABLE.md")
 
 // tree is the root directory of this project.
 var tree = filepath.Join("..", "..", "..")
@@ -58,12 +59,8 @@ func problemsOf(m mutant.Mutant) []string {
 		problems = append(problems, "expected a sentence that fits a table")
 	}
 	for _, name := range m.Scenarios {
-		s, err := Scenario(name)
-		if err == nil {
-			err = run.Validate(s)
-		}
-		if err != nil {
-			problems = append(problems, err.Error())
+		if _, ok := scenarios.Find(name); !ok {
+			problems = append(problems, "there is no scenario "+name)
 		}
 	}
 	for _, id := range m.Checks {
@@ -94,45 +91,74 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestScenariosAreUsed checks that each scenario file is named after its scenario, and that a
-// mutant uses it.
-func TestScenariosAreUsed(t *testing.T) {
-	files, err := fs.Glob(own, "scenarios/*.yaml")
+// saved returns the outcomes and the matrix that are saved in the source tree.
+func saved(t *testing.T) (map[string]mutant.Outcome, *mutant.Matrix) {
+	outcomes, read, texts := map[string]mutant.Outcome{}, mutant.NewMatrix(), Texts()
+	for file, into := range map[string]any{"outcomes.json": &outcomes, "matrix.json": read} {
+		content, err := os.ReadFile(filepath.Join("..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(content, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	matrix := mutant.NewMatrix()
+	matrix.AddOutcomes(All(), outcomes, texts)
+	matrix.AddCurrent(read, All(), texts)
+	return outcomes, matrix
+}
+
+// TestTableIsOfAll checks that TABLE.md has the current mutants, outcomes and tiers.
+func TestTableIsOfAll(t *testing.T) {
+	outcomes, matrix := saved(t)
+	var want bytes.Buffer
+	if err := mutant.Table(&want, All(), outcomes, Rates(matrix)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "TABLE.md")
+	if *update {
+		if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := os.ReadFile(file); err != nil || string(found) != want.String() {
+		t.Errorf("TABLE.md is out of date (error %v); run make golden", err)
+	}
+}
+
+// TestReadmeHasRates checks that README.md says what each tier catches.
+func TestReadmeHasRates(t *testing.T) {
+	_, matrix := saved(t)
+	readme, err := os.ReadFile(filepath.Join(tree, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(path.Base(file), ".yaml")
-		s, err := Scenario(name)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if s.Name != name {
-			t.Errorf("%s contains scenario %s; expected the name of the file", file, s.Name)
-		}
-		if !slices.ContainsFunc(All(), func(m mutant.Mutant) bool { return slices.Contains(m.Scenarios, name) }) {
-			t.Errorf("%s: no mutant uses this scenario", file)
+	for _, tier := range Rates(matrix) {
+		if want := fmt.Sprintf("`%s` catches %s", tier.Name, tier.Rate); !strings.Contains(string(readme), want) {
+			t.Errorf("README.md does not say %q", want)
 		}
 	}
 }
 
-// TestTableIsOfAll checks that TABLE.md has the current mutants and outcomes.
-func TestTableIsOfAll(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join("..", "outcomes.json"))
-	if err != nil {
-		t.Fatal(err)
+// TestTiersReachTheirGoal checks that the tier default catches most of the mutants that any
+// scenario catches.
+func TestTiersReachTheirGoal(t *testing.T) {
+	_, matrix := saved(t)
+	caught := map[string]int{}
+	for _, tier := range Rates(matrix) {
+		caught[tier.Name] = tier.Rate[mutant.Caught]
 	}
-	outcomes := map[string]mutant.Outcome{}
-	if err := json.Unmarshal(content, &outcomes); err != nil {
-		t.Fatal(err)
+	if float64(caught["default"]) < mutant.DefaultShare*float64(caught["full"]) {
+		t.Errorf("default catches %d mutants, and full %d; run gauntlet mutants tiers", caught["default"], caught["full"])
 	}
-	var want bytes.Buffer
-	if err := mutant.Table(&want, All(), outcomes); err != nil {
-		t.Fatal(err)
-	}
-	if found, err := os.ReadFile(filepath.Join("..", "TABLE.md")); err != nil || string(found) != want.String() {
-		t.Errorf("TABLE.md is out of date (error %v); run make mutants-table", err)
+}
+
+func TestTiersFile(t *testing.T) {
+	choice := func(name string) mutant.Choice { return mutant.Choice{Candidate: mutant.Candidate{Name: name}} }
+	tiers := mutant.Tiers{Quick: []mutant.Choice{choice("burst")}, Default: []mutant.Choice{choice("burst"), choice("crash")}}
+	if got, want := TiersFile(tiers), "quick burst\ndefault crash\n"; got != want {
+		t.Errorf("found %q; expected %q", got, want)
 	}
 }
 

@@ -31,9 +31,7 @@ var managers = []mutant.Mutant{
 	},
 	{
 		ID: "own-lease-kept", Base: mutant.Ours,
-		Description: "A leader does not release its lease when it is terminated.",
-		Edits:       []mutant.Edit{edit(election, `if err := release(releasing, lock); err != nil {`, `if err := release(releasing, lock); err != nil && lock == nil {`), edit(election, `	if record.HolderIdentity != lock.Identity() {`, `	if record.HolderIdentity != "" {`)},
-		Scenarios:   []string{"handover"},
-		Checks:      []string{"converged"},
+		Description:        "A leader does not release its lease when it is terminated.",
+		UnobservableReason: "upstream keeps the lease by default, and no guarantee limits the time until another replica takes over; a test of package manager checks it",
 	},
 }

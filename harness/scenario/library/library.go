@@ -3,11 +3,16 @@
 // that reason, faults that reject all requests are short, and longer faults reject only a few
 // requests. Otherwise the back-off of a work queue key would become too long. A key that has
 // failed for N seconds may wait another N seconds for its next retry.
+//
+// The scenarios are in tiers: quick, default and full. The file tiers.txt lists the scenarios of
+// quick and default. It is the output of "gauntlet mutants tiers".
 package library
 
 import (
 	"embed"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
@@ -27,6 +32,7 @@ func All() []*scenario.Scenario {
 	for _, entry := range entries {
 		all = append(all, load(entry.Name()))
 	}
+	slices.SortFunc(all, func(a, b *scenario.Scenario) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -89,7 +89,7 @@ var notInSchema = map[string]string{
 func TestSchemaAndReaderAgree(t *testing.T) {
 	schema := compile(t)
 	good := slices.Concat(glob(t, "testdata/good/*.yaml"), glob(t, root+"/harness/scenario/library/*.yaml"),
-		glob(t, root+"/suites/regression/*.yaml"), glob(t, root+"/harness/mutant/library/scenarios/*.yaml"))
+		glob(t, root+"/suites/regression/*.yaml"))
 	for _, path := range good {
 		if err := read(t, path); err != nil {
 			t.Errorf("%s: the reader rejects a good file: %v", path, err)
@@ -125,7 +125,7 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 // TestFilesReferToSchema checks the first line of each file. Editors find the schema by
 // that line.
 func TestFilesReferToSchema(t *testing.T) {
-	for _, directory := range []string{"harness/scenario/library", "suites/regression", "harness/mutant/library/scenarios"} {
+	for _, directory := range []string{"harness/scenario/library", "suites/regression"} {
 		up, err := filepath.Rel(directory, "docs/schema/scenario.json")
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/combination"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+)
+
+// combinationsFlags are the flags of "gauntlet coverage scenarios".
+type combinationsFlags struct {
+	tier      tierFlag
+	generated generateFlags
+	seeds     int // how many generated scenarios to count; 0 for none
+	provider  string
+}
+
+func newCoverageScenarios() *cobra.Command {
+	flags := combinationsFlags{tier: tierFlag(library.Full)}
+	cmd := &cobra.Command{
+		Use:   "scenarios [SCENARIO…]",
+		Short: "Print which combinations of pods, operations and faults scenarios have",
+		Long: `Print how many scenarios have each combination: a Deployment with a strategy, or a
+Service; how its pods start and stop; what a user changes during a rollout; and which
+watches of the subject lag, or whether a fault makes the subject list again. A dot means
+none. The command reads scenarios and runs nothing, so parts of a combination may also
+follow one another.
+
+Without SCENARIO, it counts the built-in scenarios of --tier. With --seeds, it counts
+the scenarios that the seeds from 1 on generate.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			scenarios, err := flags.scenarios(cmd, names)
+			if err != nil {
+				return err
+			}
+			var table combination.Table
+			for _, s := range scenarios {
+				table.Add(s)
+			}
+			return table.WriteText(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	flags.tier.add(f)
+	f.IntVar(&flags.seeds, "seeds", 0, "how many generated scenarios to count, instead of built-in ones")
+	flags.generated.addProfile(f)
+	flags.generated.addDuration(f)
+	providerFlag(f, &flags.provider)
+	cmd.MarkFlagsMutuallyExclusive("tier", "seeds")
+	return cmd
+}
+
+// scenarios returns the scenarios to count.
+func (f *combinationsFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
+	if f.seeds == 0 {
+		if err := checkTier(cmd, len(names) > 0); err != nil {
+			return nil, err
+		}
+		runs := runFlags{tier: f.tier, provider: f.provider}
+		return runs.loadScenarios(names, cmd.ErrOrStderr())
+	}
+	if f.seeds < 0 {
+		return nil, fmt.Errorf("--seeds=%d: expected 1 or more", f.seeds)
+	}
+	if len(names) > 0 {
+		return nil, fmt.Errorf("--seeds counts generated scenarios: found it together with the scenario %s; expected only one of them", names[0])
+	}
+	var all []*scenario.Scenario
+	for seed := range f.seeds {
+		s, err := f.generated.generate(uint64(seed)+1, f.provider)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}

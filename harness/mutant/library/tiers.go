@@ -1,0 +1,84 @@
+package library
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/kube-gauntlet/gauntlet/harness/mutant"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	scenarios "github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+)
+
+// ChooseTiers returns the scenarios that the tiers should have according to the matrix.
+func ChooseTiers(matrix *mutant.Matrix) mutant.Tiers {
+	faults := map[string][]string{}
+	for _, s := range scenarios.All() {
+		for _, fault := range s.Faults {
+			faults[s.Name] = append(faults[s.Name], fault.Name)
+		}
+	}
+	return mutant.ChooseTiers(matrix.Candidates(All(), faults))
+}
+
+// TiersFile returns the content that tiers.txt of the scenario library should have.
+func TiersFile(tiers mutant.Tiers) string {
+	var b strings.Builder
+	for i, choice := range tiers.Default {
+		fmt.Fprintf(&b, "%s %s\n", tierAt(tiers, i), choice.Name)
+	}
+	return b.String()
+}
+
+// WriteTiers writes the choice of the tiers as a table. Below it are the rates of the tiers
+// that the library has.
+func WriteTiers(out io.Writer, tiers mutant.Tiers, matrix *mutant.Matrix) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TIER\tSCENARIO\tSECONDS\tNEW\tEXAMPLES")
+	for i, choice := range tiers.Default {
+		fmt.Fprintf(table, "%s\t%s\t%.1f\t%d\t%s\n", tierAt(tiers, i), choice.Name, choice.Duration.Seconds(), len(choice.New),
+			strings.Join(choice.New[:min(2, len(choice.New))], ", "))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	for _, tier := range Rates(matrix) {
+		fmt.Fprintf(out, "%s catches %s\n", tier.Name, tier.Rate)
+	}
+	return nil
+}
+
+// tierAt returns the tier of a chosen scenario.
+func tierAt(tiers mutant.Tiers, i int) scenarios.Tier {
+	if i < len(tiers.Quick) {
+		return scenarios.Quick
+	}
+	return scenarios.Default
+}
+
+// Scenarios returns the names of the scenarios of a tier that can run on mutants. The embedded
+// control plane supports them.
+func Scenarios(tier scenarios.Tier) []string {
+	var names []string
+	for _, s := range scenarios.InTier(tier) {
+		if run.Supported(s, "embedded") == nil {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Rates returns what each tier of the scenario library catches according to the matrix.
+func Rates(matrix *mutant.Matrix) []mutant.Column {
+	var columns []mutant.Column
+	for _, tier := range scenarios.Tiers {
+		names := Scenarios(tier)
+		columns = append(columns, mutant.Column{
+			Name: string(tier), Rate: matrix.Rate(All(), names),
+			Find: func(m *mutant.Mutant) mutant.Finding { return matrix.Find(m, names) },
+		})
+	}
+	return columns
+}

@@ -1,0 +1,178 @@
+package mutant
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// Matrix has the results of runs of scenarios on mutants, and on the unmodified controllers.
+// It need not be complete: a run that is missing is not measured, which differs from missed.
+type Matrix struct {
+	// Unmodified has the runs of the unmodified controllers, by base and scenario.
+	Unmodified map[Base]map[string]Baseline `json:"unmodified"`
+	// Cells has the runs of mutants, by the ID of the mutant and the scenario. The unmodified
+	// controllers pass the scenario of each cell with the same seed.
+	Cells map[string]map[string]Cell `json:"mutants"`
+}
+
+// Baseline is the result of a scenario with the unmodified controllers.
+type Baseline struct {
+	Fingerprint string        `json:"of"` // the fingerprint of the scenario
+	Verdict     check.Verdict `json:"verdict"`
+	// Duration is the time from the first to the last record of the history.
+	Duration time.Duration `json:"duration"`
+	// Exercised are the IDs of the checks that the run exercised, in alphabetical order.
+	Exercised []string `json:"exercised"`
+}
+
+// Cell is the result of a scenario with a mutant.
+type Cell struct {
+	Fingerprint string        `json:"of"` // the fingerprint of the mutant and the scenario
+	Verdict     check.Verdict `json:"verdict"`
+	Failed      []string      `json:"failed,omitempty"` // the IDs of the failed checks
+}
+
+// Finding says whether scenarios catch a mutant.
+type Finding string
+
+// These are the findings.
+const (
+	// Caught means that one of the expected checks failed in one of the scenarios.
+	Caught Finding = "caught"
+	// Missed means that all of the scenarios ran, and no expected check failed.
+	Missed Finding = "missed"
+	// NotMeasured means that a run is missing or unknown, and no other run caught the mutant.
+	NotMeasured Finding = "not measured"
+)
+
+// Texts are the scenarios in YAML, by name. They have a fixed description, so that another
+// description does not make results out of date.
+type Texts map[string]string
+
+// NewMatrix returns a matrix without results.
+func NewMatrix() *Matrix {
+	return &Matrix{Unmodified: map[Base]map[string]Baseline{}, Cells: map[string]map[string]Cell{}}
+}
+
+// AddCurrent adds the results of another matrix that are up to date, and replaces older ones.
+func (x *Matrix) AddCurrent(other *Matrix, all []Mutant, texts Texts) {
+	for base, row := range other.Unmodified {
+		for name, baseline := range row {
+			if baseline.Fingerprint == fingerprint(base, texts[name]) {
+				x.setBaseline(base, name, baseline)
+			}
+		}
+	}
+	for i := range all {
+		m := &all[i]
+		for name, cell := range other.Cells[m.ID] {
+			if cell.Fingerprint == m.cellFingerprint(texts[name]) {
+				x.setCell(m.ID, name, cell)
+			}
+		}
+	}
+}
+
+// AddOutcomes adds the runs that detected mutants according to the outcomes of trials.
+func (x *Matrix) AddOutcomes(all []Mutant, outcomes map[string]Outcome, texts Texts) {
+	for i := range all {
+		m := &all[i]
+		if last := outcomes[m.ID]; m.StateOf(last) == Detected {
+			x.setCell(m.ID, last.Scenario, Cell{m.cellFingerprint(texts[last.Scenario]), check.Fail, last.Checks})
+		}
+	}
+}
+
+// setBaseline sets the result of a scenario with the unmodified controllers.
+func (x *Matrix) setBaseline(base Base, scenario string, b Baseline) {
+	if x.Unmodified[base] == nil {
+		x.Unmodified[base] = map[string]Baseline{}
+	}
+	x.Unmodified[base][scenario] = b
+}
+
+// setCell sets the result of a scenario with a mutant.
+func (x *Matrix) setCell(id, scenario string, c Cell) {
+	if x.Cells[id] == nil {
+		x.Cells[id] = map[string]Cell{}
+	}
+	x.Cells[id][scenario] = c
+}
+
+// Find returns whether at least one of the scenarios catches the mutant.
+func (x *Matrix) Find(m *Mutant, scenarios []string) Finding {
+	finding := Missed
+	for _, name := range scenarios {
+		switch {
+		case !x.measured(m, name):
+			finding = NotMeasured
+		case m.detectedBy(x.Cells[m.ID][name].Failed):
+			return Caught
+		}
+	}
+	return finding
+}
+
+// measured reports whether the mutant ran in the scenario. A run with the verdict unknown does
+// not count.
+func (x *Matrix) measured(m *Mutant, scenario string) bool {
+	cell, has := x.Cells[m.ID][scenario]
+	return has && cell.Verdict != check.Unknown
+}
+
+// Rate is the number of observable mutants by finding.
+type Rate map[Finding]int
+
+// Rate counts the observable mutants by what the scenarios find.
+func (x *Matrix) Rate(all []Mutant, scenarios []string) Rate {
+	rate := Rate{}
+	for i := range all {
+		if all[i].UnobservableReason == "" {
+			rate[x.Find(&all[i], scenarios)]++
+		}
+	}
+	return rate
+}
+
+// String returns the rate as text, such as "at least 90 of 126 (71 %), 5 not measured".
+func (r Rate) String() string {
+	all := r[Caught] + r[Missed] + r[NotMeasured]
+	text := fmt.Sprintf("%d of %d (%d %%)", r[Caught], all, 100*r[Caught]/max(1, all))
+	if n := r[NotMeasured]; n > 0 {
+		return fmt.Sprintf("at least %s, %d %s", text, n, NotMeasured)
+	}
+	return text
+}
+
+// newBaseline returns the result of a run of the unmodified controllers.
+func newBaseline(base Base, text string, run *reports.Run) Baseline {
+	exercised := slices.DeleteFunc(slices.Clone(run.Results), func(r check.Result) bool {
+		return r.Verdict == check.NotExercised || r.Verdict == check.Unknown
+	})
+	return Baseline{fingerprint(base, text), run.Verdict, run.Duration.Round(100 * time.Millisecond), slices.Sorted(slices.Values(idsOf(exercised)))}
+}
+
+// newCell returns the result of a run of a mutant.
+func newCell(m *Mutant, text string, run *reports.Run) Cell {
+	return Cell{m.cellFingerprint(text), run.Verdict, idsOf(failedChecks(run))}
+}
+
+// cellFingerprint returns a hash of what determines the run of a scenario with the mutant.
+func (m *Mutant) cellFingerprint(text string) string { return fingerprint(m.Base, m.Edits, text) }
+
+// fingerprint returns a short hash of values that can be encoded as JSON.
+func fingerprint(values ...any) string {
+	content, err := json.Marshal(values)
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:6])
+}
