@@ -1,6 +1,7 @@
 package e2eframework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,18 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 	"sigs.k8s.io/e2e-framework/support"
 
-	"github.com/kube-gauntlet/gauntlet/harness/check"
-	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
-	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
 // Chaos records each feature of a suite, and runs the checks at its end:
@@ -29,23 +27,31 @@ import (
 //
 // Begin starts the program under test behind the fault proxy. If the test binary runs the
 // controllers itself, a step starts them with the client configuration of [ProxyConfig]. Steps
-// inject faults with [Inject]. The features must not run in
-// parallel, because they share the control plane.
+// inject faults with [Inject]. Features with the label [Recording] = off are not recorded.
+//
+// One cluster records one feature at a time. Features can run in parallel only with NewCluster.
 type Chaos struct {
 	// Cluster is the name of a cluster that a provider of this package has created.
 	Cluster string
+	// NewCluster, if set, returns the provider of a cluster that only one feature uses. Begin
+	// creates it under the name Cluster, and End destroys it.
+	NewCluster func() support.E2EClusterProvider
 	// Controllers lists the controllers under test. The general checks apply to them.
 	Controllers []scenario.ExternalController
 	// Kinds lists the kinds of objects that no table of gauntlet has, such as custom resources. The
 	// history contains their objects.
 	Kinds []scenario.ExternalKind
 	// Subject is the program under test, of subject.Command. The zero value means that the test
-	// binary runs the controllers.
+	// binary runs the controllers. On a kind cluster, it must be the zero value.
 	Subject subject.Target
 	// Replicas is the number of replicas of Subject; 0 means 1.
 	Replicas int
+	// Faults are active in the background of each feature, with the triggers and times that they
+	// have. A scenario file contains such faults; see scenario.Load.
+	Faults []scenario.Fault
 	// Namespace is the namespace that is recorded. Empty means that of the framework's
-	// configuration, and if that is empty, environment.Namespace.
+	// configuration. If that is also empty, it is environment.Namespace, and Begin sets it in the
+	// configuration of the feature.
 	Namespace string
 	// Out is the parent directory of the run directories, which contain the histories and the
 	// reports. Empty means out/e2e-framework.
@@ -57,62 +63,73 @@ type Chaos struct {
 	Seed uint64
 }
 
-// feature is the recording of a feature. The context contains it between Begin and End.
-type feature struct {
-	session *run.Session
-	heals   []func(context.Context) error // heal the faults that are active, in the order of injection
-	faults  int                           // number of injected faults
-}
+// Recording is the key of a feature label. If its value is off, [Chaos] does not record the
+// feature. For example, features that run a scenario have the label, because a scenario records
+// itself.
+const Recording = "recording"
 
-type featureKey struct{}
-
-// featureOf returns the recording of the current feature.
-func featureOf(ctx context.Context) (*feature, error) {
-	f, ok := ctx.Value(featureKey{}).(*feature)
-	if !ok {
-		return nil, errors.New("found no recording of a feature; expected testenv.BeforeEachFeature(chaos.Begin)")
-	}
-	return f, nil
-}
+// defaultOut is the default of Chaos.Out, and of run.Options.Out in [RunScenario].
+const defaultOut = "out/e2e-framework"
 
 // Begin starts the history and the fault proxy of a feature. It is a types.FeatureEnvFunc.
-func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, _ *testing.T, of types.Feature) (context.Context, error) {
-	e, err := Environment(ctx, c.Cluster)
+func (c *Chaos) Begin(ctx context.Context, cfg *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
+	if previous, err := featureOf(ctx); err == nil { // a step of it called t.FailNow or t.SkipNow, so End was not called
+		previous.abandon(ctx, t)
+	}
+	ctx = context.WithValue(ctx, featureKey{}, nil)
+	if isUnrecorded(of) {
+		return ctx, nil
+	}
+	f := &feature{name: of.Name(), injected: len(c.Faults)}
+	ctx, err := c.start(ctx, cfg, f)
 	if err != nil {
-		return ctx, err
+		return ctx, fmt.Errorf("recording feature %q: %w", f.name, errors.Join(err, f.release(ctx)))
 	}
-	session, err := run.Start(ctx, run.Options{
-		Scenario:  c.scenario(of.Name()),
-		Target:    c.target(),
-		On:        e,
-		Namespace: firstOf(c.Namespace, cfg.Namespace()),
-		Out:       firstOf(c.Out, "out/e2e-framework"),
-	})
-	if err != nil {
-		return ctx, fmt.Errorf("recording feature %q: %w", of.Name(), err)
-	}
-	if err := session.Begin(ctx); err != nil {
-		_, err := session.End(ctx, err)
-		return ctx, err
-	}
-	return context.WithValue(ctx, featureKey{}, &feature{session: session}), nil
+	t.Cleanup(func() { f.abandon(context.WithoutCancel(ctx), t) })
+	return context.WithValue(ctx, featureKey{}, f), nil
 }
 
-// target returns the subject.
-func (c *Chaos) target() subject.Target {
-	if c.Subject == (subject.Target{}) {
-		return subject.Program
-	}
-	return c.Subject
-}
+// isUnrecorded reports whether a feature has the label [Recording] = off.
+func isUnrecorded(of types.Feature) bool { return of.Labels().Contains(Recording, "off") }
 
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
+// start reserves a cluster, and begins the recording of a feature on it.
+func (c *Chaos) start(ctx context.Context, cfg *envconf.Config, f *feature) (_ context.Context, err error) {
+	if c.NewCluster != nil {
+		f.own = c.NewCluster()
+		cfg.WithClient(nil) // it would be that of another cluster
+		if ctx, err = envfuncs.CreateCluster(f.own, c.Cluster)(ctx, cfg); err != nil {
+			return ctx, err
 		}
 	}
-	return ""
+	p, err := createdProvider(ctx, c.Cluster)
+	if err != nil {
+		return ctx, err
+	}
+	if inPods := p.environment.Capabilities().Has(cluster.SubjectInPods); inPods && c.Subject != (subject.Target{}) {
+		return ctx, fmt.Errorf("found Chaos.Subject %s on provider %s; expected controllers in the test binary, see ProxyConfig", c.Subject, p.name)
+	}
+	if err := p.reserve("feature " + f.name); err != nil {
+		return ctx, err
+	}
+	f.reserved = p
+	f.session, err = run.Start(ctx, run.Options{
+		Scenario:  c.scenario(f.name),
+		Target:    cmp.Or(c.Subject, subject.Program),
+		On:        p.environment,
+		Namespace: cmp.Or(c.Namespace, cfg.Namespace()),
+		Out:       cmp.Or(c.Out, defaultOut),
+	})
+	if err != nil {
+		return ctx, err
+	}
+	if cfg.Namespace() == "" {
+		cfg.WithNamespace(p.environment.RecordedNamespace())
+	}
+	if err := f.begin(ctx); err != nil {
+		_, err := f.session.End(ctx, err)
+		return ctx, err
+	}
+	return ctx, nil
 }
 
 // notInNames matches characters that the name of a scenario must not contain.
@@ -125,166 +142,30 @@ const nameMax = 63
 func (c *Chaos) scenario(feature string) *scenario.Scenario {
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(feature), "-"), "-")
 	name = strings.Trim(name[:min(len(name), nameMax)], "-")
-	s := scenario.New(firstOf(name, "feature"), "feature "+feature)
+	s := scenario.New(cmp.Or(name, "feature"), "feature "+feature)
 	s.Seed = c.Seed
 	s.Subject.Replicas = max(c.Replicas, 1)
 	s.ExternalWorkload.Controllers, s.ExternalWorkload.Kinds = c.Controllers, c.Kinds
-	if c.Settle.Within > 0 {
-		s.Settle.Within = c.Settle.Within
-	}
-	if c.Settle.Quiet > 0 {
-		s.Settle.Quiet = c.Settle.Quiet
-	}
+	s.Faults = c.Faults
+	s.Settle.Within = cmp.Or(c.Settle.Within, s.Settle.Within)
+	s.Settle.Quiet = cmp.Or(c.Settle.Quiet, s.Settle.Quiet)
 	return s
 }
 
 // End heals all faults, waits until the objects have converged, runs the checks, and writes the
 // reports. A violation fails the test with its evidence. The verdict unknown only logs its reason.
 // The controllers must still run. End is a types.FeatureEnvFunc.
-func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
+func (c *Chaos) End(ctx context.Context, _ *envconf.Config, t *testing.T, of types.Feature) (context.Context, error) {
+	if isUnrecorded(of) {
+		return ctx, nil
+	}
 	f, err := featureOf(ctx)
 	if err != nil {
 		return ctx, err
 	}
 	result, err := f.end(ctx)
-	if err != nil {
-		return ctx, err
+	if result != nil {
+		report(t, result)
 	}
-	report(t, result)
-	return context.WithValue(ctx, featureKey{}, nil), nil
-}
-
-// end ends the recording and returns the verdicts.
-func (f *feature) end(ctx context.Context) (*reports.Run, error) {
-	err := f.heal(ctx)
-	if err == nil {
-		err = f.session.Settle(ctx)
-	}
-	return f.session.End(ctx, err)
-}
-
-// report fails the test for each violated check, and logs the verdict. If the test has failed, for
-// this reason or because of an assertion, report also logs what the faults did.
-func report(t *testing.T, result *reports.Run) {
-	t.Logf("verdict of the checks: %s; report: %s/report.html", result.Verdict, result.Directory)
-	for _, r := range result.Results {
-		switch r.Verdict {
-		case check.Fail:
-			t.Errorf("check %s: %s", r.Check, r.Reason)
-		case check.Unknown:
-			t.Logf("check %s: unknown: %s", r.Check, r.Reason)
-		}
-	}
-	if !t.Failed() {
-		return
-	}
-	lines, err := firings(result.Directory)
-	if err != nil {
-		t.Errorf("reading what the faults did: %v", err)
-	}
-	for _, line := range lines {
-		t.Log(line)
-	}
-}
-
-// ProxyConfig returns a client configuration with all permissions that connects through the fault
-// proxy. The history shows its requests under the name of the client. Use one name for each process
-// or manager, and a new name after a restart.
-func ProxyConfig(ctx context.Context, client string) (*rest.Config, error) {
-	f, err := featureOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return f.session.Environment.ProxyConfig(client)
-}
-
-// Inject returns a step function that injects a fault. The fault is active until [Heal], or until
-// the end of the feature. Params are the parameters of the fault, as a scenario has them, in YAML:
-//
-//	Inject("api-error", "{verb: create, resource: pods, code: 500, every: 3}")
-func Inject(fault, params string) types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		t.Helper()
-		f, err := featureOf(ctx)
-		if err == nil {
-			err = f.inject(ctx, fault, params)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ctx
-	}
-}
-
-func (f *feature) inject(ctx context.Context, fault, params string) error {
-	heal, err := f.session.Environment.Inject(ctx, environment.Injection{Fault: fault, Params: params, Index: f.faults})
-	if err != nil {
-		return err
-	}
-	f.faults++
-	f.heals = append(f.heals, heal)
-	return nil
-}
-
-// Heal returns a step function that heals all active faults.
-func Heal() types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		t.Helper()
-		f, err := featureOf(ctx)
-		if err == nil {
-			err = f.heal(ctx)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ctx
-	}
-}
-
-// heal heals all active faults, the last one first.
-func (f *feature) heal(ctx context.Context) error {
-	var errs []error
-	for len(f.heals) > 0 {
-		last := len(f.heals) - 1
-		errs = append(errs, f.heals[last](ctx))
-		f.heals = f.heals[:last]
-	}
-	return errors.Join(errs...)
-}
-
-// Converged returns a step function that waits until all objects have converged. Faults may be
-// active. It fails the test if the objects have not converged within [Chaos].Settle.
-func Converged() types.StepFunc {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		t.Helper()
-		f, err := featureOf(ctx)
-		if err == nil {
-			err = f.session.Converged(ctx)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ctx
-	}
-}
-
-// Environment returns the environment of a cluster that a provider of this package has created. Use
-// it for parts of the API that this package does not wrap, such as a fault proxy of the suite's own.
-func Environment(ctx context.Context, name string) (*environment.Environment, error) {
-	p, ok := envfuncs.GetClusterFromContext(ctx, name)
-	if !ok {
-		return nil, fmt.Errorf("found no cluster %q in the context; expected testenv.Setup(envfuncs.CreateCluster(provider, %q))", name, name)
-	}
-	return environmentOfProvider(p, name)
-}
-
-func environmentOfProvider(p support.E2EClusterProvider, name string) (*environment.Environment, error) {
-	of, ok := p.(interface{ base() *provider })
-	if !ok {
-		return nil, fmt.Errorf("cluster %q: found provider %T; expected one of package e2eframework", name, p)
-	}
-	if err := of.base().created(); err != nil {
-		return nil, err
-	}
-	return of.base().environment, nil
+	return context.WithValue(ctx, featureKey{}, nil), err
 }

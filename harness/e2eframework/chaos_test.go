@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,16 +32,19 @@ import (
 // controller copies ConfigMaps. With back-off it passes, and without it the check back-off fails.
 func TestChaos(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		backOff bool
-		process bool
-		fails   int           // how many creates fail
-		want    check.Verdict // of the check back-off
+		name       string
+		backOff    bool
+		process    bool
+		background bool          // the fault is in Chaos.Faults, and not injected by a step
+		fails      int           // how many creates fail
+		want       check.Verdict // of the check back-off
 	}{
-		{"with back-off", true, false, 6, check.Pass},
-		{"without back-off", false, false, 300, check.Fail},
-		{"process with back-off", true, true, 6, check.Pass},
-		{"process without back-off", false, true, 300, check.Fail},
+		{"with back-off", true, false, false, 6, check.Pass},
+		{"without back-off", false, false, false, 300, check.Fail},
+		{"process with back-off", true, true, false, 6, check.Pass},
+		{"process without back-off", false, true, false, 300, check.Fail},
+		{"background with back-off", true, false, true, 6, check.Pass},
+		{"background without back-off", false, false, true, 300, check.Fail},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			chaos := &e2eframework.Chaos{
@@ -56,6 +60,12 @@ func TestChaos(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+			}
+			params := fmt.Sprintf("{verb: create, resource: configmaps, code: 500, times: %d}", test.fails)
+			inject := e2eframework.Inject("api-error", params)
+			if test.background {
+				chaos.Faults = backgroundFaults(t, params)
+				inject = func(ctx context.Context, _ *testing.T, _ *envconf.Config) context.Context { return ctx }
 			}
 			feature := features.New("copies "+test.name).
 				WithSetup("the controller runs", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
@@ -81,7 +91,7 @@ func TestChaos(t *testing.T) {
 					})
 					return ctx
 				}).
-				WithSetup("creates fail", e2eframework.Inject("api-error", fmt.Sprintf("{verb: create, resource: configmaps, code: 500, times: %d}", test.fails))).
+				WithSetup("creates fail", inject).
 				Assess("a ConfigMap is copied", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
 					source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "source", Namespace: chaos.Namespace, Labels: map[string]string{"copy": "yes"}}}
 					if err := c.Client().Resources().Create(ctx, source); err != nil {
@@ -109,11 +119,39 @@ func TestChaos(t *testing.T) {
 					if got := verdictOf(result, "back-off"); got != test.want {
 						t.Errorf("check back-off: %s, want %s; the run: %s %s", got, test.want, result.Verdict, result.Reason)
 					}
+					if fired := strings.Count(fileText(t, filepath.Join(result.Directory, "history.jsonl")), `"event":"fired"`); fired < 6 {
+						t.Errorf("the fault fired %d times; want at least 6", fired)
+					}
 					return ctx
 				}).Feature()
 			testenv.Test(t, feature)
 		})
 	}
+}
+
+// backgroundFaults returns the faults of a scenario file. The second one waits for the first.
+func backgroundFaults(t *testing.T, params string) []scenario.Fault {
+	s, err := scenario.Parse("faults.yaml", fmt.Appendf(nil, `
+name: background
+description: creates fail, and then a watch is closed
+externalWorkload: {}
+faults:
+  - api-error: %s
+  - watch-end: {resource: configmaps, how: closed}
+    when: {fault: {index: 0}}
+`, params))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Faults
+}
+
+func fileText(t *testing.T, path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 func verdictOf(result *reports.Run, id string) check.Verdict {

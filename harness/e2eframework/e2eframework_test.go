@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/stepfuncs"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kube-gauntlet/gauntlet/harness/e2eframework"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	if os.Getenv(suiteVariable) != "" {
+		os.Exit(suiteMain(m))
 	}
 	testenv = env.NewWithConfig(envconf.New())
 	testenv.Setup(envfuncs.CreateClusterWithOpts(e2eframework.NewEmbedded(), clusterName, e2eframework.WithNodes(2)))
@@ -66,7 +70,7 @@ func TestEmbedded(t *testing.T) {
 			}
 			return ctx
 		}).
-		Assess("nodes", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		Assess("nodes", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
 			nodes := provider(ctx, t).(support.E2EClusterProviderWithLifeCycle)
 			list, err := nodes.ListNode(ctx)
 			if err != nil || len(list) != 2 || list[0].State != "Ready" || list[0].Cluster != clusterName {
@@ -78,8 +82,25 @@ func TestEmbedded(t *testing.T) {
 			if err := nodes.StartNode(ctx, &list[0]); err != nil {
 				t.Error(err)
 			}
-			if err := nodes.AddNode(ctx, &support.Node{Name: "third"}); err == nil || !strings.Contains(err.Error(), "add node third: not supported") {
-				t.Errorf("AddNode: error %v", err)
+			third := &support.Node{Name: "node-3", Cluster: clusterName}
+			if err := nodes.AddNode(ctx, third); err != nil {
+				t.Error(err)
+			}
+			if list, err := nodes.ListNode(ctx); err != nil || len(list) != 3 || list[2].Name != "node-3" || list[2].State != "Ready" {
+				t.Errorf("nodes %+v, error %v; want 3 ready nodes after AddNode", list, err)
+			}
+			if err := nodes.AddNode(ctx, third); err == nil || !strings.Contains(err.Error(), "add node node-3: it exists already") {
+				t.Errorf("second AddNode: error %v", err)
+			}
+			if err := nodes.AddNode(ctx, &support.Node{Name: "third"}); err == nil || !strings.Contains(err.Error(), `add node third: found the node name "third"; expected a name of the form node-5`) {
+				t.Errorf("AddNode of another name: error %v", err)
+			}
+			ctx = stepfuncs.PerformNodeOperation(support.RemoveNode, third)(ctx, t, c)
+			if list, err := nodes.ListNode(ctx); err != nil || len(list) != 2 {
+				t.Errorf("nodes %+v, error %v; want 2 after RemoveNode", list, err)
+			}
+			if err := nodes.RemoveNode(ctx, third); err == nil || !strings.Contains(err.Error(), "remove node node-3: ") {
+				t.Errorf("second RemoveNode: error %v", err)
 			}
 			return ctx
 		}).

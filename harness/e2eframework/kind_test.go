@@ -1,11 +1,10 @@
 package e2eframework_test
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kube-gauntlet/gauntlet/harness/e2eframework"
@@ -14,12 +13,7 @@ import (
 // TestKind tests the life cycle of a kind cluster. It needs a container engine, and the node image
 // of `make engine node-image`.
 func TestKind(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: the test creates a kind cluster")
-	}
-	if images, err := exec.CommandContext(t.Context(), "docker", "image", "ls", "--quiet", "gauntlet/node").Output(); err != nil || len(images) == 0 {
-		t.Skipf("the test needs a container engine with the image of `make node-image`: %v", err)
-	}
+	requireKind(t)
 	p := e2eframework.NewKind().SetDefaults().WithName("e2e").(support.E2EClusterProviderWithLifeCycle)
 	if _, err := p.CreateWithConfig(t.Context(), file(t, "kind: Cluster\nnodes: [{role: control-plane}, {role: worker}, {role: worker}]\n")); err != nil {
 		t.Fatal(err)
@@ -48,9 +42,8 @@ func TestKind(t *testing.T) {
 		}
 	}
 	logs := t.TempDir()
-	// The node image of gauntlet has no crictl, so the list of images is missing from the logs.
 	if err := p.ExportLogs(t.Context(), logs); err != nil {
-		t.Log(err)
+		t.Error(err)
 	}
 	if files, err := filepath.Glob(filepath.Join(logs, "*")); err != nil || len(files) == 0 {
 		t.Errorf("logs %v, error %v; want some", files, err)
@@ -62,7 +55,11 @@ func TestKind(t *testing.T) {
 	if err := image.LoadImage(t.Context(), "example.com/no-such-image:v0"); err == nil {
 		t.Error("LoadImage of an image that does not exist: no error")
 	}
-	if _, err := os.Stat(p.GetKubeconfig()); err != nil {
-		t.Error(err)
+	config, err := clientcmd.LoadFromFile(p.GetKubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.CurrentContext != "kind-e2e" || p.GetKubectlContext() != "kind-e2e" {
+		t.Errorf("context %q of the kubeconfig, %q of the provider; want kind-e2e", config.CurrentContext, p.GetKubectlContext())
 	}
 }

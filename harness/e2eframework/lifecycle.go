@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,10 +22,12 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
 )
 
-// provider implements the methods that all providers have. It is not safe for concurrent use.
+// provider implements the methods that all providers have. It is not safe for concurrent use, but
+// for the field reserved.
 type provider struct {
-	self support.E2EClusterProvider // the provider that embeds this one
-	name string                     // the name of gauntlet's provider
+	self          support.E2EClusterProvider // the provider that embeds this one
+	name          string                     // the name of gauntlet's provider
+	contextPrefix string                     // the name of the kubeconfig context is this, and the name of the cluster
 	// locate sets the options that say where the cluster or its executables are. It is nil if
 	// the provider has no such option.
 	locate func(*providers.Options)
@@ -32,11 +35,12 @@ type provider struct {
 	clusterName, version, path string // as set with WithName, WithVersion and WithPath
 	nodes                      int
 	nodeImage, context         string
-	change                     func(*providers.Options) // as set with WithControlPlane
+	changes                    []func(*providers.Options) // as set with WithControlPlane
 	logDir                     string
 	seed                       uint64
 
 	environment *environment.Environment // nil until Create, and after Destroy
+	reserved    atomic.Pointer[string]   // the feature or scenario that uses the cluster, or nil
 	kubeconfigs int                      // number of kubeconfig files that were written
 	kubeconfig  string                   // path of the first one
 }
@@ -49,7 +53,8 @@ func (p *provider) SetDefaults() support.E2EClusterProvider {
 	return p.self
 }
 
-// WithName sets the name of the cluster, which is also the name of its kubeconfig context.
+// WithName sets the name of the cluster. The name of its kubeconfig context is the same, or
+// kind-NAME for a kind cluster.
 func (p *provider) WithName(name string) support.E2EClusterProvider {
 	p.clusterName = name
 	return p.self
@@ -121,8 +126,8 @@ func (p *provider) controlPlane() providers.Options {
 	if p.locate != nil {
 		p.locate(&o)
 	}
-	if p.change != nil {
-		p.change(&o)
+	for _, change := range p.changes {
+		change(&o)
 	}
 	return o
 }
@@ -164,7 +169,7 @@ func (p *provider) GenerateKubeconfig(args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	renameContext(config, p.clusterName)
+	renameContext(config, p.GetKubectlContext())
 	path := filepath.Join(p.environment.StateDir, fmt.Sprintf("e2e-%d.kubeconfig", p.kubeconfigs))
 	p.kubeconfigs++
 	return path, clientcmd.WriteToFile(*config, path)
@@ -186,7 +191,7 @@ func renameContext(config *api.Config, name string) {
 func (p *provider) GetKubeconfig() string { return p.kubeconfig }
 
 // GetKubectlContext returns the name of the context in the kubeconfig.
-func (p *provider) GetKubectlContext() string { return p.clusterName }
+func (p *provider) GetKubectlContext() string { return p.contextPrefix + p.clusterName }
 
 // KubernetesRestConfig returns a client configuration with all permissions, or nil before Create.
 func (p *provider) KubernetesRestConfig() *rest.Config {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,6 +99,37 @@ func (*embeddedProvider) LoadImage(context.Context, string, ...string) error { r
 
 // LoadImageArchive does nothing, because no containers run.
 func (*embeddedProvider) LoadImageArchive(context.Context, string, ...string) error { return nil }
+
+// AddNode starts a simulated kubelet, and returns when its node is healthy. The name of the node
+// must have the form node-5.
+func (p *embeddedProvider) AddNode(ctx context.Context, node *support.Node, _ ...string) error {
+	nodes, err := p.ListNode(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(nodes, func(n support.Node) bool { return n.Name == node.Name }) {
+		return fmt.Errorf("add node %s: it exists already", node.Name)
+	}
+	kubelets, ok := p.environment.Cluster.(cluster.Kubelets)
+	if !ok {
+		return p.unsupported("add", node)
+	}
+	if err := kubelets.Register(ctx, node.Name); err != nil {
+		return fmt.Errorf("add node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// RemoveNode removes a node. The controllers of the control plane then delete its pods.
+func (p *embeddedProvider) RemoveNode(ctx context.Context, node *support.Node, _ ...string) error {
+	if err := p.created(); err != nil {
+		return err
+	}
+	if err := p.environment.Admin.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("remove node %s: %w", node.Name, err)
+	}
+	return nil
+}
 
 // kindProvider is the provider of [NewKind].
 type kindProvider struct{ nodeProvider }

@@ -10,10 +10,15 @@
 package e2eframework
 
 import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
 )
 
 // NewEmbedded returns a provider of control planes that run as processes of this machine. These are
@@ -34,7 +39,7 @@ func NewEmbedded() support.E2EClusterProvider {
 //
 // The method WithPath has no effect, because kind is linked into the test binary.
 func NewKind() support.E2EClusterProvider {
-	k := &kindProvider{nodeProvider{provider{name: providers.Kind}}}
+	k := &kindProvider{nodeProvider{provider{name: providers.Kind, contextPrefix: "kind-"}}}
 	k.self = k
 	return k
 }
@@ -51,6 +56,29 @@ func NewExisting() support.E2EClusterProvider {
 		o.Existing = cluster.Existing{Kubeconfig: p.path, Context: p.context}
 	}
 	return p
+}
+
+// Environment returns the environment of a cluster that a provider of this package has created. Use
+// it for parts of the API that this package does not wrap, such as a fault proxy of the suite's own.
+func Environment(ctx context.Context, name string) (*environment.Environment, error) {
+	p, err := createdProvider(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return p.environment, nil
+}
+
+// createdProvider returns the provider that has created the named cluster of the context.
+func createdProvider(ctx context.Context, name string) (*provider, error) {
+	found, ok := envfuncs.GetClusterFromContext(ctx, name)
+	if !ok {
+		return nil, fmt.Errorf("found no cluster %q in the context; expected testenv.Setup(envfuncs.CreateCluster(provider, %q))", name, name)
+	}
+	of, ok := found.(interface{ base() *provider })
+	if !ok {
+		return nil, fmt.Errorf("cluster %q: found provider %T; expected one of package e2eframework", name, found)
+	}
+	return of.base(), of.base().created()
 }
 
 // New returns the provider of this package for a provider of gauntlet, which is one of
@@ -93,7 +121,7 @@ func WithContext(context string) support.ClusterOpts {
 // WithControlPlane changes the options of the control plane. For example, Controllers lists the
 // controllers of Kubernetes that the control plane does not run, because the suite tests its own.
 func WithControlPlane(change func(*providers.Options)) support.ClusterOpts {
-	return option(func(p *provider) { p.change = change })
+	return option(func(p *provider) { p.changes = append(p.changes, change) })
 }
 
 // WithLogDir sets the directory of the logs of all components. Destroy does not remove it. The

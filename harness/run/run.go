@@ -47,7 +47,8 @@ type Options struct {
 	// Provider is one of providers.Names(); "" means [providers.Default].
 	Provider string
 	// On is a running control plane on which the run takes place, instead of one of its own. Its
-	// provider takes the place of Provider. End stops only what the run has started.
+	// provider takes the place of Provider, and its existing cluster that of Existing. End stops
+	// only what the run has started.
 	On *environment.Environment
 	// Namespace is the namespace that the run records. Empty means environment.Namespace.
 	Namespace string
@@ -58,7 +59,7 @@ type Options struct {
 	// Gauntlet is the path of the gauntlet executable. If the subject runs in pods, the
 	// executable must be statically linked, because it also runs as relay in these pods. The
 	// directory of Gauntlet must also contain the program standin, which the workload's pods
-	// run on kind.
+	// run on kind. An external workload whose pods run other images does not need Gauntlet.
 	Gauntlet string
 	// UpstreamDir is the directory with the binaries of etcd, Kubernetes and KWOK. If it is
 	// empty, the run uses the cache that `gauntlet setup` fills.
@@ -122,7 +123,8 @@ func (o *Options) preflight() error {
 		return errors.New("found no scenario; expected one, such as that of scenario.New")
 	}
 	if o.On != nil {
-		o.Provider = o.On.Provider
+		o.Provider, o.Existing = o.On.Provider, o.On.ControlPlane.Existing
+		o.UpstreamDir = cmp.Or(o.UpstreamDir, o.On.ControlPlane.UpstreamDir)
 	}
 	o.Provider = cmp.Or(o.Provider, providers.Default())
 	provider, err := providers.Named(o.Provider)

@@ -151,8 +151,10 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 	if err := s.Environment.StartSubject(ctx, s.subject()); err != nil {
 		return err
 	}
-	if err := s.Environment.LoadPodImage(ctx, s.Gauntlet); err != nil {
-		return err
+	if s.Scenario.ExternalWorkload == nil || s.Gauntlet != "" { // otherwise, the pods have images of their own
+		if err := s.Environment.LoadPodImage(ctx, s.Gauntlet); err != nil {
+			return err
+		}
 	}
 	s.ready = true
 	return nil

@@ -18,8 +18,7 @@ import (
 	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -60,7 +59,6 @@ type Env struct {
 	options Options
 	cluster support.E2EClusterProvider
 	env     *environment.Environment
-	admin   kubernetes.Interface
 	objects *resources.Resources // the client for all namespaces
 	// simulatedNodes is true if KWOK simulates the nodes. Then no containers run.
 	simulatedNodes bool
@@ -101,13 +99,12 @@ func (e *Env) start(ctx context.Context) (err error) {
 	if e.env, err = e2eframework.Environment(ctx, clusterName); err != nil {
 		return err
 	}
-	e.admin = e.env.Admin
 	config := e.env.Cluster.Config(cluster.Admin)
 	config.WarningHandler = rest.NoWarnings{} // the specs use the deprecated Endpoints on purpose
 	if e.objects, err = resources.New(config); err != nil {
 		return err
 	}
-	if e.simulatedNodes, err = hasSimulatedNodes(ctx, e.admin); err != nil {
+	if e.simulatedNodes, err = e.hasSimulatedNodes(ctx); err != nil {
 		return err
 	}
 	if !e.env.Capabilities().Has(cluster.SubjectInPods) { // a subject in pods connects without a proxy
@@ -118,11 +115,11 @@ func (e *Env) start(ctx context.Context) (err error) {
 	return e.env.StartSubject(ctx, environment.SubjectOptions{Target: e.options.Target, Ours: e.options.Ours})
 }
 
-// hasSimulatedNodes reports whether a cluster has nodes that KWOK simulates. The name of the
+// hasSimulatedNodes reports whether the cluster has nodes that KWOK simulates. The name of the
 // provider does not say so, because an existing cluster may have such nodes.
-func hasSimulatedNodes(ctx context.Context, admin kubernetes.Interface) (bool, error) {
-	nodes, err := admin.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: "type=kwok"})
-	if err != nil {
+func (e *Env) hasSimulatedNodes(ctx context.Context) (bool, error) {
+	var nodes corev1.NodeList
+	if err := e.in("").List(ctx, &nodes, resources.WithLabelSelector("type=kwok")); err != nil {
 		return false, fmt.Errorf("listing simulated nodes: %w", err)
 	}
 	return len(nodes.Items) > 0, nil

@@ -52,16 +52,15 @@ func (e *Env) NewNamespace(ctx context.Context, withProfile bool) (*Namespace, e
 	if err := e.componentErr(); err != nil {
 		return nil, err
 	}
-	created, err := e.admin.CoreV1().Namespaces().Create(ctx,
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: map[string]string{specLabel: "true"}}}, metav1.CreateOptions{})
-	if err != nil {
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Labels: map[string]string{specLabel: "true"}}}
+	if err := e.in("").Create(ctx, created); err != nil {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n := &Namespace{Name: created.Name, env: e, store: newStore(), stop: stop}
-	n.store.watch(watching, e.admin, n.Name, &n.group)
+	n.store.watch(watching, e.env.Admin, n.Name, &n.group)
 	e.recorder.reset(n.store.notify)
-	_, err = n.await(ctx, Query{"the initial lists of all watches and ServiceAccount/default", func(v *View) any {
+	_, err := n.await(ctx, Query{"the initial lists of all watches and ServiceAccount/default", func(v *View) any {
 		return len(v.store.synced) == len(kinds) && v.Has(Ref{serviceAccountKind, "default"})
 	}}, gomega.BeTrue())
 	if err == nil && e.options.Profile != nil && withProfile {
@@ -92,11 +91,7 @@ func (n *Namespace) Cleanup(ctx context.Context) error {
 		all = append(all, errors.New(n.store.violation+n.failureContext(&View{n.store})))
 	}
 	n.store.mu.Unlock()
-	err := n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		all = append(all, err)
-	}
-	all = append(all, n.env.removeFinalizers(ctx, n.Name))
+	all = append(all, client.IgnoreNotFound(n.delete(ctx)), n.env.removeFinalizers(ctx, n.Name))
 	n.stop()
 	n.group.Wait()
 	return errors.Join(all...)
@@ -370,7 +365,11 @@ func (n *Namespace) DeleteAll(ctx context.Context, kind string, labels map[strin
 // DeleteNamespace deletes the namespace of the spec, and does not wait until it is gone.
 func (n *Namespace) DeleteNamespace(ctx context.Context) {
 	ginkgo.GinkgoHelper()
-	gomega.Expect(n.env.admin.CoreV1().Namespaces().Delete(ctx, n.Name, metav1.DeleteOptions{})).To(gomega.Succeed())
+	gomega.Expect(n.delete(ctx)).To(gomega.Succeed())
+}
+
+func (n *Namespace) delete(ctx context.Context) error {
+	return n.env.in("").Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}})
 }
 
 // Restart terminates all replicas of the subject gracefully and starts them again. It does not

@@ -32,16 +32,16 @@ func (c *Cluster) ResumeKubelet(ctx context.Context, node string) error {
 	return cluster.AwaitNode(ctx, c, node, pollInterval, recoveryTimeout)
 }
 
-// Register creates the Node object of a node again after a fault has deleted it. It then waits
-// until the node is healthy.
+// Register creates the Node object of a node that a fault has deleted, or of a new node. It then
+// waits until the node is healthy.
 func (c *Cluster) Register(ctx context.Context, name string) error {
 	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
 	if err != nil {
 		return err
 	}
 	var i int
-	if _, err := fmt.Sscanf(name, nodeName, &i); err != nil {
-		return fmt.Errorf("node %q does not exist: expected a name of the form %s", name, nodeName)
+	if _, err := fmt.Sscanf(name, nodeName, &i); err != nil || i < 1 || name != fmt.Sprintf(nodeName, i) {
+		return fmt.Errorf("found the node name %q; expected a name of the form node-5", name)
 	}
 	if _, err := client.CoreV1().Nodes().Create(ctx, node(i), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating node %s: %w", name, err)

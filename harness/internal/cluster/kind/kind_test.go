@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	kinderrors "sigs.k8s.io/kind/pkg/errors"
 	kindexec "sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/yaml"
 
@@ -349,4 +350,35 @@ func errorHas(err error, want ...string) bool {
 		}
 	}
 	return true
+}
+
+// TestWithoutImageLists checks that an export of logs fails for every command but crictl.
+func TestWithoutImageLists(t *testing.T) {
+	failed := func(command ...string) error {
+		return &kindexec.RunError{Command: append([]string{"docker", "exec", "node"}, command...), Inner: errors.New("exit status 127")}
+	}
+	crictl, journal := failed("crictl", "images"), failed("journalctl")
+	for _, test := range []struct {
+		name string
+		err  error
+		want []error // the errors that are left
+	}{
+		{"no error", nil, nil},
+		{"crictl on one node", crictl, nil},
+		{"crictl on two nodes", kinderrors.NewAggregate([]error{crictl, crictl}), nil},
+		{"another command", journal, []error{journal}},
+		{"both on two nodes", kinderrors.NewAggregate([]error{
+			kinderrors.NewAggregate([]error{crictl, journal}), kinderrors.NewAggregate([]error{journal, crictl}),
+		}), []error{journal}},
+	} {
+		got := withoutImageLists(test.err)
+		if (got != nil) != (test.want != nil) {
+			t.Errorf("%s: withoutImageLists() = %v, want %v", test.name, got, test.want)
+		}
+		for _, want := range test.want {
+			if got != nil && (!strings.Contains(got.Error(), want.Error()) || strings.Contains(got.Error(), "crictl")) {
+				t.Errorf("%s: withoutImageLists() = %v, want only %v", test.name, got, want)
+			}
+		}
+	}
 }

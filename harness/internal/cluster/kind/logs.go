@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+	kinderrors "sigs.k8s.io/kind/pkg/errors"
+	kindexec "sigs.k8s.io/kind/pkg/exec"
 	kindlog "sigs.k8s.io/kind/pkg/log"
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
@@ -65,8 +68,8 @@ func (c *Cluster) writeLog(ctx context.Context, name, node string, command ...st
 
 var _ cluster.LogExporter = (*Cluster)(nil)
 
-// ExportLogs writes the same logs to a directory as the command `kind export logs`. If ctx is
-// canceled, it returns an error before all logs are written.
+// ExportLogs writes the same logs to a directory as the command `kind export logs`. Without crictl
+// on the nodes, it writes no list of images. If ctx is canceled, it returns an error before all logs are written.
 func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	exported := make(chan error, 1)
 	go func() {
@@ -75,10 +78,33 @@ func (c *Cluster) ExportLogs(ctx context.Context, dir string) error {
 	}()
 	select {
 	case err := <-exported:
-		return explain(err)
+		return explain(withoutImageLists(err))
 	case <-ctx.Done():
 		return fmt.Errorf("exporting the logs of %s: %w", c.name, context.Cause(ctx))
 	}
+}
+
+// withoutImageLists removes the errors of crictl from the error of an export of logs. kind lists the
+// images of each node with crictl. The node image of `make node-image` does not contain it, and the
+// list is not a log.
+func withoutImageLists(err error) error {
+	parts := kinderrors.Errors(err)
+	if len(parts) == 0 {
+		if run := kindexec.RunErrorForError(err); run != nil && slices.Contains(run.Command, "crictl") {
+			return nil
+		}
+		return err
+	}
+	var others []error
+	for _, part := range parts {
+		if part = withoutImageLists(part); part != nil {
+			others = append(others, part)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	return kinderrors.NewAggregate(others)
 }
 
 // kubeletLog returns the last lines of the kubelet log of a node, or "" if it cannot be read.

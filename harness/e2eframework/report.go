@@ -3,9 +3,36 @@ package e2eframework
 import (
 	"fmt"
 	"path/filepath"
+	"testing"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/reports"
 )
+
+// report fails the test for each violated check, and logs the verdict. If the test has failed, for
+// this reason or because of an assertion, report also logs what the faults did.
+func report(t *testing.T, result *reports.Run) {
+	t.Logf("verdict of the checks: %s; report: %s/report.html", result.Verdict, result.Directory)
+	for _, r := range result.Results {
+		switch r.Verdict {
+		case check.Fail:
+			t.Errorf("check %s: %s", r.Check, r.Reason)
+		case check.Unknown:
+			t.Logf("check %s: unknown: %s", r.Check, r.Reason)
+		}
+	}
+	if !t.Failed() {
+		return
+	}
+	lines, err := firings(result.Directory)
+	if err != nil {
+		t.Errorf("reading what the faults did: %v", err)
+	}
+	for _, line := range lines {
+		t.Log(line)
+	}
+}
 
 // firingsMax is the maximum number of firings that the log of a failed test shows.
 const firingsMax = 10

@@ -1,0 +1,170 @@
+package e2eframework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// feature is the recording of a feature. The context contains it between Begin and End.
+type feature struct {
+	name     string
+	own      support.E2EClusterProvider // the cluster of only this feature, or nil
+	reserved *provider                  // the cluster on which the feature is recorded, or nil
+	session  *run.Session
+	ended    bool
+
+	heals    []func(context.Context) error // heal the faults that steps injected, in the order of injection
+	injected int                           // number of background faults and of faults that steps injected
+	// background is nil if the feature has no background faults.
+	background *background
+}
+
+// background runs the faults of Chaos.Faults while the steps of the feature run.
+type background struct {
+	cancel    context.CancelFunc // aborts the faults
+	stepsDone chan struct{}      // closed when the faults that last as long as the steps must end
+	healed    chan error         // receives the result when all faults are healed
+}
+
+type featureKey struct{}
+
+// featureOf returns the recording of the current feature.
+func featureOf(ctx context.Context) (*feature, error) {
+	f, ok := ctx.Value(featureKey{}).(*feature)
+	if !ok {
+		return nil, errors.New("found no recording of a feature; expected testenv.BeforeEachFeature(chaos.Begin), and no label recording=off")
+	}
+	return f, nil
+}
+
+// begin begins the chaos phase, with the background faults.
+func (f *feature) begin(ctx context.Context) error {
+	if len(f.session.Scenario.Faults) == 0 {
+		return f.session.Begin(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	b := &background{cancel, make(chan struct{}), make(chan error, 1)}
+	began := make(chan struct{})
+	go func() {
+		b.healed <- f.session.Chaos(ctx, func(ctx context.Context, _ *run.Session) error {
+			close(began)
+			select {
+			case <-b.stepsDone:
+			case <-ctx.Done():
+			}
+			return nil
+		})
+	}()
+	select {
+	case <-began:
+		f.background = b
+		return nil
+	case err := <-b.healed: // the chaos phase has not begun
+		cancel()
+		return err
+	}
+}
+
+// end ends the recording and returns the verdicts.
+func (f *feature) end(ctx context.Context) (*reports.Run, error) {
+	err := f.heal(ctx)
+	if f.background != nil {
+		close(f.background.stepsDone)
+		err = errors.Join(err, <-f.background.healed)
+	}
+	if err == nil {
+		err = f.session.Settle(ctx)
+	}
+	return f.stop(ctx, err)
+}
+
+// errAbandoned is the reason of a recording that ended without Chaos.End.
+var errAbandoned = errors.New("the feature did not reach its end, because a step ended the test")
+
+// abandon ends the recording if Chaos.End was not called, because a step has called t.FailNow or
+// t.SkipNow. It does not wait for convergence, because the controllers may have stopped.
+func (f *feature) abandon(ctx context.Context, t *testing.T) {
+	if f.ended {
+		return
+	}
+	if f.background != nil {
+		f.background.cancel()
+		if err := <-f.background.healed; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("feature %q: background faults: %v", f.name, err)
+		}
+	}
+	result, err := f.stop(ctx, errors.Join(errAbandoned, f.heal(ctx)))
+	if result != nil {
+		report(t, result)
+	}
+	if err.Error() == errAbandoned.Error() {
+		t.Logf("feature %q: %v", f.name, err)
+	} else {
+		t.Errorf("feature %q: %v", f.name, err)
+	}
+}
+
+// stop stops what the recording started, and runs the checks. The argument runErr is nil, or the
+// reason why the feature did not reach its end.
+func (f *feature) stop(ctx context.Context, runErr error) (*reports.Run, error) {
+	f.ended = true
+	if f.background != nil {
+		f.background.cancel()
+	}
+	result, err := f.session.End(ctx, runErr)
+	if released := f.release(ctx); released != nil {
+		err = errors.Join(err, released)
+	}
+	return result, err
+}
+
+// release makes the cluster available to other features, or destroys it if only this feature uses
+// it.
+func (f *feature) release(ctx context.Context) error {
+	if f.reserved != nil {
+		f.reserved.reserved.Store(nil)
+	}
+	if f.own != nil {
+		return f.own.Destroy(ctx)
+	}
+	return nil
+}
+
+func (f *feature) inject(ctx context.Context, fault, params string) error {
+	heal, err := f.session.Environment.Inject(ctx, environment.Injection{Fault: fault, Params: params, Index: f.injected})
+	if err != nil {
+		return err
+	}
+	f.injected++
+	f.heals = append(f.heals, heal)
+	return nil
+}
+
+// heal heals all faults that steps injected, the last one first.
+func (f *feature) heal(ctx context.Context) error {
+	var errs []error
+	for len(f.heals) > 0 {
+		last := len(f.heals) - 1
+		errs = append(errs, f.heals[last](ctx))
+		f.heals = f.heals[:last]
+	}
+	return errors.Join(errs...)
+}
+
+// reserve reserves the cluster for a user, such as a feature. A cluster has only one history and one
+// fault proxy.
+func (p *provider) reserve(user string) error {
+	if !p.reserved.CompareAndSwap(nil, &user) {
+		return fmt.Errorf("cluster %s is in use by %s; expected one feature or scenario at a time: with --parallel, set Chaos.NewCluster; features that run scenarios have the label %s=off",
+			p.clusterName, *p.reserved.Load(), Recording)
+	}
+	return nil
+}

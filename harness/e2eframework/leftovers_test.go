@@ -1,0 +1,70 @@
+package e2eframework_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
+)
+
+// requireKind skips a test that needs a container engine with a node image, if there is none.
+func requireKind(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: the test creates a kind cluster")
+	}
+	if images, err := exec.CommandContext(t.Context(), "docker", "image", "ls", "--quiet", "gauntlet/node").Output(); err != nil || len(images) == 0 {
+		t.Skipf("the test needs a container engine with the image of `make node-image`: %v", err)
+	}
+}
+
+// stateDirOf returns the state directory that a blocking suite prints.
+func stateDirOf(t *testing.T, output io.Reader) string {
+	t.Helper()
+	var seen []string
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		if dir, ok := strings.CutPrefix(lines.Text(), "blocks "); ok {
+			return dir
+		}
+		seen = append(seen, lines.Text())
+	}
+	t.Fatalf("the suite did not block:\n%s", strings.Join(seen, "\n"))
+	return ""
+}
+
+// leftovers returns what a suite has created and not removed. This is the state directory, processes
+// with the directory in their arguments, and the kind cluster.
+func leftovers(t *testing.T, stateDir string, onKind bool) []string {
+	t.Helper()
+	var left []string
+	if _, err := os.Stat(stateDir); err == nil {
+		left = append(left, stateDir)
+	}
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range commands {
+		if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), stateDir) {
+			left = append(left, path+": "+strings.ReplaceAll(string(data), "\x00", " "))
+		}
+	}
+	if !onKind {
+		return left
+	}
+	clusters, err := kind.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clusters {
+		if strings.HasPrefix(c.Dir, stateDir) {
+			left = append(left, "kind cluster "+c.Name)
+		}
+	}
+	return left
+}

@@ -1,0 +1,118 @@
+package e2eframework
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// RunScenario returns a step function that runs a scenario on a cluster of this package. The cluster
+// needs the option [WithScenario], and the feature the label [Recording] = off. If the verdict is
+// fail or unknown, RunScenario fails the test with the evidence of the checks.
+//
+// The field On of the options is set. Empty fields Out and Progress mean out/e2e-framework and
+// the log of the test.
+func RunScenario(clusterName string, o run.Options) types.StepFunc {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		t.Helper()
+		if o.Progress == nil {
+			o.Progress = func(message string) { t.Log(message) }
+		}
+		result, err := runScenario(ctx, clusterName, o)
+		if result != nil {
+			report(t, result)
+			if result.Verdict == check.Unknown {
+				t.Errorf("scenario %s: unknown: %s", result.Scenario, result.Reason)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx
+	}
+}
+
+// runScenario runs a scenario on the named cluster.
+func runScenario(ctx context.Context, clusterName string, o run.Options) (*reports.Run, error) {
+	p, err := createdProvider(ctx, clusterName)
+	if err != nil {
+		return nil, err
+	}
+	if o.Scenario != nil { // run.Run reports the error
+		if err := checkCluster(o.Scenario, p.environment.ControlPlane, p.environment.Capabilities()); err != nil {
+			return nil, fmt.Errorf("running scenario %s on cluster %s: %w; expected the option WithScenario of the cluster", o.Scenario.Name, clusterName, err)
+		}
+		if err := p.reserve("scenario " + o.Scenario.Name); err != nil {
+			return nil, err
+		}
+		defer p.reserved.Store(nil)
+	}
+	o.On, o.Out = p.environment, cmp.Or(o.Out, defaultOut)
+	return run.Run(ctx, o)
+}
+
+// WithScenario makes the cluster the one that a scenario asks for. It sets the number of nodes, the
+// delays of simulated pods, and the controllers that the cluster does not run.
+func WithScenario(s *scenario.Scenario) support.ClusterOpts {
+	return WithControlPlane(func(o *providers.Options) { forScenario(s, o) })
+}
+
+// forScenario sets the options of a control plane that depend on the scenario.
+func forScenario(s *scenario.Scenario, o *providers.Options) {
+	o.Nodes, o.Pods, o.Relays = s.Cluster.Nodes, s.PodsMax(), s.Subject.Replicas
+	o.PodStartDelay, o.PodStopDelay = s.Cluster.PodStartDelay, s.Cluster.PodStopDelay
+	o.Controllers = []kube.Controller{}
+	for _, c := range s.Controllers() {
+		if slices.Contains(kube.ControllerNames(), c.Name) { // all others are not part of the cluster
+			o.Controllers = append(o.Controllers, c)
+		}
+	}
+}
+
+// checkCluster returns an error if a cluster with the options found is not the one that the scenario
+// asks for.
+func checkCluster(s *scenario.Scenario, found providers.Options, capabilities cluster.Capabilities) error {
+	var want providers.Options
+	forScenario(s, &want)
+	if found, want := controllerNames(found.Controllers), controllerNames(want.Controllers); !slices.Equal(found, want) {
+		return fmt.Errorf("controllers that the cluster does not run: found %q; expected %q, which are under test", found, want)
+	}
+	if want.Pods == 0 {
+		return nil // the nodes have no effect
+	}
+	if owns := capabilities.Has(cluster.OwnsControlPlane); owns && found.Nodes < want.Nodes {
+		return fmt.Errorf("found %d nodes; expected %d", found.Nodes, want.Nodes)
+	}
+	if simulated := capabilities.Has(cluster.SimulatedKubelets); simulated && (found.PodStartDelay != want.PodStartDelay || found.PodStopDelay != want.PodStopDelay) {
+		return fmt.Errorf("found pods that start after %s and stop after %s; expected %s and %s", found.PodStartDelay, found.PodStopDelay, want.PodStartDelay, want.PodStopDelay)
+	}
+	return nil
+}
+
+// controllerNames returns the names of the controllers in alphabetical order. Nil means the default
+// controllers.
+func controllerNames(controllers []kube.Controller) []string {
+	if controllers == nil {
+		return slices.Sorted(slices.Values(kube.DefaultControllers()))
+	}
+	names := []string{}
+	for _, c := range controllers {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,319 @@
+package e2eframework_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/e2e-framework/klient/wait"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/kube-gauntlet/gauntlet/harness/e2eframework"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// suiteVariable is an environment variable. If it is set, the test binary runs as the suite of a
+// user, with the flags of the framework. Its value says what the suite does; see TestSuite.
+// outVariable is the directory of its run directories.
+const (
+	suiteVariable = "GAUNTLET_TEST_SUITE"
+	outVariable   = "GAUNTLET_TEST_OUT"
+)
+
+// suiteHas reports whether this process runs as a suite, and its value contains a word.
+func suiteHas(word string) bool { return strings.Contains(os.Getenv(suiteVariable), word) }
+
+// suiteMain is TestMain of the suite. It returns the exit code.
+func suiteMain(m *testing.M) int {
+	config, err := envconf.NewFromFlags()
+	if err != nil {
+		panic(err)
+	}
+	testenv = env.NewWithConfig(config)
+	chaos := &e2eframework.Chaos{
+		Cluster: clusterName,
+		Out:     os.Getenv(outVariable),
+		Settle:  scenario.Settle{Within: 10 * time.Second, Quiet: 100 * time.Millisecond},
+	}
+	newProvider := e2eframework.NewEmbedded
+	switch {
+	case suiteHas("kind"):
+		newProvider = e2eframework.NewKind
+	case config.KubeconfigFile() != "":
+		newProvider = func() support.E2EClusterProvider { return e2eframework.NewExisting().WithPath(config.KubeconfigFile()) }
+	}
+	if suiteHas("own-clusters") {
+		chaos.NewCluster = newProvider
+	} else {
+		var options []support.ClusterOpts
+		if suiteHas("with-scenario") {
+			options = append(options, e2eframework.WithScenario(suiteScenario()))
+		}
+		testenv.Setup(envfuncs.CreateClusterWithOpts(newProvider(), clusterName, options...))
+		testenv.Finish(envfuncs.DestroyCluster(clusterName))
+	}
+	if suiteHas("faults") { // the trigger never matches
+		chaos.Faults = parseScenario("externalWorkload: {}\nfaults:\n" +
+			"  - response-lost: {verb: create, resource: pods, how: error}\n    when: {request: {verb: delete, resource: pods}}\n").Faults
+	}
+	testenv.BeforeEachFeature(chaos.Begin)
+	testenv.AfterEachFeature(chaos.End)
+	return testenv.Run(m)
+}
+
+// suiteScenario is a scenario whose verdict is pass, or unknown because its fault never fires.
+func suiteScenario() *scenario.Scenario {
+	nth := 1
+	if suiteHas("never") {
+		nth = 1000
+	}
+	return parseScenario(fmt.Sprintf(`
+cluster: {nodes: 2, podStartDelay: 50ms}
+workload:
+  - create: {kind: ReplicaSet, name: web, replicas: 1}
+  - scale: {kind: ReplicaSet, name: web, replicas: 3}
+    after: 500ms
+    await: {until: scaled}
+faults:
+  - response-lost: {verb: create, resource: pods, nth: %d, how: error}
+`, nth))
+}
+
+// parseScenario returns a scenario with a name, a description and a seed, and the text.
+func parseScenario(text string) *scenario.Scenario {
+	s, err := scenario.Parse("scenario.yaml", []byte("name: lost-create\ndescription: the response to a create of a pod is lost\nseed: 1\n"+text))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// TestSuite is the test of the suite. TestFlags and TestKilled run it as a process.
+func TestSuite(t *testing.T) {
+	if os.Getenv(suiteVariable) == "" {
+		t.Skip("the test runs in processes that other tests start")
+	}
+	if suiteHas("scenario") {
+		feature := features.New("a scenario")
+		if !suiteHas("recorded") {
+			feature.WithLabel(e2eframework.Recording, "off")
+		}
+		testenv.Test(t, feature.Assess("it passes", e2eframework.RunScenario(clusterName, run.Options{
+			Scenario: suiteScenario(), Target: subject.Upstream, Out: os.Getenv(outVariable),
+		})).Feature())
+		return
+	}
+	testenv.TestInParallel(t,
+		features.New("orders").WithLabel("size", "small").
+			WithSetup("ready", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
+				if suiteHas("blocks") {
+					fmt.Printf("blocks %s\n", filepath.Dir(c.KubeconfigFile()))
+					select {}
+				}
+				if suiteHas("setup-fails") {
+					t.Fatal("the setup fails on purpose")
+				}
+				if suiteHas("setup-skips") {
+					t.Skip("the setup skips on purpose")
+				}
+				return ctx
+			}).
+			Assess("an order", createConfigMap("order")).
+			Assess("fails or not", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				if suiteHas("assess-fails") {
+					t.Fatal("the assessment fails on purpose")
+				}
+				return ctx
+			}).Feature(),
+		features.New("invoices").WithLabel("size", "large").Assess("an invoice", createConfigMap("invoice")).Feature(),
+		features.New("unrecorded").WithLabel("size", "large").WithLabel(e2eframework.Recording, "off").
+			Assess("no recording", func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+				if _, err := e2eframework.ProxyConfig(ctx, "client"); err == nil || !strings.Contains(err.Error(), "no label recording=off") {
+					t.Errorf("ProxyConfig: error %v", err)
+				}
+				return ctx
+			}).Feature(),
+	)
+}
+
+// createConfigMap returns a step that creates a ConfigMap in the namespace of the configuration.
+func createConfigMap(name string) features.Func {
+	return func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
+		t.Logf("%s in namespace %s", name, c.Namespace())
+		err := c.Client().Resources().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx
+	}
+}
+
+// suiteCommand returns the command that runs the suite.
+func suiteCommand(ctx context.Context, suite, out string, flags ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"-test.run=^TestSuite$", "-test.v"}, flags...)...)
+	cmd.Env = append(os.Environ(), suiteVariable+"="+suite, outVariable+"="+out)
+	return cmd
+}
+
+// TestFlags tests that the flags of the framework work with Chaos, and how features end.
+func TestFlags(t *testing.T) {
+	for _, test := range []struct {
+		name, suite string
+		flags       []string
+		fails       bool
+		runs        int      // number of recorded features and scenarios
+		want        []string // texts in the output
+		missing     []string // texts that are not in the output
+	}{
+		{name: "none", suite: "plain", runs: 2, want: []string{"order in namespace gauntlet", "invoice in namespace gauntlet", "PASS: TestSuite/unrecorded/no_recording"}},
+		{name: "dry run", suite: "plain", flags: []string{"--dry-run"}, want: []string{"PASS: TestSuite/orders/an_order"}, missing: []string{"in namespace"}},
+		{name: "feature", suite: "plain", flags: []string{"--feature=invoices"}, runs: 1, want: []string{"invoice in namespace"}, missing: []string{"order in namespace"}},
+		{name: "labels", suite: "plain", flags: []string{"--labels=size=small"}, runs: 1, want: []string{"order in namespace"}, missing: []string{"invoice in namespace"}},
+		{name: "namespace", suite: "plain", flags: []string{"--namespace=team-a"}, runs: 2, want: []string{"order in namespace team-a"}},
+		{name: "assessment fails", suite: "assess-fails", fails: true, runs: 2, want: []string{"the assessment fails on purpose", "invoice in namespace"}, missing: []string{"did not reach its end"}},
+		{name: "fail fast", suite: "assess-fails", flags: []string{"--fail-fast"}, fails: true, runs: 1,
+			want: []string{"the assessment fails on purpose", `feature "orders": the feature did not reach its end`, "report.html"}, missing: []string{"invoice in namespace"}},
+		{name: "setup fails", suite: "setup-fails", fails: true, runs: 2, want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}},
+		{name: "setup fails with faults in the background", suite: "setup-fails faults", fails: true, runs: 2,
+			want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}, missing: []string{"background faults:"}},
+		{name: "setup skips", suite: "setup-skips", runs: 2, want: []string{`feature "orders": the feature did not reach its end`, "invoice in namespace"}},
+		{name: "parallel on one cluster", suite: "plain", flags: []string{"--parallel"}, fails: true, runs: 1,
+			want: []string{"cluster demo is in use by feature", "with --parallel, set Chaos.NewCluster"}},
+		{name: "parallel on own clusters", suite: "own-clusters", flags: []string{"--parallel"}, runs: 2, want: []string{"order in namespace", "invoice in namespace"}},
+		{name: "scenario", suite: "scenario with-scenario", runs: 1, want: []string{"PASS: TestSuite/a_scenario/it_passes"}},
+		{name: "scenario whose fault never fires", suite: "scenario with-scenario never", fails: true, runs: 1, want: []string{"scenario lost-create: unknown: "}},
+		{name: "scenario on a cluster that runs the controllers", suite: "scenario", fails: true,
+			want: []string{`running scenario lost-create on cluster demo: controllers that the cluster does not run: found []; expected ["deployment-controller"`, "expected the option WithScenario"}},
+		{name: "recorded scenario", suite: "scenario with-scenario recorded", fails: true, runs: 1, want: []string{"cluster demo is in use by feature a scenario; ", "have the label recording=off"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			output, err := suiteCommand(t.Context(), test.suite, dir, test.flags...).CombinedOutput()
+			if failed := err != nil; failed != test.fails {
+				t.Errorf("the suite failed: %v; want %v", err, test.fails)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(string(output), want) {
+					t.Errorf("the output does not contain %q", want)
+				}
+			}
+			for _, missing := range test.missing {
+				if strings.Contains(string(output), missing) {
+					t.Errorf("the output contains %q", missing)
+				}
+			}
+			histories, err := filepath.Glob(filepath.Join(dir, "*", "history.jsonl"))
+			if err != nil || len(histories) != test.runs {
+				t.Errorf("histories %v, error %v; want %d", histories, err, test.runs)
+			}
+			if reports, err := filepath.Glob(filepath.Join(dir, "*", "report.html")); err != nil || len(reports) != test.runs {
+				t.Errorf("reports %v, error %v; want %d", reports, err, test.runs)
+			}
+			if test.name == "namespace" {
+				for _, path := range histories {
+					if found := recordedNamespace(t, path); found != "team-a" {
+						t.Errorf("%s: namespace %q, want team-a", path, found)
+					}
+				}
+			}
+			if t.Failed() {
+				t.Logf("%s", output)
+			}
+		})
+	}
+}
+
+// recordedNamespace returns the namespace of a history.
+func recordedNamespace(t *testing.T, path string) string {
+	for record, err := range history.ReadFile(path) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record.Start != nil {
+			return record.Start.Namespace
+		}
+	}
+	return ""
+}
+
+// TestKubeconfig tests that a suite runs on an existing cluster with the flag --kubeconfig.
+func TestKubeconfig(t *testing.T) {
+	p := e2eframework.NewEmbedded().SetDefaults().WithName("existing")
+	kubeconfig, err := p.Create(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.Destroy(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	output, err := suiteCommand(t.Context(), "plain", t.TempDir(), "--kubeconfig="+kubeconfig).CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "invoice in namespace gauntlet") {
+		t.Errorf("error %v; want a suite that passes:\n%s", err, output)
+	}
+	if err := p.WaitForControlPlane(t.Context(), nil); err != nil {
+		t.Errorf("the cluster after the suite: %v", err)
+	}
+}
+
+// TestKilled tests that a suite leaves nothing behind if a signal ends it.
+func TestKilled(t *testing.T) {
+	for _, test := range []struct {
+		name, suite string
+		signal      syscall.Signal
+	}{
+		{"embedded, SIGINT", "blocks", syscall.SIGINT},
+		{"embedded, SIGKILL", "blocks", syscall.SIGKILL},
+		{"kind, SIGINT", "blocks kind", syscall.SIGINT},
+		{"kind, SIGKILL", "blocks kind", syscall.SIGKILL},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			onKind := strings.Contains(test.suite, "kind")
+			if onKind {
+				requireKind(t)
+			}
+			cmd := suiteCommand(t.Context(), test.suite, t.TempDir())
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			dir := stateDirOf(t, stdout)
+			if left := leftovers(t, dir, onKind); len(left) == 0 {
+				t.Error("found no process and no file of the cluster while the suite runs; the test would see nothing")
+			}
+			if err := cmd.Process.Signal(test.signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Error("the suite exited with status 0")
+			}
+			var left []string
+			if err := wait.For(func(context.Context) (bool, error) {
+				left = leftovers(t, dir, onKind)
+				return len(left) == 0, nil
+			}, wait.WithTimeout(time.Minute), wait.WithInterval(100*time.Millisecond), wait.WithImmediate()); err != nil {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
