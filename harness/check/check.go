@@ -154,8 +154,10 @@ func Find(id string) (Check, bool) {
 // not-exercised.
 //
 // A history is incomplete if it is truncated, has a gap, or has no record of the last phase
-// (PhaseEnd). The verdict of a check on an incomplete history is unknown, except for a safety
-// violation that the history shows. Run returns any other read error without results.
+// (PhaseEnd). It is also incomplete from a record on that no run contains, such as a response
+// without its request, or a pod that goes from Failed to Running. The verdict of a check on an
+// incomplete history is unknown, except for a safety violation that the history shows. Run
+// returns any other read error without results.
 func Run(setting Settings, records iter.Seq2[*history.Record, error]) ([]Result, Activity, error) {
 	return run(All, setting, records)
 }

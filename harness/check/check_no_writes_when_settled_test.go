@@ -37,8 +37,11 @@ func TestNoWritesWhenSettled(t *testing.T) {
 		{name: "a change during an earlier settle attempt is no excuse", want: Fail, evidence: "sent update replicasets.apps ns/web", build: func(h *historyBuilder) {
 			rs := quiet(h)
 			h.wait(1500 * time.Millisecond)
-			h.deliver(h.failPod(h.find("web-1")))
-			h.deliver(h.revise("web-1", "status", map[string]any{"phase": "Running"}))
+			for _, ready := range []bool{false, true} {
+				pod := *h.find("web-1")
+				pod.Body = podBody("Running", ready)
+				h.deliver(h.commit(history.Modified, pod))
+			}
 			h.phase(history.PhaseQuiet)
 			h.wait(1500 * time.Millisecond)
 			h.writeStatus(rs).answered(200)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -77,7 +78,7 @@ func TestIncompleteHistory(t *testing.T) {
 			}
 		}
 	}
-	gap := &history.Record{Seq: 99, Gap: &history.Gap{Source: "commits of pods", Detail: "too old"}}
+	gap := &history.Record{Seq: 99, At: time.Hour, Gap: &history.Gap{Source: "commits of pods", Detail: "too old"}}
 	last := func(h *historyBuilder) int { return len(h.records) - 1 }
 	for _, c := range []struct {
 		name    string

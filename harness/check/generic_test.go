@@ -412,7 +412,7 @@ func TestStatefulSetRun(t *testing.T) {
 	h.holdLease()
 	h.add(replicaSetPod("other-1"))
 	set := h.statefulSet(3)
-	h.apply("create", "", controlled(objectOf(revisions, "web-1", `{"revision":1}`), "StatefulSet", set))
+	h.apply("create", "", controlled(objectOf(revisions, "web-revision-1", `{"revision":1}`), "StatefulSet", set))
 	report := func(replicas int) {
 		stale := *set
 		h.send("update", "status", &stale).answered(409)

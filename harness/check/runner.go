@@ -19,6 +19,7 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 	for _, c := range checks {
 		entries = append(entries, newRunnerEntry(c, setting))
 	}
+	integrity := newIntegrity()
 	activity := Activity{Incomplete: "the history ends before the run did"}
 	for record, err := range records {
 		if errors.Is(err, history.ErrTruncated) {
@@ -27,6 +28,13 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		}
 		if err != nil {
 			return nil, activity, err
+		}
+		if wrong := integrity.observe(record); wrong != "" { // this record and later ones prove nothing
+			activity.Incomplete = wrong
+			break
+		}
+		if model.phase == history.PhaseEnd { // the checks do not need the records after the end of the observation
+			continue
 		}
 		if record.Gap != nil { // records after a gap prove nothing, because some may be missing
 			detail, _, _ := strings.Cut(record.Gap.Detail, "\n") // the other lines of the detail are the end of a log
@@ -42,7 +50,6 @@ func run(checks []Check, setting Settings, records iter.Seq2[*history.Record, er
 		}
 		if model.phase == history.PhaseEnd {
 			activity.Incomplete = ""
-			break
 		}
 	}
 	results := make([]Result, 0, len(entries))

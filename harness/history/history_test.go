@@ -63,9 +63,10 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []*Record{
-		{Seq: 1, Start: &Start{Format: Format, Time: epoch, Scenario: "s", Namespace: "n", Controllers: []string{"statefulset-controller"}}},
+		{Seq: 1, Start: &Start{Format: Format, Time: epoch, Scenario: "s", Namespace: "n", Controllers: []string{"statefulset-controller"}, Ends: true}},
 		{Seq: 2, At: 1500 * time.Millisecond, Commit: &Commit{Type: Added, Object: pod}},
 		{Seq: 3, At: 1500 * time.Millisecond, Response: &Response{ID: 3, Code: 500, Reached: true, Fault: "api-error"}},
+		{Seq: 4, At: 1500 * time.Millisecond, End: &End{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
@@ -92,9 +93,9 @@ func TestFollowersSeeFileOrder(t *testing.T) {
 	if len(followed) != 1+writers*each {
 		t.Fatalf("the follower received %d records before Flush returned, want %d", len(followed), 1+writers*each)
 	}
-	records, err := readAll(path) // after Flush, the file is complete although the recorder is still open
-	if err != nil {
-		t.Fatal(err)
+	records, err := readAll(path) // after Flush, the file contains all records although the recorder is still open
+	if !errors.Is(err, ErrTruncated) || len(records) != len(followed) {
+		t.Fatalf("%d records, error %v; want %d and no end record", len(records), err, len(followed))
 	}
 	for i, record := range records {
 		if record.Seq != followed[i] {
@@ -128,8 +129,8 @@ func TestAppendAfterClose(t *testing.T) {
 	if err := recorder.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if records, err := readAll(path); err != nil || len(records) != 1 {
-		t.Errorf("%d records, error %v; want the start record alone", len(records), err)
+	if records, err := readAll(path); err != nil || len(records) != 2 {
+		t.Errorf("%d records, error %v; want the start and the end record alone", len(records), err)
 	}
 }
 
@@ -183,8 +184,10 @@ func TestReadRejectsOtherFiles(t *testing.T) {
 	}{
 		{"empty", "", 0, ""},
 		{"whole", start + second, 2, ""},
-		{"incomplete last line", start + second[:20], 1, "line 2: the history ends in the middle of a line"},
-		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2: the history ends in the middle of a line"},
+		{"incomplete last line", start + second[:20], 1, "line 2 is incomplete: the history is cut short"},
+		{"last line without newline", start + strings.TrimSuffix(second, "\n"), 1, "line 2 is incomplete: the history is cut short"},
+		{"no end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + second, 2, "record 2 is the last one, found no end record: the history is cut short"},
+		{"an end record", strings.Replace(start, `"format":1`, `"format":2,"ends":true`, 1) + `{"seq":2,"at":5,"end":{}}` + "\n", 2, ""},
 		{"not JSON", start + "hello\n", 1, "line 2: expected a record"},
 		{"missing record", start + strings.Replace(second, `"seq":2`, `"seq":3`, 1), 1, "line 2: expected record 2, found record 3"},
 		{"no start", strings.Replace(second, `"seq":2`, `"seq":1`, 1), 0, "line 1: expected a start record"},
@@ -237,7 +240,7 @@ func TestReadAhead(t *testing.T) {
 		wantErr  string
 	}{
 		{"whole", whole.String(), 0, records, ""},
-		{"incomplete last line", whole.String() + "{", 0, records, fmt.Sprintf("line %d: the history ends", records+1)},
+		{"incomplete last line", whole.String() + "{", 0, records, fmt.Sprintf("line %d is incomplete: the history is cut short", records+1)},
 		{"invalid line", broken.String(), 0, badAt - 1, fmt.Sprintf("line %d: expected a record", badAt)},
 		{"stopped", whole.String(), 2*batchLines + 1, 2*batchLines + 1, ""},
 		{"stopped before the invalid line", broken.String(), 1, 1, ""},

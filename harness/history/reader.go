@@ -12,9 +12,10 @@ import (
 	"sync"
 )
 
-// ErrTruncated means that the last line of a history is incomplete, for example because the
-// run was killed. Every record before that line is complete.
-var ErrTruncated = errors.New("the history ends in the middle of a line")
+// ErrTruncated means that the end of a history is missing, for example because the run was
+// killed. Either the last line is incomplete, or there is no End record. All records before
+// are complete.
+var ErrTruncated = errors.New("the history is cut short")
 
 // ReadFile yields the records of the file at path, in order. If reading fails, the last
 // pair contains the error and no record.
@@ -40,8 +41,9 @@ func ReadFile(path string) iter.Seq2[*Record, error] {
 // Read yields the records of a history, in order. If reading fails, the last pair contains the
 // error and no record.
 //
-// The error is ErrTruncated if the last line is incomplete. There are four other errors: a line
-// that is not a record, an unknown kind of record, a missing Seq, and an unknown format.
+// The error is ErrTruncated if the last line is incomplete, or if the End record is missing.
+// There are four other errors: a line that is not a record, an unknown kind of record, a missing
+// Seq, and an unknown format.
 //
 // Other goroutines read and decode records before the caller's loop needs them. Without these
 // goroutines, the checks of a run would take 1.5 times as long. The goroutines have ended when
@@ -52,9 +54,12 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer close(stop)
+		var last *Record
+		ends := false // the last record must be an End record
 		for batch := range readAhead(source, stop, &group) {
 			<-batch.decoded
 			for _, record := range batch.records {
+				ends, last = ends || record.Start != nil && record.Start.Ends, record
 				if !yield(record, nil) {
 					return
 				}
@@ -63,6 +68,9 @@ func Read(source io.Reader) iter.Seq2[*Record, error] {
 				yield(nil, batch.end)
 				return
 			}
+		}
+		if ends && last.End == nil {
+			yield(nil, fmt.Errorf("record %d is the last one, found no end record: %w", last.Seq, ErrTruncated))
 		}
 	}
 }
@@ -135,7 +143,7 @@ func (b *batch) read(lines *bufio.Reader) (more bool) {
 		case errors.Is(err, io.EOF) && b.buffer.Len() == start:
 			return false
 		case errors.Is(err, io.EOF):
-			b.end = fmt.Errorf("line %d: %w", at, ErrTruncated)
+			b.end = fmt.Errorf("line %d is incomplete: %w", at, ErrTruncated)
 			return false
 		case err != nil:
 			b.end = fmt.Errorf("line %d: %w", at, err)

@@ -30,6 +30,7 @@ type Record struct {
 	Process     *Process     `json:"process,omitempty"`
 	Gap         *Gap         `json:"gap,omitempty"`
 	Stall       *Stall       `json:"stall,omitempty"`
+	End         *End         `json:"end,omitempty"`
 }
 
 // payloads returns the number of pointers in the record that are not nil. A valid record
@@ -38,7 +39,7 @@ func (r *Record) payloads() int {
 	n := 0
 	for _, set := range [...]bool{
 		r.Start != nil, r.Phase != nil, r.Commit != nil, r.Request != nil, r.Response != nil, r.List != nil, r.Delivery != nil,
-		r.WatchClosed != nil, r.Fault != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil,
+		r.WatchClosed != nil, r.Fault != nil, r.Step != nil, r.Process != nil, r.Gap != nil, r.Stall != nil, r.End != nil,
 	} {
 		if set {
 			n++
@@ -55,8 +56,8 @@ func (r *Record) payloads() int {
 // or kind may be older than the addition, so the absence proves nothing.
 //
 // The first histories of format 1 lack Stall, Step.Awaited, and the Bytes of Request, Response
-// and Delivery. The first histories of format 2 lack Start.Controllers
-// and Response.Denied.
+// and Delivery. The first histories of format 2 lack Start.Controllers, Response.Denied,
+// Start.Ends and End.
 const Format = 2
 
 // format1 is the Format value of format 1, which the reader still accepts. In format 1, the
@@ -75,6 +76,9 @@ type Start struct {
 	// Controllers contains the names of the controllers under test, as package kube lists
 	// them. If the list is empty, kube.DefaultControllers are under test.
 	Controllers []string `json:"controllers,omitempty"`
+	// Ends reports whether the last record of the history is an End record. If it is missing,
+	// the history is truncated.
+	Ends bool `json:"ends,omitempty"`
 }
 
 // Phase marks the beginning of a phase of the run. The phase lasts until the next Phase
@@ -339,3 +343,7 @@ type Gap struct {
 type Stall struct {
 	Duration time.Duration `json:"lasted"` // nanoseconds
 }
+
+// End is the last record of every history with Start.Ends. Without it, records may be missing
+// at the end of the file.
+type End struct{}

@@ -57,7 +57,7 @@ func Create(path string, start Start, clock clock.PassiveClock, followers ...fun
 		return nil, fmt.Errorf("creating the history: %w", err)
 	}
 	start.Format = Format
-	start.Time = clock.Now()
+	start.Time, start.Ends = clock.Now(), true
 	r := &Recorder{
 		clock:  clock,
 		start:  start,
@@ -163,12 +163,13 @@ func (r *Recorder) Flush() error {
 // first time. Flush and Close return the error.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
-// Close writes the remaining records and closes the file. A second call does nothing and
+// Close writes the remaining records and the End record, and closes the file. A second call does nothing and
 // returns the same error.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if !r.closed {
 		r.closed = true
+		r.enqueue(Record{End: &End{}}, r.clock.Since(r.start.Time))
 		close(r.queue)
 	}
 	r.mu.Unlock()

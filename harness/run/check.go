@@ -58,17 +58,21 @@ var ErrUnreadable = errors.New("cannot check the history")
 // Check runs the checks on the history in a run directory and rewrites the reports. For an
 // unchanged directory it always computes the same verdicts. If it cannot write the reports, it
 // returns both the result and an error.
+//
+// If the history cannot be read, the error is ErrUnreadable, and the verdict of the result is
+// unknown. The reports say so too, in place of earlier verdicts.
 func Check(path string) (*reports.Run, error) {
 	result, draft, err := checkDirectory(path)
-	if err != nil {
+	if result == nil {
 		return nil, err
 	}
-	return result, reports.WriteRun(*result, draft)
+	return result, errors.Join(err, reports.WriteRun(*result, draft))
 }
 
 // checkDirectory runs the checks on the history in a run directory, and writes nothing. It
 // also returns a draft of the timeline for the reports. It reads the history only once for
-// both.
+// both. If the history cannot be read, checkDirectory returns ErrUnreadable and a result
+// without results of checks.
 func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -89,18 +93,20 @@ func checkDirectory(path string) (*reports.Run, *timeline.Draft, error) {
 	results, activity, err := check.Run(checkSettings(spec, environment), func(yield func(*history.Record, error) bool) {
 		for record, err := range records {
 			if record != nil {
-				duration = record.At
+				duration = max(duration, record.At)
 			}
 			if !yield(record, err) {
 				return
 			}
 		}
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	}
 	summary := summarize(dir, spec, environment, results)
 	summary.Duration = duration
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+		summary.Verdict, summary.Reason = check.Unknown, err.Error()
+		return summary, draft, err
+	}
 	summary.Verdict, summary.Reason = check.Overall(results, activity)
 	return summary, draft, nil
 }

@@ -219,7 +219,10 @@ func (s *Session) End(ctx context.Context, runErr error) (*reports.Run, error) {
 	s.progress("checking the history")
 	result, draft, err := checkDirectory(string(s.dir))
 	if err != nil {
-		return nil, errors.Join(runErr, fmt.Errorf("checking %s: %w", s.dir, err))
+		runErr = errors.Join(runErr, fmt.Errorf("checking %s: %w", s.dir, err))
+	}
+	if result == nil {
+		return nil, runErr
 	}
 	if diagnostics.neededFor(result) {
 		if err := diagnostics.write(s.dir.diagnostics()); err != nil {

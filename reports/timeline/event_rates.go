@@ -41,12 +41,13 @@ const (
 // the lag chart shows the longest lag. The argument end is the time at which the run ended.
 func (p *eventRates) charts(end time.Duration) []Chart {
 	slice := max(end/maxSlices, minSlice)
-	n := int(end/slice) + 1
+	n := max(0, int(end/slice)) + 1
+	index := func(at time.Duration) int { return min(max(0, int(at/slice)), n-1) } // a corrupt history may contain any time
 	lag := Chart{Title: "Lag of watch events", Unit: "ms"}
 	for _, resource := range slices.Sorted(maps.Keys(p.lags)) {
 		values := make([]float64, n)
 		for _, s := range p.lags[resource] {
-			i := int(s.at / slice)
+			i := index(s.at)
 			values[i] = max(values[i], float64(s.lag.Microseconds())/1000)
 		}
 		lag.Lines = append(lag.Lines, sliced(resource, slice, values))
@@ -59,7 +60,7 @@ func (p *eventRates) charts(end time.Duration) []Chart {
 		}
 		values := make([]float64, n)
 		for _, at := range sent {
-			values[int(at/slice)] += 1 / slice.Seconds()
+			values[index(at)] += 1 / slice.Seconds()
 		}
 		rate.Lines = append(rate.Lines, sliced(kind.String(), slice, values))
 	}

@@ -26,15 +26,13 @@ same history always gets the same verdicts.`,
 			var failed []error
 			for _, path := range paths {
 				result, err := run.Check(path)
-				if err != nil && result == nil && !errors.Is(err, run.ErrUnreadable) {
+				if result == nil {
 					return err // path is not a run directory
 				}
 				if err != nil {
 					failed = append(failed, fmt.Errorf("%s: %w", path, err))
 				}
-				if result != nil {
-					all = append(all, *result)
-				}
+				all = append(all, *result)
 			}
 			*code = verdictCode(all)
 			if err := printVerdicts(cmd, all); err != nil {

@@ -1,0 +1,102 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// TestIntegrity requires that no check passes on a history that contains a record which no run
+// contains. Violations before that record remain.
+func TestIntegrity(t *testing.T) {
+	request := func(id uint64) history.Record {
+		return history.Record{Request: &history.Request{ID: id, Subject: "subject-0", Verb: "get", Resource: replicaSets}}
+	}
+	response := func(id uint64) history.Record {
+		return history.Record{Response: &history.Response{ID: id, Code: 200}}
+	}
+	object := func(h *historyBuilder, change func(*history.Object)) {
+		o := *h.find("web-1")
+		change(&o)
+		h.commit(history.Modified, o)
+	}
+	for _, c := range []struct {
+		name   string
+		build  func(h *historyBuilder)
+		reason string // "" if nothing is wrong
+	}{
+		{"a response without its request", func(h *historyBuilder) { h.append(response(99)) },
+			"is a response of request 99, which the history does not contain"},
+		{"a list without its request", func(h *historyBuilder) { h.append(history.Record{List: &history.List{ID: 99}}) }, "is a list of request 99"},
+		{"a watch event without its request", func(h *historyBuilder) { h.append(history.Record{Delivery: &history.Delivery{ID: 99}}) }, "is a watch event of request 99"},
+		{"the end of a watch without its request", func(h *historyBuilder) { h.append(history.Record{WatchClosed: &history.WatchClosed{ID: 99}}) }, "is the end of a watch of request 99"},
+		{"two requests with one ID", func(h *historyBuilder) { h.append(request(99)); h.append(request(99)) }, "is a second request with the ID 99"},
+		{"two responses", func(h *historyBuilder) { h.append(request(99)); h.append(response(99)); h.append(response(99)) }, "is a second response to request 99"},
+		{"a request without a response", func(h *historyBuilder) { h.append(request(99)) }, ""},
+		{"a time that goes backward", func(h *historyBuilder) { h.wait(-time.Hour); h.append(request(99)) }, "before that of record"},
+		{"a time far after the end", func(h *historyBuilder) {
+			h.wait(24 * time.Hour)
+			h.append(request(99))
+			h.wait(-24 * time.Hour)
+		}, "before that of record"},
+		{"a pod that goes from Failed to Running", func(h *historyBuilder) {
+			h.failPod(h.find("web-1"))
+			object(h, func(o *history.Object) { o.Body = podBody("Running", true) })
+		}, "pod ns/web-1 went from Failed to Running (records "},
+		{"a pod that goes from Running to Pending", func(h *historyBuilder) {
+			object(h, func(o *history.Object) { o.Body = podBody("Pending", true) })
+		}, ""},
+		{"another UID", func(h *historyBuilder) { object(h, func(o *history.Object) { o.UID = "other" }) }, "pod ns/web-1 went from UID web-1-uid to UID other without a deletion"},
+		{"another UID after a deletion", func(h *historyBuilder) {
+			pod := *h.find("web-1")
+			h.commit(history.Deleted, pod)
+			pod.UID = "other"
+			h.commit(history.Added, pod)
+		}, ""},
+		{"a generation that goes back", func(h *historyBuilder) {
+			object(h, func(o *history.Object) { o.Generation = 3 })
+			object(h, func(o *history.Object) { o.Generation = 2 })
+		}, "pod ns/web-1 went from generation 3 to generation 2"},
+		{"a deletionTimestamp that vanishes", func(h *historyBuilder) {
+			h.terminate(h.find("web-1"))
+			object(h, func(o *history.Object) { o.Deleting = time.Time{} })
+		}, "pod ns/web-1 lost its deletionTimestamp"},
+		{"a deletionTimestamp that becomes later", func(h *historyBuilder) {
+			h.terminate(h.find("web-1"))
+			object(h, func(o *history.Object) { o.Deleting = o.Deleting.Add(time.Second) })
+		}, ""},
+		{"a deletionTimestamp that becomes earlier", func(h *historyBuilder) {
+			h.terminate(h.find("web-1"))
+			object(h, func(o *history.Object) { o.Deleting = o.Deleting.Add(-time.Second) })
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, violation := range []bool{false, true} {
+				h := newHistoryBuilder()
+				rs := deliveredReplicaSet(h, 2)
+				if violation {
+					h.creates(rs, 2)
+				}
+				h.running(rs, 1)
+				c.build(h)
+				results, activity, err := Run(testSettings, h.end().all())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.reason == "" && activity.Incomplete != "" || !strings.Contains(activity.Incomplete, c.reason) {
+					t.Errorf("found %q, want %q", activity.Incomplete, c.reason)
+				}
+				for _, r := range results {
+					if r.Check == "slow-start" && (r.Verdict == Fail) != violation {
+						t.Errorf("slow-start: got %s (%s); violated before: %v", r.Verdict, r.Reason, violation)
+					}
+					if c.reason != "" && r.Verdict == Pass {
+						t.Errorf("%s passed on a history that no run has", r.Check)
+					}
+				}
+			}
+		})
+	}
+}
