@@ -5,30 +5,46 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
+	"io/fs"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
 // comments has the doc comments of the types, fields and constants of a package. The keys are
 // Type for types, Type.Field for fields, and Type=value for constants.
 type comments map[string]string
 
-// parseComments reads the comments of the Go package in a directory, without its tests.
-func parseComments(directory string) (comments, error) {
-	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
+// formatComments returns the comments of package scenario.
+var formatComments = sync.OnceValue(func() comments {
+	all, err := parseComments(scenario.Source)
+	if err != nil {
+		panic(err) // the compiler has compiled the same files
+	}
+	return all
+})
+
+// parseComments reads the comments of the Go files of a package, without its tests.
+func parseComments(source fs.FS) (comments, error) {
+	files, err := fs.Glob(source, "*.go")
 	if err != nil {
 		return nil, err
 	}
 	all := comments{}
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		content, err := fs.ReadFile(source, name)
 		if err != nil {
-			return nil, fmt.Errorf("reading the comments of %s: %w", path, err)
+			return nil, err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ParseComments)
+		if err != nil {
+			return nil, fmt.Errorf("reading the comments of %s: %w", name, err)
 		}
 		for _, decl := range file.Decls {
 			if decl, ok := decl.(*ast.GenDecl); ok {
@@ -83,4 +99,20 @@ func sentence(identifier, comment string) string {
 	first := []rune(text)
 	first[0] = unicode.ToUpper(first[0])
 	return string(first)
+}
+
+// field returns the comment of a field.
+func (c comments) field(field scenario.FieldFormat) string {
+	return c[field.Struct+"."+field.GoName]
+}
+
+// meanings returns the values of a field that have comments.
+func (c comments) meanings(field scenario.FieldFormat) []Meaning {
+	var all []Meaning
+	for _, value := range field.Enum {
+		if text := c[field.Type.Name()+"="+value]; text != "" {
+			all = append(all, Meaning{value, text})
+		}
+	}
+	return all
 }

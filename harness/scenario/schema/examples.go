@@ -2,7 +2,8 @@ package schema
 
 // This file has the examples of the reference documentation. TestExamples reads all of them.
 
-const scenarioExample = `# yaml-language-server: $schema=https://raw.githubusercontent.com/kube-gauntlet/gauntlet/main/docs/schema/scenario.json
+// ScenarioExample is an example of a scenario file.
+const ScenarioExample = `# yaml-language-server: $schema=https://raw.githubusercontent.com/kube-gauntlet/gauntlet/main/docs/schema/scenario.json
 name: burst-with-errors
 description: >
   Half of the pod creates of a scale-up fail. A controller that counts a failed create

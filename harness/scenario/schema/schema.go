@@ -29,14 +29,10 @@ type generator struct {
 	definitions object   // the generated schemas of Go structs, for $defs
 }
 
-// JSONSchema returns the JSON Schema of scenario files. The argument source is the directory of
-// package scenario. The comments there become the descriptions in the schema.
-func JSONSchema(source string) ([]byte, error) {
-	comments, err := parseComments(source)
-	if err != nil {
-		return nil, err
-	}
-	g := &generator{comments: comments, definitions: object{
+// JSONSchema returns the JSON Schema of scenario files. The comments of package scenario become
+// the descriptions in the schema.
+func JSONSchema() ([]byte, error) {
+	g := &generator{comments: formatComments(), definitions: object{
 		"duration":       object{"type": "string", "pattern": durationPattern(true), "description": durationText},
 		"signedDuration": object{"type": "string", "pattern": durationPattern(false), "description": durationText},
 		"resource":       resource(),
@@ -120,8 +116,8 @@ func (g *generator) field(field scenario.FieldFormat) object {
 	maps.Copy(schema, formats[field.Format])
 	if field.Enum != nil {
 		schema["enum"] = field.Enum
-		if text := g.values(field.Type.Name(), field.Enum); text != "" {
-			schema["markdownDescription"] = g.comments[field.Struct+"."+field.GoName] + "\n\n" + text
+		if text := g.values(field); text != "" {
+			schema["markdownDescription"] = g.comments.field(field) + "\n\n" + text
 		}
 	}
 	if field.Name == "exercises" {
@@ -131,18 +127,16 @@ func (g *generator) field(field scenario.FieldFormat) object {
 	if value := defaultOf(field); value != nil {
 		schema["default"] = value
 	}
-	describe(schema, g.comments[field.Struct+"."+field.GoName])
+	describe(schema, g.comments.field(field))
 	return schema
 }
 
-// values returns the values of an enum as a Markdown list with their comments. It omits values
-// without a comment. The first argument is the name of the enum's Go type.
-func (g *generator) values(of string, values []string) string {
+// values returns the values of a field as a Markdown list with their comments. It omits values
+// without a comment.
+func (g *generator) values(field scenario.FieldFormat) string {
 	var lines []string
-	for _, value := range values {
-		if comment := g.comments[of+"="+value]; comment != "" {
-			lines = append(lines, "- `"+value+"`: "+comment)
-		}
+	for _, meaning := range g.comments.meanings(field) {
+		lines = append(lines, "- `"+meaning.Value+"`: "+meaning.Text)
 	}
 	return strings.Join(lines, "\n")
 }

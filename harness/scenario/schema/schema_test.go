@@ -21,10 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated files")
 
-const (
-	root   = "../../.."
-	source = ".." // the directory of package scenario
-)
+const root = "../../.."
 
 // golden compares a generated file with the one in the repository.
 func golden(t *testing.T, path string, got []byte) {
@@ -48,7 +45,7 @@ func golden(t *testing.T, path string, got []byte) {
 }
 
 func TestSchemaIsCurrent(t *testing.T) {
-	data, err := JSONSchema(source)
+	data, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +208,7 @@ func strictly(path string, data []byte) error {
 
 func compile(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	data, err := JSONSchema(source)
+	data, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
