@@ -266,7 +266,7 @@ func problemOfArguments(command string, arguments []string) string {
 			if !slices.Contains(mutants.IDs(), argument) {
 				return "found no mutant with the ID " + argument
 			}
-		case "list", "down", "completion", "help":
+		case "list", "explain", "down", "completion", "help":
 		default:
 			if problem := problemOfFile(argument); problem != "" {
 				return problem

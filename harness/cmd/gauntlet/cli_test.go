@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -166,7 +165,12 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"report"}, "requires at least 1 arg"},
 		{[]string{"report", bad}, "expected a directory that gauntlet run, check or nightly wrote"},
 		{[]string{"check", bad}, "expected a run directory: it is a file"},
-		{[]string{"list", "wishes"}, `invalid argument "wishes"`},
+		{[]string{"list", "wishes"}, `"wishes" is unknown: expected one of scenarios, checks`},
+		{[]string{"list", "check", "burst-limt"}, `check "burst-limt" is unknown; did you mean burst-limit?`},
+		{[]string{"list", "-o", "xml"}, `invalid argument "xml" for "-o, --output" flag: expected table, json, yaml`},
+		{[]string{"explain"}, "accepts 1 arg(s), received 0"},
+		{[]string{"explain", "max-surg"}, "; did you mean max-surge?"},
+		{[]string{"explain", "scenario.fault"}, "; did you mean faults?"},
 		{[]string{"version", "now"}, `unknown command "now"`},
 	} {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
@@ -182,41 +186,10 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
-func TestListNamesEverything(t *testing.T) {
-	out, err := command(t, "list")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range library.All() {
-		want(t, out, "\n"+s.Name+" ("+string(library.TierOf(s.Name))+")\n")
-	}
-	for _, kind := range catalog.All {
-		want(t, out, "\n"+kind.Name+"\n")
-		for _, param := range kind.Params {
-			want(t, out, "    "+param.Name+"\n")
-		}
-	}
-	for _, c := range check.All {
-		want(t, out, "\n"+c.ID+" (")
-	}
-	for line := range strings.Lines(out) {
-		if len(strings.TrimSuffix(line, "\n")) > 80 {
-			t.Errorf("wider than 80 columns: %q", line)
-		}
-	}
-	only, err := command(t, "list", "faults")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(only, check.All[0].ID) {
-		t.Error("list faults lists checks too")
-	}
-}
-
 func want(t *testing.T, out, part string) {
 	t.Helper()
 	if !strings.Contains(out, part) {
-		t.Errorf("no %q in the list", part)
+		t.Errorf("no %q in %.300q", part, out)
 	}
 }
 

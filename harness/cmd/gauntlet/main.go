@@ -78,7 +78,7 @@ run was aborted; 3 the command line or an input is wrong.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newList(), newUp(), newDown(), newClean(), newStandingHost(), newRelay(), newImage(), newSetup(), newVersion())
+	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newList(), newExplain(), newUp(), newDown(), newClean(), newStandingHost(), newRelay(), newImage(), newSetup(), newVersion())
 	acceptRenamedFlags(root)
 	return root
 }

@@ -11,23 +11,23 @@ import (
 
 // Field describes one field of the scenario format in words.
 type Field struct {
-	Name string
+	Name string `json:"name"`
 	// Type is the type of the value, such as "duration" or "list".
-	Type string
+	Type string `json:"type"`
 	// Required is true if a scenario must have the field.
-	Required bool
+	Required bool `json:"required,omitempty"`
 	// Default is the value if the field is omitted; "" if there is none.
-	Default string
+	Default string `json:"default,omitempty"`
 	// Values says which values are allowed; "" if the type says all.
-	Values string
+	Values string `json:"values,omitempty"`
 	// Meanings explains those values that have a meaning of their own.
-	Meanings    []Meaning
-	Description string
+	Meanings    []Meaning `json:"meanings,omitempty"`
+	Description string    `json:"description,omitempty"`
 	// Example is an example in YAML; "" if there is none.
-	Example string
+	Example string `json:"-"`
 	// Fields returns the fields of a mapping, or of the items of a list of mappings. It is nil
 	// for all other values.
-	Fields func() []Field
+	Fields func() []Field `json:"-"`
 }
 
 // Meaning is a value of a field and what it means.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+)
+
+// outputFormat is the value of the flag --output.
+type outputFormat string
+
+// The values of the flag --output.
+const (
+	asTable outputFormat = "table" // for people
+	asJSON  outputFormat = "json"
+	asYAML  outputFormat = "yaml"
+)
+
+var outputFormats = []string{string(asTable), string(asJSON), string(asYAML)}
+
+// outputFlag adds the flag --output.
+func outputFlag(cmd *cobra.Command, format *outputFormat, usage string) {
+	*format = asTable
+	cmd.Flags().VarP(format, "output", "o", usage)
+}
+
+func (f *outputFormat) String() string { return string(*f) }
+
+// Type returns the name of the value in the help text.
+func (f *outputFormat) Type() string { return strings.Join(outputFormats, "|") }
+
+// Set sets the format. It returns an error for a value that is none.
+func (f *outputFormat) Set(value string) error {
+	if !slices.Contains(outputFormats, value) {
+		return fmt.Errorf("expected %s", strings.Join(outputFormats, ", "))
+	}
+	*f = outputFormat(value)
+	return nil
+}
+
+// writeValue writes a value as JSON or YAML to standard output. JSON is indented.
+func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return &unfinishedError{err}
+	}
+	if format == asYAML {
+		converted, err := yaml.JSONToYAML(encoded.Bytes())
+		if err != nil {
+			return &unfinishedError{err}
+		}
+		return writeText(cmd, string(converted))
+	}
+	return writeText(cmd, encoded.String())
+}
+
+// writeText writes text to standard output.
+func writeText(cmd *cobra.Command, text string) error {
+	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
+		return &unfinishedError{fmt.Errorf("writing the output: %w", err)}
+	}
+	return nil
+}
+
+// terminalWidth returns the number of columns of a terminal. It returns 0 if out is not a
+// terminal.
+func terminalWidth(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+const (
+	// defaultWidth is the width of wrapped text if standard output is not a terminal.
+	defaultWidth = 80
+	// proseWidth is the maximum width of wrapped text, because longer lines are hard to read.
+	proseWidth = 100
+	// lastColumnMin is the least width to which a table wraps its last column.
+	lastColumnMin = 24
+)
+
+// formatTable formats rows in aligned columns. The first row is the header. The last column is
+// wrapped so that the table fits the width; with width 0, every row is one line.
+func formatTable(rows [][]string, width int) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	last := len(rows[0]) - 1
+	widths := make([]int, last)
+	before := 0 // width of the columns before the last, with the gaps
+	for column := range widths {
+		for _, row := range rows {
+			widths[column] = max(widths[column], utf8.RuneCountInString(row[column]))
+		}
+		before += widths[column] + columnGap
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		lines := []string{row[last]}
+		if width > 0 {
+			lines = strings.Split(text.WrapSoft(row[last], max(width-before, lastColumnMin)), "\n")
+		}
+		for i, line := range lines {
+			var cells strings.Builder
+			for column, cellWidth := range widths {
+				cell := ""
+				if i == 0 {
+					cell = row[column]
+				}
+				fmt.Fprintf(&cells, "%-*s", cellWidth+columnGap, cell)
+			}
+			out.WriteString(strings.TrimRight(cells.String()+strings.TrimSpace(line), " ") + "\n")
+		}
+	}
+	return out.String()
+}
+
+// columnGap is the number of spaces between two columns.
+const columnGap = 2

@@ -1,0 +1,140 @@
+package reference
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
+)
+
+// Find returns what a path names. A path is one of these:
+//
+//   - the kind and the name of an entry, such as check/max-surge, with the path of a field for
+//     entries that have fields: fault/watch-delay.delay
+//   - the path of a field of the scenario format, such as scenario.settle.quiet
+//   - the name of a section, such as checks
+//   - the name of entries, such as max-surge, if it is not one of the above
+//
+// Several entries may have the same name. An error says which name is the nearest.
+func Find(path string) ([]Entry, error) {
+	if kind, name, ok := strings.Cut(path, "/"); ok {
+		section, err := SectionNamed(kind)
+		if err != nil {
+			return nil, err
+		}
+		return section.Find(name)
+	}
+	names := strings.Split(path, ".")
+	if names[0] == "scenario" {
+		e, err := fieldAt(schema.Root(), names[1:])
+		return []Entry{e}, err
+	}
+	if section, err := SectionNamed(path); err == nil {
+		return []Entry{section.entry()}, nil
+	}
+	var found []Entry
+	var known []string
+	for i := range Sections {
+		s := &Sections[i]
+		known = append(known, s.Names()...)
+		if entries, err := s.Find(path); err == nil {
+			found = append(found, entries...)
+		}
+	}
+	if len(found) == 0 {
+		known = append(known, SectionNames()...)
+		return nil, fmt.Errorf("%q is unknown: expected KIND/NAME, such as check/max-surge, or the path of a field, such as scenario.faults%s", path, nearest.Suggestion(path, known))
+	}
+	return found, nil
+}
+
+// SectionNamed returns the section with a name, in the plural or in the singular.
+func SectionNamed(name string) (*Section, error) {
+	var known []string
+	for i := range Sections {
+		if s := &Sections[i]; name == s.Name || name == s.Singular {
+			return s, nil
+		}
+		known = append(known, Sections[i].Name, Sections[i].Singular)
+	}
+	return nil, fmt.Errorf("%q is unknown: expected one of %s%s", name, strings.Join(SectionNames(), ", "), nearest.Suggestion(name, known))
+}
+
+// Find returns the entries of the section with a name. A path of fields may follow the name.
+func (s *Section) Find(path string) ([]Entry, error) {
+	var found []Entry
+	for _, e := range s.Entries() {
+		if e.isNamed(path) {
+			found = append(found, e)
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	name, fields, _ := strings.Cut(path, ".")
+	for _, e := range s.Entries() {
+		if e.isNamed(name) && e.Fields != nil {
+			parent := schema.Field{Name: s.Singular + "/" + e.Name, Fields: func() []schema.Field { return e.Fields }}
+			field, err := fieldAt(parent, strings.Split(fields, "."))
+			return []Entry{field}, err
+		}
+	}
+	return nil, fmt.Errorf(`%s %q is unknown%s ("gauntlet list %s" lists all)`, s.Singular, path, nearest.Suggestion(path, s.Names()), s.Name)
+}
+
+// isNamed reports whether a name or an alias of the entry equals a name. Case does not matter.
+func (e *Entry) isNamed(name string) bool {
+	return strings.EqualFold(e.Name, name) || slices.ContainsFunc(e.Aliases, func(alias string) bool {
+		return alias != "" && strings.EqualFold(alias, name)
+	})
+}
+
+// fieldAt returns the field at a path below another field.
+func fieldAt(at schema.Field, path []string) (Entry, error) {
+	parents := at.Name
+	for _, name := range path {
+		var fields []schema.Field
+		if at.Fields != nil {
+			fields = at.Fields()
+		}
+		i := slices.IndexFunc(fields, func(f schema.Field) bool { return f.Name == name })
+		if i < 0 {
+			return Entry{}, unknownField(parents, name, fields)
+		}
+		at, parents = fields[i], parents+"."+name
+	}
+	e := Entry{Kind: "field", Name: parents, Description: at.Description, Example: at.Example, Page: "docs/reference/scenario.md"}
+	e.Facts = []Fact{{"type", at.Type}, {"required", at.Required}, {"default", at.Default}, {"values", at.Values}, {"meanings", items(at.Meanings)}}
+	if at.Fields != nil {
+		e.Fields = at.Fields()
+	}
+	return e, nil
+}
+
+// unknownField returns the error for a field that is not among the fields at a path.
+func unknownField(path, name string, fields []schema.Field) error {
+	var known []string
+	for _, f := range fields {
+		known = append(known, f.Name)
+	}
+	if known == nil {
+		return fmt.Errorf("%s has no field %q: its value has no fields", path, name)
+	}
+	return fmt.Errorf("%s has no field %q: expected one of %s%s", path, name, strings.Join(known, ", "), nearest.Suggestion(name, known))
+}
+
+// items converts the meanings of values.
+func items(meanings []schema.Meaning) []Item {
+	var all []Item
+	for _, m := range meanings {
+		all = append(all, Item{m.Value, m.Text})
+	}
+	return all
+}
+
+// entry describes the section itself: what it is and which entries it has.
+func (s *Section) entry() Entry {
+	return Entry{Kind: "list", Name: s.Name, Description: s.Description, Facts: []Fact{{s.Name, s.Names()}}}
+}

@@ -1,0 +1,268 @@
+package reference
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kube-gauntlet/gauntlet/faults/catalog"
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
+)
+
+// Section is a list of entries of one kind.
+type Section struct {
+	// Name is the plural name, such as "checks". Singular is the Kind of the entries.
+	Name, Singular string
+	// Description says what the entries are, in one sentence.
+	Description string
+	// Columns are the names of the facts that a table of the section shows after the name. A
+	// table ends with the description, if the entries have one.
+	Columns []string
+	// Entries returns the entries in the order of their registry. All calls return the same
+	// slice.
+	Entries func() []Entry
+}
+
+// Sections are all sections, in the order in which lists show them.
+var Sections = []Section{
+	{"scenarios", "scenario", "The scenarios that gauntlet contains, with the smallest tier that has them.", []string{"tier"}, sync.OnceValue(scenarios)},
+	{"checks", "check", "The guarantees of the controllers under test. Each check decides from a history whether one guarantee holds.", []string{"property", "scope"}, sync.OnceValue(checks)},
+	{"faults", "fault", "The types of faults that a scenario can inject.", []string{"providers"}, sync.OnceValue(faultTypes)},
+	{"operations", "operation", "What a step of the workload of a scenario can do.", nil, sync.OnceValue(operations)},
+	{"triggers", "trigger", "The events on which a fault can begin or end.", nil, sync.OnceValue(triggers)},
+	{"kinds", "kind", "The kinds of objects that gauntlet knows. Scenarios can use other kinds too, with a manifest.", []string{"shortName", "apiVersion", "resource", "namespaced"}, sync.OnceValue(kinds)},
+	{"controllers", "controller", "The controllers of kube-controller-manager that can be under test.", []string{"reconciles", "contract", "traits"}, sync.OnceValue(controllerRows)},
+	{"providers", "provider", "The ways in which gauntlet gets the control plane of a run.", []string{"capabilities"}, sync.OnceValue(providerRows)},
+	{"allowed-behaviors", "allowed-behavior", "Correct behaviors of controllers that look like a violation. No check reports them.", nil, sync.OnceValue(allowedBehaviors)},
+	{"known-issues", "known-issue", "Known bugs of kube-controller-manager.", []string{"issue"}, sync.OnceValue(knownIssues)},
+}
+
+// Names returns the names of the entries of a section.
+func (s *Section) Names() []string {
+	var names []string
+	for _, e := range s.Entries() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// SectionNames returns the names of all sections.
+func SectionNames() []string {
+	var names []string
+	for _, s := range Sections {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// scenarios describes the built-in scenarios.
+func scenarios() []Entry {
+	var all []Entry
+	for _, s := range library.All() {
+		var faults []string
+		for _, fault := range s.Faults {
+			if !slices.Contains(faults, fault.Name) {
+				faults = append(faults, fault.Name)
+			}
+		}
+		text, err := s.Marshal()
+		if err != nil {
+			panic(err) // the library has been read from the same format
+		}
+		all = append(all, Entry{
+			Kind: "scenario", Name: s.Name, Description: s.Description, Example: string(text), Page: "docs/reference/scenario.md",
+			Facts: []Fact{{"tier", string(library.TierOf(s.Name))}, {"exercises", s.Exercises}, {"faults", faults}},
+		})
+	}
+	return all
+}
+
+// checks describes the checks.
+func checks() []Entry {
+	exercisedBy := map[string][]string{} // names of scenarios by the ID of a check
+	for _, s := range library.All() {
+		for _, id := range s.Exercises {
+			exercisedBy[id] = append(exercisedBy[id], s.Name)
+		}
+	}
+	var all []Entry
+	for _, c := range check.All {
+		scope := "contract"
+		if c.Scope.General() {
+			scope = "general"
+		}
+		all = append(all, Entry{
+			Kind: "check", Name: c.ID, Description: c.Guarantee, Page: "docs/reference/checks.md#" + c.ID,
+			Facts: []Fact{
+				{"property", string(c.Property)},
+				{"scope", scope},
+				{"traits", texts(c.Scope.Traits)},
+				{"contract", c.Contract},
+				{"writtenIn", writtenIn(c.Contract)},
+				{"exercisedBy", exercisedBy[c.ID]},
+				{"statements", statements(c.Contract)},
+				{"allowedBehaviors", behaviorsNamed(c.AllowedBehaviors)},
+			},
+		})
+	}
+	return all
+}
+
+// behaviorsNamed returns the allowed behaviors with the given slugs.
+func behaviorsNamed(slugs []string) []Item {
+	var items []Item
+	for _, b := range check.AllowedBehaviors {
+		if slices.Contains(slugs, b.Slug) {
+			items = append(items, Item{b.Slug, b.Behavior})
+		}
+	}
+	return items
+}
+
+// faultTypes describes the types of faults.
+func faultTypes() []Entry {
+	all := described("fault", "docs/reference/faults.md", schema.Faults())
+	for i, of := range catalog.All {
+		all[i].Facts = []Fact{{"healing", of.Healing}, {"providers", providers.With(of.Needs...)}}
+	}
+	return all
+}
+
+// operations describes the operations of a workload.
+func operations() []Entry {
+	return described("operation", "docs/reference/scenario.md", schema.Operations())
+}
+
+// triggers describes the triggers.
+func triggers() []Entry {
+	return described("trigger", "docs/reference/triggers.md", schema.Triggers())
+}
+
+// described returns an entry for each field of the scenario format. The page has a heading for
+// each field.
+func described(kind, page string, fields []schema.Field) []Entry {
+	var all []Entry
+	for _, field := range fields {
+		e := Entry{Kind: kind, Name: field.Name, Description: field.Description, Example: field.Example, Page: page + "#" + field.Name}
+		if field.Fields != nil {
+			e.Fields = field.Fields()
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// kinds describes the kinds of objects.
+func kinds() []Entry {
+	formats := map[string]scenario.KindFormat{}
+	for _, format := range scenario.Kinds() {
+		formats[string(format.Kind)] = format
+	}
+	var all []Entry
+	for _, k := range kube.Kinds {
+		e := Entry{
+			Kind: "kind", Name: k.Name, Aliases: []string{k.GVR.Resource, k.ShortName, k.GVR.GroupResource().String()}, Page: "docs/reference/scenario.md#kinds",
+			Facts: []Fact{
+				{"apiVersion", k.APIVersion()},
+				{"resource", k.GVR.Resource},
+				{"shortName", k.ShortName},
+				{"namespaced", !k.ClusterScoped},
+				{"controls", k.Controls},
+			},
+		}
+		if format, ok := formats[k.Name]; ok {
+			e.Facts = append(e.Facts, Fact{"createFields", format.Create}, Fact{"awaitConditions", texts(format.Conditions)})
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// controllerRows describes the controllers that can be under test.
+func controllerRows() []Entry {
+	var all []Entry
+	for _, c := range kube.Controllers {
+		e := Entry{
+			Kind: "controller", Name: c.Name, Page: "controllers/CONTRACT.md",
+			Facts: []Fact{
+				{"reconciles", c.Kind},
+				{"contract", c.Contract},
+				{"watches", c.Watches},
+				{"writes", c.Writes},
+				{"traits", texts(c.Traits)},
+				{"concurrencyFlag", c.ConcurrencyFlag},
+			},
+		}
+		if !c.Contract {
+			e.Page = "docs/reference/checks.md"
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// providerRows describes the providers of clusters.
+func providerRows() []Entry {
+	var all []Entry
+	for _, p := range providers.All {
+		all = append(all, Entry{
+			Kind: "provider", Name: p.Name, Page: "docs/providers/" + p.Name + ".md",
+			Facts: []Fact{{"capabilities", texts(p.Capabilities)}},
+		})
+	}
+	return all
+}
+
+// allowedBehaviors describes the behaviors that no check reports.
+func allowedBehaviors() []Entry {
+	var all []Entry
+	for _, b := range check.AllowedBehaviors {
+		all = append(all, Entry{
+			Kind: "allowed-behavior", Name: b.Slug, Description: b.Behavior, Page: "docs/allowed-behaviors.md#" + b.Slug,
+			Facts: []Fact{{"topic", b.Topic}, {"handling", handling(b.Handling)}},
+		})
+	}
+	return all
+}
+
+// handling splits texts such as "max-surge: counts only …" into checks and what they do.
+func handling(lines []string) []Item {
+	var items []Item
+	for _, line := range lines {
+		checks, text, _ := strings.Cut(line, ": ")
+		items = append(items, Item{checks, text})
+	}
+	return items
+}
+
+// knownIssues describes the known bugs of kube-controller-manager.
+func knownIssues() []Entry {
+	var all []Entry
+	add := func(issue *check.KnownIssue) {
+		all = append(all, Entry{
+			Kind: "known-issue", Name: issue.Slug, Description: issue.Description, Page: "docs/known-upstream-issues.md#" + issue.Slug,
+			Facts: []Fact{{"issue", issue.Issue}, {"check", issue.Check}, {"reproduce", issue.Reproduce}},
+		})
+	}
+	for _, issue := range check.KnownIssues {
+		add(issue)
+	}
+	for i := range check.UnrecognizedIssues {
+		add(&check.UnrecognizedIssues[i])
+	}
+	return all
+}
+
+// texts converts words of any type to strings.
+func texts[T ~string](words []T) []string {
+	converted := make([]string, 0, len(words))
+	for _, word := range words {
+		converted = append(converted, string(word))
+	}
+	return converted
+}

@@ -1,0 +1,55 @@
+package reference
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/controllers"
+)
+
+// numbers matches one number of a reference to the contract, or a range such as "3 to 10". A
+// section may stand before the number.
+var numbers = regexp.MustCompile(`^(?:(\w+) )?(\d+)(?: to (\d+))?$`)
+
+// statements returns the statements of the contract that a text such as "ReplicaSet 11,
+// Deployment 3, 19" names. It returns none for a text that names another document.
+func statements(contract string) []Item {
+	var ids []string
+	section := ""
+	for _, part := range strings.Split(contract, ", ") {
+		match := numbers.FindStringSubmatch(part)
+		if match == nil {
+			return nil
+		}
+		if match[1] != "" {
+			section = match[1]
+		}
+		first, _ := strconv.Atoi(match[2]) // numbers matches only digits
+		last := first
+		if match[3] != "" {
+			last, _ = strconv.Atoi(match[3])
+		}
+		for n := first; n <= last; n++ {
+			ids = append(ids, fmt.Sprintf("%s %d", section, n))
+		}
+	}
+	var items []Item
+	for _, s := range controllers.Statements() {
+		if slices.Contains(ids, s.ID) {
+			items = append(items, Item{s.ID, strings.ReplaceAll(s.Text, "`", "")})
+		}
+	}
+	return items
+}
+
+// writtenIn returns the path of the contract if a text such as "Deployment 9" names one of its
+// sections. It returns "" for a text that names another document.
+func writtenIn(contract string) string {
+	if statements(contract) != nil || contract == "The binary" {
+		return "controllers/CONTRACT.md"
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+// Package nearest finds the known name that a user probably meant. Messages about unknown names
+// suggest it.
+package nearest
+
+import (
+	"strings"
+)
+
+// Name returns the name that is most similar to word. Similar names are those with few typing
+// errors, and those that contain word. If no name is similar, Name returns "". Case does not matter.
+func Name(word string, names []string) string {
+	if word = strings.ToLower(word); word == "" {
+		return ""
+	}
+	best, least := "", 1+len(word)/3 // one typing error for each three letters
+	for _, name := range names {
+		if d := distance(word, strings.ToLower(name)); d < least || (d == least && best == "") {
+			best, least = name, d
+		}
+	}
+	if best != "" || len(word) < partMin {
+		return best
+	}
+	for _, name := range names {
+		if strings.Contains(strings.ToLower(name), word) && (best == "" || len(name) < len(best)) {
+			best = name
+		}
+	}
+	return best
+}
+
+// partMin is the least length of a word that Name looks for as a part of names.
+const partMin = 3
+
+// Suggestion returns the end of a message about an unknown word: "; did you mean max-surge?". It
+// returns "" if no name is similar.
+func Suggestion(word string, names []string) string {
+	if name := Name(word, names); name != "" {
+		return "; did you mean " + name + "?"
+	}
+	return ""
+}
+
+// distance returns the number of typing errors that turn one word into another. A typing error
+// inserts, removes or replaces one byte, or swaps two adjacent bytes.
+func distance(from, to string) int {
+	rows := make([][]int, len(from)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(to)+1)
+		rows[i][0] = i
+	}
+	for j := range len(to) {
+		rows[0][j+1] = j + 1
+	}
+	for i := 1; i <= len(from); i++ {
+		for j := 1; j <= len(to); j++ {
+			replaced := rows[i-1][j-1]
+			if from[i-1] != to[j-1] {
+				replaced++
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, replaced)
+			if i > 1 && j > 1 && from[i-1] == to[j-2] && from[i-2] == to[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(from)][len(to)]
+}
