@@ -10,6 +10,7 @@ REVISION    := $(shell git describe --always --dirty 2>/dev/null || echo unknown
 # need it.
 LDFLAGS     := -s -w -X main.revision=$(REVISION)
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.18.2
 COUNT       ?= 1
 # How many packages `make test` tests in parallel. The longest spend most time waiting.
 PACKAGES    ?= 3
@@ -183,6 +184,23 @@ image: build ## write the image of our controllers to bin/workload-controller-ma
 .PHONY: upstream
 upstream: ## build etcd, Kubernetes and KWOK into the cache (about 7 minutes on 2 cores, once)
 	@$(GO) run ./harness/cmd/gauntlet setup
+
+.PHONY: man
+man: ## write the man pages to bin/man
+	@mkdir -p bin/man
+	$(GO) test -count=1 ./harness/cmd/gauntlet -run '^TestManPages$$' -args -man=$(CURDIR)/bin/man
+
+.PHONY: completions
+completions: build ## write the completions for bash, zsh and fish to bin/completions
+	@mkdir -p bin/completions
+	bin/gauntlet completion bash > bin/completions/gauntlet.bash
+	bin/gauntlet completion zsh > bin/completions/_gauntlet
+	bin/gauntlet completion fish > bin/completions/gauntlet.fish
+
+.PHONY: release-check
+release-check: ## check .goreleaser.yaml, and build the programs of a release for this machine into dist/
+	$(GORELEASER) check
+	$(GORELEASER) build --snapshot --single-target --clean
 
 .PHONY: engine
 engine: ## start a container engine on a Debian machine without one (root)

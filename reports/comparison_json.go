@@ -86,6 +86,14 @@ func ComparedJSON(w io.Writer, comparisons []Comparison) error {
 	return nil
 }
 
+// ComparisonJSON writes a comparison as one line of JSON, in the form in which compare.json has it.
+func ComparisonJSON(w io.Writer, c *Comparison) error {
+	if err := writeJSONLine(w, c.json()); err != nil {
+		return fmt.Errorf("writing a comparison as JSON: %w", err)
+	}
+	return nil
+}
+
 // json returns the comparison in the format of compare.json.
 func (c *Comparison) json() jsonComparison {
 	comparison := jsonComparison{
@@ -124,6 +132,13 @@ func sideOf(run *Run) jsonSide { return jsonSide{run.Directory, run.Verdict, run
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// writeJSONLine writes a value as JSON on one line. It does not replace <, > and & by escapes.
+func writeJSONLine(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
 }

@@ -85,6 +85,14 @@ func JSON(w io.Writer, runs []Run) error {
 	return nil
 }
 
+// RunJSON writes a run as one line of JSON, in the form in which verdicts.json has it.
+func RunJSON(w io.Writer, run *Run) error {
+	if err := writeJSONLine(w, run.json()); err != nil {
+		return fmt.Errorf("writing a run as JSON: %w", err)
+	}
+	return nil
+}
+
 // json converts the run to the form in which verdicts.json has it.
 func (r *Run) json() jsonRun {
 	run := jsonRun{

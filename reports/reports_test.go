@@ -151,7 +151,7 @@ var samples = map[string][]Run{
 }
 
 var renderers = map[string]func(io.Writer, []Run) error{
-	"terminal.txt":  func(w io.Writer, runs []Run) error { return Terminal(w, runs, false) },
+	"terminal.txt":  func(w io.Writer, runs []Run) error { return Terminal(w, runs, 0) },
 	"verdicts.json": JSON,
 	"junit.xml":     JUnit,
 	"summary.md":    func(w io.Writer, runs []Run) error { return Markdown(w, runs, "out") },
@@ -198,14 +198,16 @@ func golden(t *testing.T, path, got string) {
 // Users copy paths and commands, so they are not wrapped.
 func TestTerminalFits(t *testing.T) {
 	for sample, runs := range samples {
-		var got bytes.Buffer
-		if err := Terminal(&got, runs, false); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(got.String()) {
-			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if width := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); width > 100 && word != "directory" && word != "reproduce" {
-				t.Errorf("%s: a line is %d characters wide:\n%s", sample, width, line)
+		for columns, limit := range map[int]int{0: 100, 40: 80, 80: 80, 89: 89, 90: 90, 200: 100} {
+			var got bytes.Buffer
+			if err := Terminal(&got, runs, columns); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(got.String()) {
+				word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+				if width := text.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n")); width > limit && word != "directory" && word != "reproduce" {
+					t.Errorf("%s: a line is %d characters wide, want at most %d:\n%s", sample, width, limit, line)
+				}
 			}
 		}
 	}
@@ -213,14 +215,14 @@ func TestTerminalFits(t *testing.T) {
 
 func TestTerminalColor(t *testing.T) {
 	text.EnableColors() // the test does not depend on the environment, such as NO_COLOR
-	render := func(color bool) string {
+	render := func(width int) string {
 		var b bytes.Buffer
-		if err := Terminal(&b, samples["many"], color); err != nil {
+		if err := Terminal(&b, samples["many"], width); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
 	}
-	plain, colored := render(false), render(true)
+	plain, colored := render(0), render(maxWidth)
 	if strings.Contains(plain, "\x1b") {
 		t.Error("escape sequences where there is no terminal")
 	}

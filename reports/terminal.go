@@ -13,14 +13,25 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 )
 
-// maxWidth is the maximum width of lines in the terminal output, in characters.
-const maxWidth = 100
+const (
+	// maxWidth is the maximum width of lines in the terminal output, in characters. It is also the
+	// width if the output does not go to a terminal.
+	maxWidth = 100
+	// scopesWidth is the least width of a terminal for which a table has the column scope.
+	scopesWidth = 90
+	// minWidth is the least width for which lines are wrapped.
+	minWidth = 80
+)
 
 // Terminal writes runs as text for a terminal. It writes the failures with their evidence,
-// tables of the verdicts of all checks, and the run directories. If color is true, the text has
+// tables of the verdicts of all checks, and the run directories. The width is that of the
+// terminal in characters. If it is 0, the output does not go to a terminal, and the text has no
 // escape sequences for colors.
-func Terminal(w io.Writer, runs []Run, color bool) error {
-	p := palette(color)
+func Terminal(w io.Writer, runs []Run, width int) error {
+	p := layout{color: width > 0, width: maxWidth}
+	if width > 0 {
+		p.width = min(max(width, minWidth), maxWidth)
+	}
 	var b strings.Builder
 	for _, run := range sorted(runs) {
 		p.failures(&b, &run)
@@ -47,8 +58,11 @@ func blankLine(b *strings.Builder) {
 	}
 }
 
-// palette formats verdicts for a terminal: the value true with colors, and false without.
-type palette bool
+// layout says how to write text for a terminal: with colors or without, and how wide.
+type layout struct {
+	color bool
+	width int
+}
 
 // verdictColors has the color of each verdict on a terminal.
 var verdictColors = map[check.Verdict]text.Colors{
@@ -61,12 +75,12 @@ var verdictColors = map[check.Verdict]text.Colors{
 
 // verdict formats a verdict. It writes fail and unknown in capital letters, because they need
 // attention.
-func (p palette) verdict(v check.Verdict) string {
+func (p layout) verdict(v check.Verdict) string {
 	word := string(v)
 	if v == check.Fail || v == check.Unknown {
 		word = strings.ToUpper(word)
 	}
-	if p {
+	if p.color {
 		return verdictColors[v].Sprint(word)
 	}
 	return word
@@ -75,10 +89,10 @@ func (p palette) verdict(v check.Verdict) string {
 // failures writes each result of a run that has a verdict other than pass and not-exercised.
 // Checks that are unknown for the same reason and have no evidence share a paragraph. If no
 // result explains the verdict of the run, failures also writes the reason of the run.
-func (p palette) failures(b *strings.Builder, run *Run) {
+func (p layout) failures(b *strings.Builder, run *Run) {
 	if run.worseThanResults() && !needsNoExplanation(run.Verdict) {
 		blankLine(b)
-		paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
+		p.paragraph(b, "", fmt.Sprintf("%s %s: %s", p.verdict(run.Verdict), run.Scenario, run.Reason))
 	}
 	unknown := map[string][]string{} // check IDs by reason
 	for _, result := range run.notPassed() {
@@ -90,16 +104,16 @@ func (p palette) failures(b *strings.Builder, run *Run) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(unknown)) {
 		blankLine(b)
-		paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(check.Unknown), run.Scenario, strings.Join(unknown[reason], ", "), reason))
+		p.paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(check.Unknown), run.Scenario, strings.Join(unknown[reason], ", "), reason))
 	}
 }
 
 // failure writes one result of a run, with the guarantee of the check and the evidence.
-func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
+func (p layout) failure(b *strings.Builder, run *Run, result check.Result) {
 	blankLine(b)
-	paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
+	p.paragraph(b, "", fmt.Sprintf("%s %s, %s: %s", p.verdict(result.Verdict), run.Scenario, result.Check, result.Reason))
 	if definition, ok := check.Find(result.Check); ok {
-		paragraph(b, "    ", "guarantee: "+definition.Guarantee)
+		p.paragraph(b, "    ", "guarantee: "+definition.Guarantee)
 	}
 	for _, e := range result.Evidence {
 		for i, line := range evidence(e) {
@@ -107,25 +121,27 @@ func (p palette) failure(b *strings.Builder, run *Run, result check.Result) {
 			if i == 0 {
 				indent = "    "
 			}
-			paragraph(b, indent, line)
+			p.paragraph(b, indent, line)
 		}
 	}
 	if rest := more(result); rest != "" {
-		paragraph(b, "    ", rest)
+		p.paragraph(b, "    ", rest)
 	}
 }
 
 // resultTable writes a table of the checks of one run. It omits the column scope if this
-// version of gauntlet knows none of the checks.
-func (p palette) resultTable(b *strings.Builder, run *Run) {
+// version of gauntlet knows none of the checks, or if the terminal is narrow.
+func (p layout) resultTable(b *strings.Builder, run *Run) {
 	if len(run.Results) == 0 {
 		return
 	}
 	listed, inapplicable := run.listedResults()
-	reasonWidth, scopes := 48, showsScopes(listed)
+	scopes := showsScopes(listed) && p.width >= scopesWidth
+	reasonWidth := p.width - 36 - longestName(run, listed) // the other columns need the rest
 	if scopes {
-		reasonWidth = 32 // a narrower column, so that the table with scopes fits maxWidth
+		reasonWidth -= len(contractScope) + 3
 	}
+	reasonWidth = min(max(reasonWidth, 12), 48)
 	row := func(id, scope string, rest ...any) table.Row {
 		if scopes {
 			return append(table.Row{id, scope}, rest...)
@@ -141,8 +157,17 @@ func (p palette) resultTable(b *strings.Builder, run *Run) {
 	blankLine(b)
 	b.WriteString(t.Render() + "\n")
 	if len(inapplicable) > 0 {
-		paragraph(b, "", countInapplicable(inapplicable)+": "+strings.Join(idsOf(inapplicable), ", "))
+		p.paragraph(b, "", countInapplicable(inapplicable)+": "+strings.Join(idsOf(inapplicable), ", "))
 	}
+}
+
+// longestName returns the length of the longest name in the first column of the table of a run.
+func longestName(run *Run, results []check.Result) int {
+	longest := len(run.Scenario)
+	for _, id := range idsOf(results) {
+		longest = max(longest, len(id))
+	}
+	return longest
 }
 
 // brief returns at most 150 characters of a reason for a table. For a check that did not pass,
@@ -157,9 +182,9 @@ func brief(reason string) string {
 }
 
 // resultMatrices writes tables of the verdicts of several runs. A table has a row for each
-// check and a column for each run. Runs whose columns would make a table wider than maxWidth
+// check and a column for each run. Runs whose columns would make a table wider than p.width
 // are in the next table.
-func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
+func (p layout) resultMatrices(b *strings.Builder, runs []Run) {
 	ids := checkIDs(runs)
 	first := len("verdict")
 	for _, id := range ids {
@@ -169,7 +194,7 @@ func (p palette) resultMatrices(b *strings.Builder, runs []Run) {
 		n, width := 0, first+4
 		for n < len(runs) {
 			width += runs[n].columnWidth() + 3
-			if n > 0 && width > maxWidth {
+			if n > 0 && width > p.width {
 				break
 			}
 			n++
@@ -190,7 +215,7 @@ func (r *Run) columnWidth() int {
 }
 
 // matrix returns a table with a row for each check and a column for each run.
-func (p palette) matrix(ids []string, runs []Run) string {
+func (p layout) matrix(ids []string, runs []Run) string {
 	t := newTable()
 	header, verdicts, times := table.Row{"check"}, table.Row{"verdict"}, table.Row{"time"}
 	for _, run := range runs {
@@ -216,7 +241,7 @@ func (p palette) matrix(ids []string, runs []Run) string {
 }
 
 // locations writes the directory of each run, and the command that reproduces the run.
-func (p palette) locations(b *strings.Builder, runs []Run) {
+func (p layout) locations(b *strings.Builder, runs []Run) {
 	for _, run := range runs {
 		blankLine(b)
 		fmt.Fprintf(b, "%s, %s, seed %d: %s in %.1f s\n", run.Scenario, run.Subject, run.Seed, p.verdict(run.Verdict), run.Duration.Seconds())
@@ -255,10 +280,10 @@ func heading(name string) string {
 	return strings.Join(append(lines, text.WrapHard(line, maxWordWidth)), "\n")
 }
 
-// paragraph writes text wrapped at maxWidth. It indents the first line by indent, and further
+// paragraph writes text wrapped at p.width. It indents the first line by indent, and further
 // lines by four more characters.
-func paragraph(b *strings.Builder, indent, words string) {
-	lines := strings.Split(wrap(words, maxWidth-len(indent)-4), "\n")
+func (p layout) paragraph(b *strings.Builder, indent, words string) {
+	lines := strings.Split(wrap(words, p.width-len(indent)-4), "\n")
 	b.WriteString(indent + strings.Join(lines, "\n"+indent+"    ") + "\n")
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -77,6 +78,9 @@ type Options struct {
 	KeepUp func(ctx context.Context, kubeconfig string)
 	// Progress, if set, receives progress messages. It must return quickly.
 	Progress func(message string)
+	// OnRecord, if set, is called with each record of the history, in order. It must return
+	// quickly, and must not change the record.
+	OnRecord func(*history.Record)
 
 	Clock    clock.WithTicker // nil means [clock.RealClock]
 	Revision string           // version of gauntlet

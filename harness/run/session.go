@@ -121,6 +121,14 @@ func (o *Options) completeVersions() error {
 // Directory returns the path of the run directory.
 func (s *Session) Directory() string { return string(s.dir) }
 
+// observe passes a record of the history to those that follow it.
+func (s *Session) observe(record *history.Record) {
+	s.monitor.observe(record)
+	if s.Options.OnRecord != nil {
+		s.Options.OnRecord(record)
+	}
+}
+
 // setUp sets up the environment of the run, with the namespace, the history, the fault
 // proxy and the subject.
 func (s *Session) setUp(ctx context.Context) (err error) {
@@ -138,7 +146,7 @@ func (s *Session) setUp(ctx context.Context) (err error) {
 			Controllers: s.Scenario.Subject.Controllers,
 		},
 		Kinds:    s.Scenario.ObservedKinds(),
-		OnRecord: s.monitor.observe,
+		OnRecord: s.observe,
 	})
 	if err != nil {
 		return err

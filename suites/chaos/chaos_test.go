@@ -135,7 +135,7 @@ func expectVerdict(ctx ginkgo.SpecContext, provider string, target subject.Targe
 		ginkgo.AddReportEntry(runEntry, ginkgo.ReportEntryVisibilityNever, *result)
 	}
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*result}, false)).To(gomega.Succeed())
+	gomega.Expect(reports.Terminal(ginkgo.GinkgoWriter, []reports.Run{*result}, 0)).To(gomega.Succeed())
 	gomega.Expect(result.Verdict).To(gomega.BeElementOf(want), result.Reason)
 	if target == subject.Ours {
 		expectPermissionsGranted(result.Directory)

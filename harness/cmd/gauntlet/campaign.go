@@ -43,7 +43,7 @@ func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
 	}
 	if f.runs.terminal == nil {
-		f.runs.terminal = newTerminal(cmd.ErrOrStderr())
+		f.runs.terminal = f.runs.newTerminal(cmd)
 	}
 	var bySubject [][]run.Options
 	for _, subject := range f.subjects {

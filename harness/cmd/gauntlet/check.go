@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 
@@ -19,7 +20,8 @@ func newCheck(code *int) *cobra.Command {
 		Short: "Check saved runs again",
 		Long: `Check saved runs again, from their histories alone, and rewrite their reports. The
 same history always gets the same verdicts.`,
-		Args: cobra.MinimumNArgs(1),
+		Example: `  gauntlet check out/RUN`,
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			relaxGarbageCollection()
 			var all []reports.Run
@@ -35,7 +37,7 @@ same history always gets the same verdicts.`,
 				all = append(all, *result)
 			}
 			*code = verdictCode(all)
-			if err := printVerdicts(cmd, all); err != nil {
+			if err := printVerdicts(cmd.OutOrStdout(), all); err != nil {
 				failed = append(failed, err)
 			}
 			if len(failed) > 0 {
@@ -57,12 +59,11 @@ func relaxGarbageCollection() {
 
 // printVerdicts prints the verdicts of runs. In a GitHub Actions job it also prints the
 // workflow commands that annotate the job.
-func printVerdicts(cmd *cobra.Command, all []reports.Run) error {
-	out := cmd.OutOrStdout()
+func printVerdicts(out io.Writer, all []reports.Run) error {
 	if len(all) == 0 {
 		return nil
 	}
-	if err := reports.Terminal(out, all, isTerminal(out)); err != nil {
+	if err := reports.Terminal(out, all, terminalWidth(out)); err != nil {
 		return &unfinishedError{fmt.Errorf("printing the verdicts: %w", err)}
 	}
 	if err := writeAnnotations(func() error { return reports.Annotations(out, all) }); err != nil {

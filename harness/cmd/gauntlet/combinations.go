@@ -31,6 +31,9 @@ follow one another.
 
 Without SCENARIO, it counts the built-in scenarios of --tier. With --seeds, it counts
 the scenarios that the seeds from 1 on generate.`,
+		Example: `  gauntlet coverage scenarios
+  gauntlet coverage scenarios --seeds=200 --profile=storm`,
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			scenarios, err := flags.scenarios(cmd, names)
 			if err != nil {

@@ -30,6 +30,7 @@ type compareFlags struct {
 
 func newCompare(code *int) *cobra.Command {
 	flags := compareFlags{runs: runFlags{tier: tierFlag(library.Default)}}
+	var format outputFormat
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO…]",
 		Short: "Run scenarios on two subjects and compare their behavior",
@@ -42,10 +43,18 @@ A difference is accepted if both behaviors are correct, declared if our controll
 differ on purpose, and undeclared otherwise. The exit status is 1 if a difference is
 undeclared or if both subjects are wrong. The directory compare-TIME contains the
 comparison as Markdown, JSON and HTML, and a page for each pair that aligns the steps
-of both runs.`,
+of both runs.
+
+With -o json, the command prints one line of JSON to standard output for each scenario,
+with the fields that a comparison has in compare.json. With -o yaml, it prints a YAML
+document instead. Everything else goes to standard error.`,
+		Example: `  gauntlet compare rollout --pairs=4
+  gauntlet compare rollout burst --subjects=exec:./new,exec:./old
+  gauntlet compare --quiet -o json | jq -r 'select(.verdict != "pass") | .scenario'`,
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error
-			*code, err = flags.compare(cmd, names)
+			*code, err = flags.compare(cmd, format, names)
 			return err
 		},
 	}
@@ -54,13 +63,14 @@ of both runs.`,
 	f.IntVar(&flags.pairs, "pairs", 1, "how many pairs of runs to make of each scenario; a difference in cost is significant from 4 pairs on")
 	f.Uint64Var(&flags.runs.seed, "seed", 0, "the seed of the first pair; each further pair uses the next one; 0 uses the seed in the scenario, or a random one if it has none")
 	flags.runs.tier.add(f)
+	outputFlag(cmd, &format, "the format of what is printed to standard output")
 	flags.runs.addAttempts(f)
 	flags.runs.addShared(f)
 	return cmd
 }
 
 // compare makes all pairs of runs, compares the runs of each pair, and returns the exit code.
-func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) {
+func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []string) (int, error) {
 	if len(f.subjects) != 2 {
 		return exitPass, fmt.Errorf("--subjects: found %d; expected two, separated by a comma", len(f.subjects))
 	}
@@ -91,11 +101,21 @@ func (f *compareFlags) compare(cmd *cobra.Command, names []string) (int, error) 
 			errs = append(errs, err)
 		}
 		all = append(all, c)
+		if format != asTable {
+			if err := writeDocument(cmd, format, func(w io.Writer) error { return reports.ComparisonJSON(w, &c) }); err != nil {
+				errs = append(errs, err)
+				break
+			}
+		}
 		if cmd.Context().Err() != nil {
 			break
 		}
 	}
-	if err := writeComparisons(cmd, dir, all); err != nil {
+	out := cmd.OutOrStdout()
+	if format != asTable {
+		out = cmd.ErrOrStderr()
+	}
+	if err := writeComparisons(out, dir, all); err != nil {
 		errs = append(errs, err)
 	}
 	code := comparisonCode(all)
@@ -177,18 +197,18 @@ func (f *compareFlags) runSide(ctx context.Context, o run.Options) (*reports.Run
 
 // writeComparisons prints the comparisons and writes their reports to dir. The reports include
 // a page for each pair.
-func writeComparisons(cmd *cobra.Command, dir string, all []reports.Comparison) error {
-	if err := reports.Compared(cmd.OutOrStdout(), all); err != nil {
+func writeComparisons(out io.Writer, dir string, all []reports.Comparison) error {
+	if err := reports.Compared(out, all); err != nil {
 		return err
 	}
-	if err := writeAnnotations(func() error { return reports.ComparedAnnotations(cmd.OutOrStdout(), all) }); err != nil {
+	if err := writeAnnotations(func() error { return reports.ComparedAnnotations(out, all) }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the comparison: %w", err)
 	}
 	err := reports.WriteComparisons(dir, all)
-	fmt.Fprintf(cmd.OutOrStdout(), "report: %s\n", filepath.Join(dir, reports.ComparedPageName))
+	fmt.Fprintf(out, "report: %s\n", filepath.Join(dir, reports.ComparedPageName))
 	return err
 }
 

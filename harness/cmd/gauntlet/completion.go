@@ -5,9 +5,129 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kube-gauntlet/gauntlet/harness/check"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/generate"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/reference"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
+	"github.com/kube-gauntlet/gauntlet/harness/internal/sweep"
+	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/schema"
 )
+
+// flagValues returns the values that a shell offers for a flag of a command, by the name of the
+// flag. The value of a flag that is not listed is a file or free.
+var flagValues = map[string]func(*cobra.Command) []string{
+	"subject":  func(*cobra.Command) []string { return subjects },
+	"subjects": func(*cobra.Command) []string { return subjects },
+	"provider": providersOf,
+	"tier":     func(*cobra.Command) []string { return tiers() },
+	"profile":  func(*cobra.Command) []string { return profiles() },
+	"check":    func(*cobra.Command) []string { return checkIDs() },
+	"at":       func(*cobra.Command) []string { return disturbances() },
+	"output":   func(*cobra.Command) []string { return outputFormats },
+}
+
+// subjects are the beginnings of the values of --subject.
+var subjects = []string{"ours", "upstream", "exec:", "image:"}
+
+// completeFlags makes the shell complete the flags of all commands.
+func completeFlags(cmd *cobra.Command) {
+	for name, values := range flagValues {
+		if flag := cmd.Flags().Lookup(name); flag == nil || (name == "output" && flag.Value.Type() == "string") {
+			continue // the flag --output of "gauntlet image" is a file
+		}
+		err := cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return values(cmd), cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(err) // a flag has two completions
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub)
+	}
+}
+
+// providersOf returns the providers that a command accepts.
+func providersOf(cmd *cobra.Command) []string {
+	switch cmd.Name() {
+	case "up":
+		return providers.With(cluster.StandingClusters)
+	case "clean":
+		return []string{providers.Existing}
+	}
+	return providers.Names()
+}
+
+// tiers returns the names of the tiers of the library.
+func tiers() []string {
+	var names []string
+	for _, tier := range library.Tiers {
+		names = append(names, string(tier))
+	}
+	return names
+}
+
+// profiles returns the names of the profiles of generated scenarios.
+func profiles() []string {
+	var names []string
+	for _, p := range generate.Profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// checkIDs returns the IDs of all checks.
+func checkIDs() []string {
+	var ids []string
+	for _, c := range check.All {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// disturbances returns the names of the faults of "gauntlet sweep crash".
+func disturbances() []string {
+	var names []string
+	for _, d := range sweep.Disturbances {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// completeScenarios completes the name of a built-in scenario, or of a file.
+func completeScenarios(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	for _, s := range library.All() {
+		if strings.HasPrefix(s.Name, typed) {
+			names = append(names, s.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// completeMutants completes the ID of a mutant.
+func completeMutants(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return mutants.IDs(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeStanding completes the name of a standing cluster.
+func completeStanding(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	found, err := standing.List(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, c := range found {
+		if c.State == standing.Standing {
+			names = append(names, c.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
 
 // completeEntries completes the arguments of "gauntlet list": a section, and names of its entries.
 func completeEntries(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

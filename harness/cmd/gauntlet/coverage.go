@@ -29,6 +29,8 @@ RUNDIR is the directory of a run, or a directory that nightly, sweep or report w
 Of such a directory, it reads only the runs whose directories still exist. --out writes
 the table to a file for the flag --prefer-uncovered of run, generate, sweep seeds and
 nightly.`,
+		Example: `  gauntlet coverage out/RUN1 out/RUN2
+  gauntlet coverage out/RUN --out=seen.json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			files, err := findHistories(dirs)

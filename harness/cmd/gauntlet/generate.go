@@ -60,6 +60,8 @@ func newGenerate() *cobra.Command {
 		Long: `Print the scenario that "gauntlet run" generates from a seed: its workload and its
 faults. The same seed and the same --prefer-uncovered file give the same scenario,
 byte for byte.`,
+		Example: `  gauntlet generate --seed=7
+  gauntlet generate --seed=7 --profile=storm > my-scenario.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := flags.generate(seedOf(seed), provider)

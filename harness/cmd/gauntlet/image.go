@@ -27,7 +27,8 @@ func newImage() *cobra.Command {
 archive is in the format that "docker load", "kind load image-archive" and "ctr images
 import" accept. The image runs as user ` + image.User + ` and needs no writable file
 system.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  gauntlet image ./my-kcm --output=my-kcm.tar`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec.Binary, spec.Labels = args[0], map[string]string{
 				"org.opencontainers.image.title":   filepath.Base(args[0]),

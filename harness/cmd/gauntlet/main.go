@@ -73,12 +73,24 @@ proxy between the two injects faults and records every request, response and wat
 event. Checks then decide from this history whether the controllers kept their
 guarantees.
 
+It can test each binary or image that accepts the flags of kube-controller-manager and
+runs its ReplicationController, ReplicaSet, Deployment, Endpoints or CronJob
+controller; other controllers, such as operators, cannot be tested from the command
+line yet, only with the Go API and by the general checks.
+
 Exit status: 0 every check passed; 1 a check failed; 2 a verdict is unknown or a
 run was aborted; 3 the command line or an input is wrong.`,
+		Example: `  gauntlet run watch-delay-pods
+  gauntlet run my-scenario.yaml --subject=exec:./my-kcm
+  gauntlet explain check/max-surge`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newList(), newExplain(), newUp(), newDown(), newClean(), newStandingHost(), newRelay(), newImage(), newSetup(), newVersion())
+	root.AddCommand(newRun(code), newNightly(code), newSweep(code), newMutants(code), newShrink(code), newGenerate(), newCheck(code), newReport(code), newCoverage(), newCompare(code), newValidate(), newList(), newExplain(), newUp(), newDown(), newClean(), newStandingHost(), newRelay(), newImage(), newSetup(), newVersion())
+	root.Version = revision
+	root.SetVersionTemplate("gauntlet {{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version of gauntlet") // without the shorthand -v that cobra would add
 	acceptRenamedFlags(root)
+	completeFlags(root)
 	return root
 }

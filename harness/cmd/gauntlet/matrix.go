@@ -35,6 +35,9 @@ unmodified controllers run each scenario once.
 
 The command starts no run after --budget has passed. The next call continues, because
 the results are kept in mutants/matrix.json. It also writes mutants/TABLE.md.`,
+		Example: `  gauntlet mutants matrix
+  gauntlet mutants matrix R1 D5 --scenarios=burst,rollout`,
+		ValidArgsFunction: completeMutants,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			selected, err := selectMutants(ids)
 			if err != nil {
@@ -66,7 +69,8 @@ scenario catches, and has all checks and types of faults.
 
 The command runs nothing. The results are those of "gauntlet mutants" and "gauntlet
 mutants matrix" in the source tree.`,
-		Args: cobra.NoArgs,
+		Example: `  gauntlet mutants tiers`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			outcomes, err := readOutcomes(mutants.All(), filepath.Join(tree, "harness", "mutant", "outcomes.json"))
 			if err != nil {

@@ -47,7 +47,11 @@ TABLE.md, which includes the outcomes of earlier calls. The executables and runs
 mutants that no check detected are kept there. The exit status is 1 if no check
 detected a mutant that must be detected, and 2 if the unmodified controllers did not
 pass.`,
-		Args: cobra.ArbitraryArgs,
+		Example: `  gauntlet mutants
+  gauntlet mutants R1 D5
+  gauntlet mutants --missing`,
+		ValidArgsFunction: completeMutants,
+		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			all, err := selectMutants(ids)
 			if err == nil {
@@ -131,7 +135,7 @@ func (f *mutantsFlags) run(cmd *cobra.Command, selected []mutant.Mutant) (int, e
 // prepare creates the output directory and returns a trial of the selected mutants, without
 // Done, and its builder.
 func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*mutant.Trial, *mutant.Builder, error) {
-	f.runs.provider, f.runs.terminal = providers.Default(), newTerminal(cmd.ErrOrStderr())
+	f.runs.provider, f.runs.terminal = providers.Default(), f.runs.newTerminal(cmd)
 	parallel, err := f.runs.parallelRuns()
 	if err != nil {
 		return nil, nil, err

@@ -35,6 +35,10 @@ command prints one line for each failure group: the failed check, the resource, 
 reason, how many runs show it, and the smallest of these runs. The directory
 nightly-TIME contains the same lines and the reports of all runs. "gauntlet report"
 makes one page of several such directories.`,
+		Example: `  gauntlet nightly --duration=8h
+  gauntlet nightly --profile=storm --subjects=ours
+  gauntlet nightly rollout burst --duration=1h --seed=1`,
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			var err error
 			*code, err = flags.run(cmd, names)
@@ -77,6 +81,6 @@ func (f *nightlyFlags) run(cmd *cobra.Command, names []string) (int, error) {
 	if _, err := round(first); err != nil {
 		return exitPass, err // the options are wrong; no run has started
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "starting runs for %s, beginning with seed %d\n", f.duration, first)
+	f.runs.announce(cmd, "starting runs for %s, beginning with seed %d\n", f.duration, first)
 	return f.runCampaign(cmd, "nightly", campaign.Options{Series: seriesOfRounds(first, math.MaxUint64-1, round), Duration: f.duration})
 }

@@ -67,6 +67,23 @@ func writeValue(cmd *cobra.Command, format outputFormat, value any) error {
 	return writeText(cmd, encoded.String())
 }
 
+// writeDocument writes one of several values to standard output: a line of JSON, or a YAML
+// document. The function encode writes the value as JSON on one line.
+func writeDocument(cmd *cobra.Command, format outputFormat, encode func(io.Writer) error) error {
+	var encoded bytes.Buffer
+	if err := encode(&encoded); err != nil {
+		return &unfinishedError{err}
+	}
+	if format == asYAML {
+		converted, err := yaml.JSONToYAML(encoded.Bytes())
+		if err != nil {
+			return &unfinishedError{err}
+		}
+		return writeText(cmd, "---\n"+string(converted))
+	}
+	return writeText(cmd, encoded.String())
+}
+
 // writeText writes text to standard output.
 func writeText(cmd *cobra.Command, text string) error {
 	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {

@@ -121,6 +121,20 @@ func TestCompletion(t *testing.T) {
 		{[]string{"explain", "check/max"}, "check/max-surge"},
 		{[]string{"explain", "scenario.set"}, "scenario.settle"},
 		{[]string{"explain", "fault/watch-delay.d"}, "fault/watch-delay.delay"},
+		{[]string{"run", "bur"}, "burst"},
+		{[]string{"validate", "bur"}, "burst"},
+		{[]string{"sweep", "crash", "bur"}, "burst"},
+		{[]string{"run", "--subject", ""}, "upstream"},
+		{[]string{"nightly", "--subjects", ""}, "upstream"},
+		{[]string{"run", "--provider", ""}, "existing"},
+		{[]string{"up", "--provider", ""}, "kind"},
+		{[]string{"clean", "--provider", ""}, "existing"},
+		{[]string{"generate", "--profile", ""}, "storm"},
+		{[]string{"shrink", "--check", ""}, "max-surge"},
+		{[]string{"sweep", "crash", "--at", ""}, "lost"},
+		{[]string{"run", "--output", ""}, "json"},
+		{[]string{"run", "--tier", ""}, "quick"},
+		{[]string{"mutants", ""}, "R1"},
 	} {
 		out, err := command(t, append([]string{"__complete"}, test.args...)...)
 		if err != nil || !strings.Contains("\n"+out, "\n"+test.want+"\n") {

@@ -5,12 +5,86 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
+
+// man is the directory to which TestManPages writes the man pages. Empty means a temporary one.
+var man = flag.String("man", "", "write the man pages to this `directory`")
+
+// TestManPages checks that each command has a man page with its examples.
+func TestManPages(t *testing.T) {
+	dir := *man
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	var code int
+	root := newRoot(&code)
+	root.DisableAutoGenTag = true
+	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "GAUNTLET", Section: "1", Source: "gauntlet", Manual: "gauntlet"}, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range commandsOf(root) {
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+		if page, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Contains(page, []byte(".SH EXAMPLE")) {
+			t.Errorf("%s: error %v; want a page with examples", name, err)
+		}
+	}
+}
+
+// commandsOf returns a command and all its subcommands, except those that are hidden and those
+// that cobra adds.
+func commandsOf(cmd *cobra.Command) []*cobra.Command {
+	if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
+		return nil
+	}
+	all := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		all = append(all, commandsOf(sub)...)
+	}
+	return all
+}
+
+// TestExamples checks that each command has examples, and that they parse.
+func TestExamples(t *testing.T) {
+	var code int
+	for _, cmd := range commandsOf(newRoot(&code)) {
+		if cmd.Example == "" {
+			t.Errorf("%s has no examples", cmd.CommandPath())
+		}
+		own := false
+		for line := range strings.Lines(cmd.Example) {
+			for _, part := range strings.FieldsFunc(line, func(r rune) bool { return r == '|' || r == '(' || r == ')' }) {
+				args := strings.Fields(part)
+				if len(args) == 0 || args[0] != "gauntlet" {
+					continue // another program
+				}
+				if i := slices.Index(args, ">"); i >= 0 {
+					args = args[:i]
+				}
+				root := newRoot(&code)
+				found, rest, err := root.Find(args[1:])
+				if err == nil {
+					err = found.ParseFlags(rest)
+				}
+				if err == nil {
+					err = found.ValidateArgs(found.Flags().Args())
+				}
+				if err != nil {
+					t.Errorf("%s: example %q: %v", cmd.CommandPath(), part, err)
+				}
+				own = own || found != nil && strings.HasPrefix(found.CommandPath(), cmd.CommandPath())
+			}
+		}
+		if !own {
+			t.Errorf("%s: no example calls it", cmd.CommandPath())
+		}
+	}
+}
 
 var update = flag.Bool("update", false, "write docs/reference/cli.md")
 

@@ -22,7 +22,8 @@ verdicts in their directories.
 RUNDIR is the directory of a run, or a directory that nightly, sweep or an earlier
 report wrote. The page of one run shows its timeline. The page of several runs shows
 the failure groups, the trend by day, and links to the page of each run.`,
-		Args: cobra.MinimumNArgs(1),
+		Example: `  gauntlet report out/RUN1 out/RUN2 --out=report`,
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			all, err := readRuns(dirs)
 			if err != nil {
@@ -77,7 +78,7 @@ func writeReports(cmd *cobra.Command, dir string, all []reports.Run) error {
 		return fmt.Errorf("writing the reports: %w", err)
 	}
 	err = reports.WriteFiles(dir, all...)
-	if err := errors.Join(err, printVerdicts(cmd, all)); err != nil {
+	if err := errors.Join(err, printVerdicts(cmd.OutOrStdout(), all)); err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(dir, reports.PageName))

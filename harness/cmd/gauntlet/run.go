@@ -17,6 +17,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/cluster"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
@@ -42,6 +43,10 @@ type runFlags struct {
 	tier        tierFlag         // which built-in scenarios run if none is named
 	generated   generateFlags    // for a scenario that a seed generates
 
+	quiet, verbose bool // how much progress to print
+
+	// stdin has the scenario with the name "-"; nil if the command does not read one.
+	stdin io.Reader
 	// terminal prints progress lines. If it is nil, the method options creates a terminal.
 	terminal *terminal
 	// label is appended to the scenario name in progress lines. Commands set it if several
@@ -51,16 +56,30 @@ type runFlags struct {
 
 func newRun(code *int) *cobra.Command {
 	flags := runFlags{tier: tierFlag(library.Default)}
+	var dryRun bool
+	var format outputFormat
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO…]",
 		Short: "Run scenarios and check the results",
 		Long: `Run scenarios, each on its own control plane, and check the results.
 
 SCENARIO is the name of a built-in scenario (see "gauntlet list") or a YAML file, such
-as the scenario.yaml of an earlier run. Without SCENARIO, the built-in scenarios of
---tier run: quick is for pull requests and takes about two minutes, default catches
-nearly all that the library catches, and full has all scenarios. With --seed, --profile or --duration and
-without SCENARIO, one scenario is generated from the seed and run.`,
+as the scenario.yaml of an earlier run, or "-" for standard input. Without SCENARIO,
+the built-in scenarios of --tier run: quick is for pull requests and takes about two
+minutes, default catches nearly all that the library catches, and full has all
+scenarios. With --seed, --profile or --duration and without SCENARIO, one scenario is
+generated from the seed and run.
+
+With -o json, the command prints one line of JSON to standard output for each run that
+ends, with the fields that a run has in verdicts.json. With -o yaml, it prints a YAML
+document instead. Everything else goes to standard error.`,
+		Example: `  gauntlet run
+  gauntlet run watch-delay-pods --subject=upstream
+  gauntlet run my-scenario.yaml --subject=exec:./my-kcm --seed=7
+  gauntlet generate --seed=7 | gauntlet run -
+  gauntlet run --tier=quick --dry-run
+  gauntlet run --quiet -o json | jq -r 'select(.verdict == "fail") | .reproduce'`,
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := flags.checkAttempts(); err != nil {
 				return err
@@ -69,15 +88,19 @@ without SCENARIO, one scenario is generated from the seed and run.`,
 			if err != nil {
 				return err
 			}
+			flags.stdin = &interruptibleReader{cmd.Context(), cmd.InOrStdin()}
 			scenarios, err := flags.scenarios(cmd, names)
 			if err != nil {
 				return err
+			}
+			if dryRun {
+				return flags.printPlan(cmd, format, scenarios)
 			}
 			options, err := flags.options(cmd, scenarios)
 			if err != nil {
 				return err
 			}
-			*code, err = runAll(cmd, options, parallel, flags.attempts)
+			*code, err = runAll(cmd, format, options, parallel, flags.attempts)
 			return err
 		},
 	}
@@ -88,6 +111,8 @@ without SCENARIO, one scenario is generated from the seed and run.`,
 	flags.generated.addProfile(f)
 	flags.generated.addDuration(f)
 	f.BoolVar(&flags.keepUp, "keep", false, "keep the control plane up after the run until Ctrl-C, and print its kubeconfig; the verdict follows; for one scenario only")
+	f.BoolVar(&dryRun, "dry-run", false, "print what would run: each scenario with its subject, provider and seed; build and start nothing")
+	outputFlag(cmd, &format, "the format of what is printed to standard output")
 	flags.addAttempts(f)
 	flags.addShared(f)
 	return cmd
@@ -109,6 +134,8 @@ func (f *runFlags) checkAttempts() error {
 // addShared adds the flags that all commands that run scenarios have.
 func (f *runFlags) addShared(flags *pflag.FlagSet) {
 	providerFlag(flags, &f.provider)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress, only results, warnings and errors")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print also each step of the workload, and each fault and process that begins or ends")
 	flags.StringVar(&f.out, "out", "out", "the `directory` in which run directories are created")
 	flags.IntVar(&f.parallel, "parallel", 0, "the maximum number of runs at the same time; 0 means as many as cores and memory allow, but 1 on kind; an existing cluster allows only 1")
 	upstreamDirFlag(flags, &f.upstreamDir)
@@ -148,23 +175,56 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 	f.StringVar(&o.Context, "context", "", "the context in the kubeconfig file (default: its current context)")
 }
 
+// check returns the subject and the provider that the flags name. It validates the scenarios and
+// sets their seeds. It reads nothing from the disk and starts nothing.
+func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
+	target, err := subject.ParseTarget(f.subject)
+	if err != nil {
+		return target, providers.Provider{}, err
+	}
+	provider, err := providers.Named(f.provider)
+	if err != nil {
+		return target, provider, err
+	}
+	if f.quiet && f.verbose {
+		return target, provider, errors.New("--quiet and --verbose: expected at most one of them")
+	}
+	if f.keepUp && len(scenarios) != 1 {
+		return target, provider, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
+	}
+	for _, s := range scenarios {
+		if err := run.Validate(s); err != nil {
+			return target, provider, err
+		}
+		s.Seed = seedOf(f.seed, s.Seed)
+	}
+	return target, provider, nil
+}
+
+// newTerminal returns a terminal for the progress messages that the flags ask for.
+func (f *runFlags) newTerminal(cmd *cobra.Command) *terminal {
+	t := newTerminal(cmd.ErrOrStderr())
+	t.quiet = f.quiet
+	return t
+}
+
+// announce prints a message about all runs to standard error, unless the user wants no progress.
+func (f *runFlags) announce(cmd *cobra.Command, format string, args ...any) {
+	if !f.quiet {
+		fmt.Fprintf(cmd.ErrOrStderr(), format, args...)
+	}
+}
+
 // options returns the options of one run for each scenario. It starts nothing. It returns an
 // error if a run is not possible, for example because an executable is missing.
 func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) ([]run.Options, error) {
-	target, err := subject.ParseTarget(f.subject)
-	if err != nil {
-		return nil, err
-	}
-	provider, err := providers.Named(f.provider)
+	target, provider, err := f.check(scenarios)
 	if err != nil {
 		return nil, err
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if err != nil {
 		return nil, &unfinishedError{err}
-	}
-	if f.keepUp && len(scenarios) != 1 {
-		return nil, fmt.Errorf("--keep: expected one scenario, found %d", len(scenarios))
 	}
 	if f.existing.Kubeconfig, err = absolutePath(f.existing.Kubeconfig); err != nil {
 		return nil, err
@@ -176,17 +236,14 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	}
 	terminal := f.terminal
 	if terminal == nil {
-		terminal = newTerminal(cmd.ErrOrStderr())
+		terminal = f.newTerminal(cmd)
 	}
 	if err := setUpPrograms(cmd.Context(), provider, target, f.upstreamDir); err != nil {
 		return nil, &unfinishedError{err}
 	}
 	var all []run.Options
 	for _, s := range scenarios {
-		if err := run.Validate(s); err != nil {
-			return nil, err
-		}
-		s.Seed = seedOf(f.seed, s.Seed)
+		progress := func(message string) { terminal.progress(s.Name+f.label, message) }
 		o := run.Options{
 			Scenario:    s,
 			Target:      target,
@@ -197,10 +254,17 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 			UpstreamDir: f.upstreamDir,
 			NodeImage:   f.nodeImage,
 			Existing:    f.existing,
-			Progress:    func(message string) { terminal.progress(s.Name+f.label, message) },
+			Progress:    progress,
 			Clock:       clock.RealClock{},
 			Revision:    revision,
 			Versions:    versions,
+		}
+		if f.verbose {
+			o.OnRecord = func(record *history.Record) {
+				if text := recordText(record); text != "" {
+					progress(text)
+				}
+			}
 		}
 		if f.keepUp {
 			o.KeepUp = terminal.keepUpUntilInterrupt
@@ -280,7 +344,11 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {
-		s, err := loadScenario(name, warnings)
+		load := loadScenario
+		if name == standardInput && f.stdin != nil {
+			load = f.readScenario
+		}
+		s, err := load(name, warnings)
 		if err != nil {
 			return nil, err
 		}
@@ -288,6 +356,10 @@ func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenari
 	}
 	return all, nil
 }
+
+// standardInput is the name of the scenario that "gauntlet run" and "gauntlet validate" read from
+// standard input.
+const standardInput = "-"
 
 // loadScenario returns the built-in scenario with the given name. If there is none, name is
 // the path of a YAML file to read. loadScenario prints a warning for each old name that the
@@ -299,9 +371,7 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 		s, err = scenario.Load(name)
 	}
 	if err == nil {
-		for _, warning := range s.Warnings() {
-			fmt.Fprintln(warnings, "warning:", warning)
-		}
+		printWarnings(s, warnings)
 	}
 	if errors.Is(err, os.ErrNotExist) {
 		var known []string
@@ -311,6 +381,13 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 		return nil, fmt.Errorf("scenario %q: expected a YAML file or one of the built-in scenarios %s", name, strings.Join(known, ", "))
 	}
 	return s, err
+}
+
+// printWarnings prints a warning for each old name that a scenario uses.
+func printWarnings(s *scenario.Scenario, warnings io.Writer) {
+	for _, warning := range s.Warnings() {
+		fmt.Fprintln(warnings, "warning:", warning)
+	}
 }
 
 // seedOf returns the first seed that is not 0. If all seeds are 0, it returns a random seed.
@@ -350,7 +427,10 @@ var errCannotStart = errors.New("a run could not start")
 // While the verdict of a run is unknown, runAll repeats the run; times is the maximum number
 // of runs. If the cluster has no room for one of several runs, runAll skips that run. If a run
 // cannot start for another reason, or after an interrupt, no further run starts.
-func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, error) {
+//
+// In the formats JSON and YAML, runAll prints each run to standard output when the run ends, and
+// everything else to standard error.
+func runAll(cmd *cobra.Command, format outputFormat, all []run.Options, parallel, times int) (int, error) {
 	results, errs := make([]*reports.Run, len(all)), make([]error, len(all))
 	left := len(all) // number of runs that have not ended
 	var attempts []campaign.Attempt
@@ -371,6 +451,12 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 		if run == nil {
 			return errCannotStart
 		}
+		if format != asTable {
+			if err := writeDocument(cmd, format, func(w io.Writer) error { return reports.RunJSON(w, run) }); err != nil {
+				errs[place] = errors.Join(errs[place], err)
+				return err
+			}
+		}
 		return nil
 	}) // RunParallel returns only errors that are also in errs
 	if left > 0 {
@@ -382,7 +468,11 @@ func runAll(cmd *cobra.Command, all []run.Options, parallel, times int) (int, er
 			summaries = append(summaries, *run)
 		}
 	}
-	if err := errors.Join(append(errs, printVerdicts(cmd, summaries))...); err != nil {
+	out := cmd.OutOrStdout()
+	if format != asTable {
+		out = cmd.ErrOrStderr()
+	}
+	if err := errors.Join(append(errs, printVerdicts(out, summaries))...); err != nil {
 		return verdictCode(summaries), &unfinishedError{err}
 	}
 	return verdictCode(summaries), nil

@@ -21,7 +21,8 @@ programs that are missing. The first time, it takes about 7 minutes on 2 cores. 
 other commands do the same when they need a program.
 
 The command prints the paths of all programs to standard output.`,
-		Args: cobra.NoArgs,
+		Example: `  gauntlet setup`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			build := setUpAll
 			if nodes {

@@ -39,6 +39,8 @@ some runs, the command repeats each candidate until it is 95 % sure.
 The smallest scenario so far is in RUNDIR/shrink/smallest.yaml, also after Ctrl-C.
 Started again, the command resumes. The exit status is 0 if the search is complete, and
 2 if it was interrupted.`,
+		Example: `  gauntlet shrink out/RUN
+  gauntlet shrink out/RUN --check=max-surge`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := flags.run(cmd, args[0])
@@ -77,7 +79,7 @@ func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	}
 	original.Seed = failed.Seed
 	f.runs.out = filepath.Join(path, "shrink")
-	f.runs.terminal = newTerminal(cmd.ErrOrStderr())
+	f.runs.terminal = f.runs.newTerminal(cmd)
 	if _, err := f.runs.options(cmd, []*scenario.Scenario{original.Clone()}); err != nil {
 		return err // the options are wrong; no run has started
 	}

@@ -36,6 +36,9 @@ directly to the API server, without the fault proxy. Without --subject, nothing
 reconciles their objects.
 
 The command prints only the path of the kubeconfig to standard output.`,
+		Example: `  gauntlet up
+  gauntlet up --provider=kind --nodes=3 --subject=upstream
+  export KUBECONFIG=$(gauntlet up)`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.ControlPlane.Nodes < 1 || o.ControlPlane.Nodes > upNodesMax {
@@ -111,6 +114,9 @@ func newDown() *cobra.Command {
 		Short: "Remove control planes that \"gauntlet up\" started",
 		Long: `Remove control planes that "gauntlet up" started: the named ones, or the only one
 that exists.`,
+		Example: `  gauntlet down
+  gauntlet down --all`,
+		ValidArgsFunction: completeStanding,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if all && len(names) > 0 {
 				return fmt.Errorf("--all and %s: expected either --all or names", strings.Join(names, ", "))
@@ -189,6 +195,8 @@ func newClean() *cobra.Command {
 command was killed. Control planes that "gauntlet up" started, or that a running
 command uses, stay. With --provider=existing, remove the objects that a killed run left
 on an existing cluster.`,
+		Example: `  gauntlet clean
+  gauntlet clean --provider=existing --context=test`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if provider != "" && provider != providers.Existing {

@@ -13,6 +13,8 @@ func newSweep(code *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep",
 		Short: "Run a scenario for each seed of a range, or for each write of the subject",
+		Example: `  gauntlet sweep seeds --from=1 --to=100
+  gauntlet sweep crash rollout`,
 	}
 	cmd.AddCommand(newSweepSeeds(code), newSweepCrash(code))
 	return cmd
@@ -35,6 +37,8 @@ func newSweepSeeds(code *int) *cobra.Command {
 The directories of runs that passed are deleted, the others are kept. At the end the
 command prints one line for each failure group. The directory seeds-TIME contains the
 same lines and the reports of all runs.`,
+		Example: `  gauntlet sweep seeds --from=1 --to=100
+  gauntlet sweep seeds --to=20 --profile=storm --subjects=exec:./my-kcm`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -60,6 +64,6 @@ func (f *sweepSeedsFlags) run(cmd *cobra.Command) (int, error) {
 	if _, err := round(f.from); err != nil {
 		return exitPass, err // the options are wrong; no run has started
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
+	f.runs.announce(cmd, "running the generated scenarios of seeds %d to %d\n", f.from, f.to)
 	return f.runCampaign(cmd, "seeds", campaign.Options{Series: seriesOfRounds(f.from, f.to, round)})
 }

@@ -38,7 +38,10 @@ Then run it again for each of these writes, with a single fault at that write.
 The directories of runs that passed are deleted, the others are kept. At the end the
 command prints one line for each failure group. The directory crash-TIME contains the
 same lines and the reports of all runs.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  gauntlet sweep crash rollout
+  gauntlet sweep crash burst --subjects=ours --from=3 --to=9`,
+		ValidArgsFunction: completeScenarios,
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			*code, err = flags.run(cmd, args[0])
@@ -99,7 +102,7 @@ func (f *sweepCrashFlags) plan(cmd *cobra.Command, withoutFaults *scenario.Scena
 	if f.to > 0 {
 		last = min(last, f.to)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
+	f.runs.announce(cmd, "scenario %s, subject %s: found %d writes; injecting faults at writes %d to %d: %s\n",
 		withoutFaults.Name, subject, len(writes), f.from, last, strings.Join(f.disturbances, ", "))
 	var disturbed []*scenario.Scenario
 	for k := f.from; k <= last; k++ {

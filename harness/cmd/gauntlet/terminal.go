@@ -4,16 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
 
 // terminal prints progress messages of concurrent runs, one line for each message.
 type terminal struct {
 	begun time.Time
+	quiet bool // print no progress messages
 
 	mu  sync.Mutex // guards out, because runs are concurrent
 	out io.Writer
@@ -26,9 +27,30 @@ func newTerminal(out io.Writer) *terminal {
 // progress prints one line with the time since the terminal was created, the scenario and the
 // message.
 func (t *terminal) progress(scenario, message string) {
+	if t.quiet {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintf(t.out, "%6.1fs  %s: %s\n", time.Since(t.begun).Seconds(), scenario, message)
+}
+
+// recordText returns a progress message for a record about a step, a fault or a process. It returns
+// "" for all other records.
+func recordText(record *history.Record) string {
+	var text string
+	switch {
+	case record.Step != nil:
+		text = fmt.Sprintf("step %d %s: %s", record.Step.Index, record.Step.Event, record.Step.Detail)
+		if record.Step.Error != "" {
+			text += ": " + record.Step.Error
+		}
+	case record.Fault != nil && record.Fault.Event != history.FaultFired: // a fault may fire thousands of times
+		text = fmt.Sprintf("fault %d %s: %s %s", record.Fault.Index, record.Fault.Event, record.Fault.Name, record.Fault.Detail)
+	case record.Process != nil:
+		text = fmt.Sprintf("process %s %s %s", record.Process.Name, record.Process.Event, record.Process.Detail)
+	}
+	return strings.TrimSpace(text)
 }
 
 // keepUpUntilInterrupt prints the path of the kubeconfig of a control plane, and returns when
@@ -36,10 +58,4 @@ func (t *terminal) progress(scenario, message string) {
 func (t *terminal) keepUpUntilInterrupt(ctx context.Context, kubeconfig string) {
 	fmt.Fprintf(t.out, "The control plane stays up until Ctrl-C. To use it:\n\n    export KUBECONFIG=%s\n\n", kubeconfig)
 	<-ctx.Done()
-}
-
-// isTerminal reports whether out is a terminal.
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

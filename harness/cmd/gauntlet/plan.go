@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+// plannedRun is a run that "gauntlet run --dry-run" prints.
+type plannedRun struct {
+	Scenario string `json:"scenario"`
+	Subject  string `json:"subject"`
+	Provider string `json:"provider"`
+	Seed     uint64 `json:"seed"`
+}
+
+// printPlan prints which runs the flags ask for. It returns an error if the provider does not
+// support one of them.
+func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios []*scenario.Scenario) error {
+	target, provider, err := f.check(scenarios)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"SCENARIO", "SUBJECT", "PROVIDER", "SEED"}}
+	for _, s := range scenarios {
+		if err := run.Supported(s, provider.Name); err != nil {
+			return err
+		}
+		planned := plannedRun{Scenario: s.Name, Subject: target.String(), Provider: provider.Name, Seed: s.Seed}
+		rows = append(rows, []string{planned.Scenario, planned.Subject, planned.Provider, strconv.FormatUint(planned.Seed, 10)})
+		if format == asTable {
+			continue
+		}
+		if err := writeDocument(cmd, format, func(w io.Writer) error { return json.NewEncoder(w).Encode(planned) }); err != nil {
+			return err
+		}
+	}
+	if format != asTable {
+		return nil
+	}
+	return writeText(cmd, formatTable(rows, terminalWidth(cmd.OutOrStdout())))
+}

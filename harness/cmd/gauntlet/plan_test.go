@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
+	"github.com/kube-gauntlet/gauntlet/reports"
+)
+
+// commandWithInput runs a command line with a text on its standard input, and returns its standard
+// output.
+func commandWithInput(t *testing.T, input string, args ...string) (string, error) {
+	t.Helper()
+	var code int
+	root := newRoot(&code)
+	var out bytes.Buffer
+	root.SetIn(strings.NewReader(input))
+	root.SetOut(&out)
+	root.SetErr(io.Discard)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// TestDryRun checks that --dry-run prints the runs, and needs no programs.
+func TestDryRun(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"burst", "rollout", "--seed=7"}, "SCENARIO  SUBJECT  PROVIDER  SEED\nburst     ours     embedded  7\nrollout   ours     embedded  7\n"},
+		{[]string{"burst", "--seed=7", "--subject=upstream", "-o", "json"}, `{"scenario":"burst","subject":"upstream","provider":"embedded","seed":7}` + "\n"},
+		{[]string{"burst", "--seed=7", "-o", "yaml"}, "---\nprovider: embedded\nscenario: burst\nseed: 7\nsubject: ours\n"},
+		{[]string{"--seed=7", "--profile=calm", "-o", "json"}, `{"scenario":"calm-7","subject":"ours","provider":"embedded","seed":7}` + "\n"},
+	} {
+		out, err := command(t, append([]string{"run", "--dry-run", "--upstream-dir=" + t.TempDir()}, test.args...)...)
+		if err != nil || out != test.want {
+			t.Errorf("run --dry-run %q: error %v, output\n%swant\n%s", test.args, err, out, test.want)
+		}
+	}
+}
+
+// TestStandardInput checks that run and validate read the scenario "-" from standard input, once.
+func TestStandardInput(t *testing.T) {
+	burst, _ := library.Find("burst")
+	text, err := burst.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		input         string
+		args          []string
+		want, wantErr string
+	}{
+		{string(text), []string{"run", "-", "--dry-run", "--seed=7", "-o", "json"}, `{"scenario":"burst",`, ""},
+		{string(text), []string{"validate", "-"}, "-: valid; providers: ", ""},
+		{"name: x\nfalts: []\n", []string{"validate", "-"}, "", "standard input:2:1: "},
+		{"", []string{"validate", "-"}, "", "found nothing; expected a scenario in YAML, once"},
+		{string(text), []string{"validate", "-", "-"}, "-: valid; providers: ", "found nothing; expected a scenario in YAML, once"},
+		{strings.Repeat("x", stdinLimit), []string{"validate", "-"}, "", "standard input: found 1048576 bytes; expected at most"},
+		{string(text), []string{"nightly", "-"}, "", `scenario "-": expected a YAML file`},
+	} {
+		out, err := commandWithInput(t, test.input, test.args...)
+		if !strings.HasPrefix(out, test.want) || (err == nil) != (test.wantErr == "") || (err != nil && !strings.Contains(err.Error(), test.wantErr)) {
+			t.Errorf("%q: error %v, output %q; want error %q, output %q", test.args, err, out, test.wantErr, test.want)
+		}
+	}
+}
+
+// TestInterruptedInput checks that a read of standard input ends with the context.
+func TestInterruptedInput(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, out := io.Pipe() // nobody writes to it
+	defer out.Close()
+	cancel()
+	_, err := (&runFlags{stdin: &interruptibleReader{ctx, in}}).readScenario("-", io.Discard)
+	var unfinished *unfinishedError
+	if !errors.As(err, &unfinished) {
+		t.Errorf("error %v, want one of an interrupt", err)
+	}
+}
+
+// TestValidate checks that validate names the providers of valid scenarios, and all mistakes.
+func TestValidate(t *testing.T) {
+	first := file(t, "name: x\nfalts: []\n")
+	second := file(t, "name: y\nworkload: 3\n")
+	out, err := command(t, "validate", first, "node-cut-off", second)
+	if want := "node-cut-off: valid; providers: kind\n"; out != want {
+		t.Errorf("output %q, want %q", out, want)
+	}
+	if err == nil || !strings.Contains(err.Error(), first+":2:1: ") || !strings.Contains(err.Error(), second+":2:11: ") {
+		t.Errorf("error %v, want the mistakes of both files", err)
+	}
+	unknown := file(t, "name: z\ndescription: D.\nworkload: [{create: {kind: ReplicaSet, name: web, replicas: 1}}]\nexercises: [max-surg]\n")
+	if _, err := command(t, "validate", unknown); err == nil || !strings.Contains(err.Error(), "max-surg") {
+		t.Errorf("error %v, want one about the check", err)
+	}
+}
+
+// TestQuiet checks which progress messages a terminal prints.
+func TestQuiet(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		var out bytes.Buffer
+		terminal := newTerminal(&out)
+		terminal.quiet = quiet
+		terminal.progress("burst", "started")
+		if got := strings.Contains(out.String(), "burst: started\n"); got == quiet {
+			t.Errorf("quiet %t: printed %q", quiet, out.String())
+		}
+	}
+}
+
+func TestRecordText(t *testing.T) {
+	for _, test := range []struct {
+		record history.Record
+		want   string
+	}{
+		{history.Record{Step: &history.Step{Index: 2, Event: history.StepBegun, Detail: "scale web"}}, "step 2 begun: scale web"},
+		{history.Record{Step: &history.Step{Index: 2, Event: history.StepFailed, Detail: "scale web", Error: "not found"}}, "step 2 failed: scale web: not found"},
+		{history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultInjected}}, "fault 0 injected: crash"},
+		{history.Record{Fault: &history.Fault{Name: "crash", Event: history.FaultFired}}, ""},
+		{history.Record{Process: &history.Process{Name: "subject-0", Event: history.ProcessStarted}}, "process subject-0 started"},
+		{history.Record{Phase: &history.Phase{Name: history.PhaseChaos}}, ""},
+	} {
+		if got := recordText(&test.record); got != test.want {
+			t.Errorf("%+v: got %q, want %q", test.record, got, test.want)
+		}
+	}
+}
+
+// TestRunLines checks that a run is printed as one line of JSON, and that everything else goes to
+// standard error. No run starts, because the scenario has no workload.
+func TestRunLines(t *testing.T) {
+	var out, errOut bytes.Buffer
+	var code int
+	root := newRoot(&code)
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	cmd, _, err := root.Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.SetContext(t.Context())
+	o := run.Options{Scenario: scenario.New("x", "It cannot run."), Progress: func(string) {}}
+	_, err = runAll(cmd, asJSON, []run.Options{o}, 1, 1)
+	if err == nil || out.Len() > 0 {
+		t.Errorf("error %v, standard output %q; want an error and no line, because the run did not start", err, out.String())
+	}
+	for format, want := range map[outputFormat]string{asJSON: `{"scenario":"x",`, asYAML: "---\n"} {
+		out.Reset()
+		if err := writeDocument(cmd, format, func(w io.Writer) error { return reports.RunJSON(w, &reports.Run{Scenario: "x"}) }); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.HasPrefix(got, want) || (format == asJSON && strings.Count(got, "\n") != 1) {
+			t.Errorf("%s: got %q, want it to begin with %q", format, got, want)
+		}
+	}
+}

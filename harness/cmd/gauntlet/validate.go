@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
+	"github.com/kube-gauntlet/gauntlet/harness/run"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+func newValidate() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate SCENARIO…",
+		Short: "Check scenarios without running them",
+		Long: `Check scenarios without running them: the fields, the parameters of faults and the IDs
+of checks. SCENARIO is a YAML file, the name of a built-in scenario, or "-" for
+standard input.
+
+For each valid scenario, the command prints the providers that support it. It names
+the mistakes of all others, with their lines, and then has the exit status 3.`,
+		Example: `  gauntlet validate my-scenario.yaml
+  gauntlet generate --seed=7 | gauntlet validate -`,
+		ValidArgsFunction: completeScenarios,
+		Args:              cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			flags := runFlags{stdin: &interruptibleReader{cmd.Context(), cmd.InOrStdin()}}
+			var failed []error
+			for _, name := range names {
+				loaded, err := flags.loadScenarios([]string{name}, cmd.ErrOrStderr())
+				if err == nil {
+					err = run.Validate(loaded[0])
+				}
+				if err != nil {
+					failed = append(failed, err)
+					continue
+				}
+				if err := writeText(cmd, fmt.Sprintf("%s: valid; providers: %s\n", name, supportedBy(loaded[0]))); err != nil {
+					return err
+				}
+			}
+			return errors.Join(failed...)
+		},
+	}
+}
+
+// supportedBy returns the names of the providers that support a scenario, or "none".
+func supportedBy(s *scenario.Scenario) string {
+	var names []string
+	for _, name := range providers.Names() {
+		if run.Supported(s, name) == nil {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// stdinLimit is more than the maximum size of a scenario in bytes. Package scenario returns an
+// error for a larger one.
+const stdinLimit = 1 << 20
+
+// readScenario reads a scenario from standard input. It prints a warning for each old name that
+// the scenario uses.
+func (f *runFlags) readScenario(_ string, warnings io.Writer) (*scenario.Scenario, error) {
+	data, err := io.ReadAll(io.LimitReader(f.stdin, stdinLimit))
+	if err != nil {
+		return nil, fmt.Errorf("reading the scenario from standard input: %w", err)
+	}
+	if len(data) == 0 {
+		return nil, errors.New("reading the scenario from standard input: found nothing; expected a scenario in YAML, once")
+	}
+	s, err := scenario.Parse("standard input", data)
+	if err == nil {
+		printWarnings(s, warnings)
+	}
+	return s, err
+}
+
+// interruptibleReader reads from in until ctx ends. A read of a terminal or a pipe does not end
+// otherwise before there is something to read.
+type interruptibleReader struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r *interruptibleReader) Read(into []byte) (int, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // after an interrupt, it ends with the process
+		data := make([]byte, len(into))
+		n, err := r.in.Read(data)
+		done <- result{data[:n], err}
+	}()
+	select {
+	case <-r.ctx.Done():
+		return 0, &unfinishedError{errors.New("interrupted")}
+	case read := <-done:
+		return copy(into, read.data), read.err
+	}
+}
