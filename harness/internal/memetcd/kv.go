@@ -1,0 +1,286 @@
+package memetcd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+)
+
+// kvServer serves the requests for keys. It implements pb.KVClient, the interface through which
+// clientv3 sends requests.
+type kvServer struct{ store *Store }
+
+// Range returns the keys in a range.
+func (k kvServer) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	return k.store.read(r, k.store.revision)
+}
+
+// Put writes one key.
+func (k kvServer) Put(ctx context.Context, r *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
+	response, err := k.write(ctx, &pb.RequestOp{Request: &pb.RequestOp_RequestPut{RequestPut: r}})
+	if err != nil {
+		return nil, err
+	}
+	return response.GetResponsePut(), nil
+}
+
+// DeleteRange deletes the keys in a range.
+func (k kvServer) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest, _ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
+	response, err := k.write(ctx, &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{RequestDeleteRange: r}})
+	if err != nil {
+		return nil, err
+	}
+	return response.GetResponseDeleteRange(), nil
+}
+
+// write executes one operation as a transaction.
+func (k kvServer) write(ctx context.Context, op *pb.RequestOp) (*pb.ResponseOp, error) {
+	response, err := k.Txn(ctx, &pb.TxnRequest{Success: []*pb.RequestOp{op}})
+	if err != nil {
+		return nil, err
+	}
+	return response.Responses[0], nil
+}
+
+// Txn executes the operations in Success if all comparisons hold, and otherwise those in Failure.
+// All its writes have the same revision.
+func (k kvServer) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := k.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	response := &pb.TxnResponse{Succeeded: true}
+	for _, comparison := range r.Compare {
+		holds, err := s.compare(comparison)
+		if err != nil {
+			return nil, err
+		}
+		response.Succeeded = response.Succeeded && holds
+	}
+	operations := r.Success
+	if !response.Succeeded {
+		operations = r.Failure
+	}
+	if err := s.checkOperations(operations); err != nil {
+		return nil, err
+	}
+	t := transaction{Store: s, next: s.revision + 1}
+	for _, operation := range operations {
+		result, err := t.execute(operation)
+		if err != nil {
+			return nil, err
+		}
+		response.Responses = append(response.Responses, result)
+	}
+	t.commit()
+	response.Header = s.header()
+	return response, nil
+}
+
+// Compact removes old versions.
+func (k kvServer) Compact(ctx context.Context, r *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k.store.mu.Lock()
+	defer k.store.mu.Unlock()
+	switch {
+	case r.Revision > k.store.revision:
+		return nil, rpctypes.ErrGRPCFutureRev
+	case r.Revision <= k.store.compacted:
+		return nil, rpctypes.ErrGRPCCompacted
+	}
+	k.store.compact(r.Revision)
+	return &pb.CompactionResponse{Header: k.store.header()}, nil
+}
+
+// checkRead returns an error if a read is not possible. s.mu is locked.
+func (s *Store) checkRead(r *pb.RangeRequest) error {
+	switch {
+	case len(r.Key) == 0:
+		return rpctypes.ErrGRPCEmptyKey
+	case r.SortOrder != pb.RangeRequest_NONE && (r.SortTarget != pb.RangeRequest_KEY || r.SortOrder != pb.RangeRequest_ASCEND):
+		return unsupported("this sort order")
+	case r.MinModRevision+r.MaxModRevision+r.MinCreateRevision+r.MaxCreateRevision != 0:
+		return unsupported("bounds of revisions in a read")
+	}
+	return s.checkRevision(r.Revision)
+}
+
+// read returns the keys in a range, at the revision of the request or else at the revision
+// current. s.mu is locked.
+func (s *Store) read(r *pb.RangeRequest, current int64) (*pb.RangeResponse, error) {
+	if err := s.checkRead(r); err != nil {
+		return nil, err
+	}
+	found := s.scan(rangeOf(r.Key, r.RangeEnd), cmp.Or(r.Revision, current))
+	response := &pb.RangeResponse{Header: s.header(), Count: int64(len(found))}
+	if r.CountOnly {
+		return response, nil
+	}
+	if r.Limit > 0 && int64(len(found)) > r.Limit {
+		found, response.More = found[:r.Limit], true
+	}
+	response.Kvs = found
+	if r.KeysOnly {
+		for i, kv := range found {
+			withoutValue := *kv
+			withoutValue.Value = nil
+			response.Kvs[i] = &withoutValue
+		}
+	}
+	return response, nil
+}
+
+// compare reports whether a comparison of a transaction holds. s.mu is locked.
+func (s *Store) compare(c *pb.Compare) (bool, error) {
+	if len(c.RangeEnd) > 0 {
+		return false, unsupported("comparisons of ranges")
+	}
+	kv := s.at(string(c.Key), s.revision)
+	if kv == nil {
+		if c.Target == pb.Compare_VALUE {
+			return false, nil // a missing key has no value, so no comparison of values holds
+		}
+		kv = &mvccpb.KeyValue{}
+	}
+	var order int
+	switch c.Target {
+	case pb.Compare_VERSION:
+		order = cmp.Compare(kv.Version, c.GetVersion())
+	case pb.Compare_CREATE:
+		order = cmp.Compare(kv.CreateRevision, c.GetCreateRevision())
+	case pb.Compare_MOD:
+		order = cmp.Compare(kv.ModRevision, c.GetModRevision())
+	case pb.Compare_VALUE:
+		order = bytes.Compare(kv.Value, c.GetValue())
+	case pb.Compare_LEASE:
+		order = cmp.Compare(kv.Lease, c.GetLease())
+	}
+	switch c.Result {
+	case pb.Compare_EQUAL:
+		return order == 0, nil
+	case pb.Compare_NOT_EQUAL:
+		return order != 0, nil
+	case pb.Compare_GREATER:
+		return order > 0, nil
+	}
+	return order < 0, nil
+}
+
+// checkOperations returns an error if the operations of a transaction are invalid. A transaction
+// with an error must write nothing. s.mu is locked.
+func (s *Store) checkOperations(operations []*pb.RequestOp) error {
+	written := map[string]bool{}
+	for _, operation := range operations {
+		switch {
+		case operation.GetRequestTxn() != nil:
+			return unsupported("transactions in transactions")
+		case operation.GetRequestRange() != nil:
+			if err := s.checkRead(operation.GetRequestRange()); err != nil {
+				return err
+			}
+		case operation.GetRequestPut() != nil:
+			put := operation.GetRequestPut()
+			switch {
+			case len(put.Key) == 0:
+				return rpctypes.ErrGRPCEmptyKey
+			case put.IgnoreValue || put.IgnoreLease:
+				return unsupported("puts that keep the value or the lease")
+			case put.Lease != 0 && s.leases[put.Lease] == nil:
+				return rpctypes.ErrGRPCLeaseNotFound
+			case written[string(put.Key)]:
+				return rpctypes.ErrGRPCDuplicateKey
+			}
+			written[string(put.Key)] = true
+		case operation.GetRequestDeleteRange() != nil:
+			if len(operation.GetRequestDeleteRange().Key) == 0 {
+				return rpctypes.ErrGRPCEmptyKey
+			}
+		}
+	}
+	return nil
+}
+
+// transaction collects the events of a transaction.
+type transaction struct {
+	*Store
+	next   int64 // revision of the transaction, if it writes
+	events []*mvccpb.Event
+}
+
+// execute executes one operation. The Store is locked.
+func (t *transaction) execute(operation *pb.RequestOp) (*pb.ResponseOp, error) {
+	switch {
+	case operation.GetRequestRange() != nil:
+		response, err := t.read(operation.GetRequestRange(), t.next)
+		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: response}}, err
+	case operation.GetRequestPut() != nil:
+		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponsePut{ResponsePut: t.put(operation.GetRequestPut())}}, nil
+	default:
+		return &pb.ResponseOp{Response: &pb.ResponseOp_ResponseDeleteRange{ResponseDeleteRange: t.deleteRange(operation.GetRequestDeleteRange())}}, nil
+	}
+}
+
+// put writes one key. The Store is locked.
+func (t *transaction) put(r *pb.PutRequest) *pb.PutResponse {
+	previous := t.at(string(r.Key), t.next)
+	kv := &mvccpb.KeyValue{Key: r.Key, Value: r.Value, CreateRevision: t.next, ModRevision: t.next, Version: 1, Lease: r.Lease}
+	if previous != nil {
+		kv.CreateRevision, kv.Version = previous.CreateRevision, previous.Version+1
+	}
+	t.attach(kv, previous)
+	t.events = append(t.events, t.append(kv, mvccpb.PUT, previous))
+	response := &pb.PutResponse{Header: &pb.ResponseHeader{Revision: t.next}}
+	if r.PrevKv {
+		response.PrevKv = previous
+	}
+	return response
+}
+
+// deleteRange deletes the keys in a range. The Store is locked.
+func (t *transaction) deleteRange(r *pb.DeleteRangeRequest) *pb.DeleteRangeResponse {
+	found := t.scan(rangeOf(r.Key, r.RangeEnd), t.next)
+	for _, kv := range found {
+		t.remove(kv)
+	}
+	response := &pb.DeleteRangeResponse{Deleted: int64(len(found))}
+	response.Header = &pb.ResponseHeader{Revision: t.revision}
+	if len(t.events) > 0 {
+		response.Header.Revision = t.next
+	}
+	if r.PrevKv {
+		response.PrevKvs = found
+	}
+	return response
+}
+
+// remove deletes one existing key. The Store is locked.
+func (t *transaction) remove(kv *mvccpb.KeyValue) {
+	t.attach(nil, kv)
+	t.events = append(t.events, t.append(&mvccpb.KeyValue{Key: kv.Key, ModRevision: t.next}, mvccpb.DELETE, kv))
+}
+
+// commit sends the events of the transaction to the watches, and advances the revision of the
+// Store. It does nothing if the transaction wrote nothing. The Store is locked.
+func (t *transaction) commit() {
+	if len(t.events) == 0 {
+		return
+	}
+	t.revision = t.next
+	for _, w := range t.watchers {
+		w.send(t.revision, t.events)
+	}
+}

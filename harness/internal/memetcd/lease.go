@@ -1,0 +1,131 @@
+package memetcd
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+)
+
+// lease is a lease and the keys that exist as long as the lease.
+type lease struct {
+	seconds int64
+	expires time.Time
+	timer   *time.Timer
+	keys    map[string]bool
+}
+
+// leaseServer serves the requests for leases. It implements pb.LeaseClient. It does not support
+// keep-alive, which kube-apiserver does not use.
+type leaseServer struct{ store *Store }
+
+// LeaseGrant creates a lease.
+func (l leaseServer) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := l.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := r.ID
+	if id == 0 {
+		s.lastID++
+		id = s.lastID
+	}
+	if s.leases[id] != nil {
+		return nil, rpctypes.ErrGRPCLeaseExist
+	}
+	duration := time.Duration(r.TTL) * time.Second
+	s.leases[id] = &lease{
+		seconds: r.TTL, expires: time.Now().Add(duration), keys: map[string]bool{},
+		timer: time.AfterFunc(duration, func() { s.expire(id) }),
+	}
+	return &pb.LeaseGrantResponse{Header: s.header(), ID: id, TTL: r.TTL}, nil
+}
+
+// LeaseRevoke ends a lease and deletes its keys.
+func (l leaseServer) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !l.store.expire(r.ID) {
+		return nil, rpctypes.ErrGRPCLeaseNotFound
+	}
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	return &pb.LeaseRevokeResponse{Header: l.store.header()}, nil
+}
+
+// LeaseKeepAlive is not supported.
+func (leaseServer) LeaseKeepAlive(context.Context, ...grpc.CallOption) (pb.Lease_LeaseKeepAliveClient, error) {
+	return nil, unsupported("keep-alive of leases")
+}
+
+// LeaseTimeToLive returns the remaining time of a lease, and its keys if the request asks for
+// them. For a lease that does not exist, the time is -1.
+func (l leaseServer) LeaseTimeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest, _ ...grpc.CallOption) (*pb.LeaseTimeToLiveResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	response := &pb.LeaseTimeToLiveResponse{Header: l.store.header(), ID: r.ID, TTL: -1}
+	if found := l.store.leases[r.ID]; found != nil {
+		response.TTL, response.GrantedTTL = int64(time.Until(found.expires)/time.Second), found.seconds
+		if r.Keys {
+			for _, key := range slices.Sorted(maps.Keys(found.keys)) {
+				response.Keys = append(response.Keys, []byte(key))
+			}
+		}
+	}
+	return response, nil
+}
+
+// LeaseLeases lists all leases.
+func (l leaseServer) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest, _ ...grpc.CallOption) (*pb.LeaseLeasesResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l.store.mu.Lock()
+	defer l.store.mu.Unlock()
+	response := &pb.LeaseLeasesResponse{Header: l.store.header()}
+	for _, id := range slices.Sorted(maps.Keys(l.store.leases)) {
+		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: id})
+	}
+	return response, nil
+}
+
+// expire removes a lease and deletes its keys in one transaction. It reports whether the lease
+// existed.
+func (s *Store) expire(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	expired := s.leases[id]
+	if expired == nil {
+		return false
+	}
+	expired.timer.Stop()
+	t := transaction{Store: s, next: s.revision + 1}
+	for _, key := range slices.Sorted(maps.Keys(expired.keys)) {
+		t.remove(s.at(key, s.revision))
+	}
+	delete(s.leases, id)
+	t.commit()
+	return true
+}
+
+// attach updates the keys of the leases after a key has changed from previous to kv. Both may be
+// nil. s.mu is locked.
+func (s *Store) attach(kv, previous *mvccpb.KeyValue) {
+	if previous != nil && s.leases[previous.Lease] != nil {
+		delete(s.leases[previous.Lease].keys, string(previous.Key))
+	}
+	if kv != nil && s.leases[kv.Lease] != nil {
+		s.leases[kv.Lease].keys[string(kv.Key)] = true
+	}
+}

@@ -1,0 +1,173 @@
+// Package memetcd implements an etcd server in memory, for a control plane in virtual time.
+//
+// [Store.Client] returns a client of package clientv3 that calls the Store by function calls. There
+// are no sockets, so client and Store also work in a bubble of testing/synctest, in which a lease of
+// an hour takes no time. The Store has revisions, transactions, watches, leases, compaction and
+// progress notifications. Its tests run on the real etcd too. It answers a request that it does not
+// support with the gRPC code Unimplemented.
+//
+// Values are shared, not copied: callers must not change the bytes that they put or get.
+//
+// kv.go serves reads and transactions, watch.go serves watches, and lease.go serves leases.
+package memetcd
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Store is an etcd server with a single member. Create it with [New].
+type Store struct {
+	mu       sync.Mutex
+	revision int64 // of the latest transaction that wrote; 1 if there was none
+	// compacted is the revision of the latest compaction, or 0.
+	compacted int64
+	// versions has the versions of each key since compacted, oldest first. The latest version
+	// before compacted remains too, unless it is a deletion.
+	versions map[string][]*mvccpb.KeyValue
+	keys     []string         // keys of versions, sorted
+	log      []*mvccpb.Event  // all events since compacted, oldest first
+	watchers []*watcher       // in the order of their creation
+	leases   map[int64]*lease // by ID
+	lastID   int64            // ID of the latest lease
+}
+
+// New returns an empty Store. Its first transaction gets revision 2, as in etcd.
+func New() *Store {
+	return &Store{revision: 1, versions: map[string][]*mvccpb.KeyValue{}, leases: map[int64]*lease{}}
+}
+
+// Client returns a client of the Store. The watches of the client end when ctx ends. Only its
+// methods for keys, watches and leases work.
+func (s *Store) Client(ctx context.Context) *clientv3.Client {
+	client := clientv3.NewCtxClient(ctx)
+	client.KV = clientv3.NewKVFromKVClient(kvServer{s}, client)
+	client.Watcher = &watches{s, ctx}
+	client.Lease = clientv3.NewLeaseFromLeaseClient(leaseServer{s}, client, 0)
+	return client
+}
+
+// header returns the header of a response. s.mu is locked.
+func (s *Store) header() *pb.ResponseHeader { return &pb.ResponseHeader{Revision: s.revision} }
+
+// deleted reports whether a version is a deletion.
+func deleted(kv *mvccpb.KeyValue) bool { return kv.Version == 0 }
+
+// at returns the version of a key at a revision, or nil if the key did not exist. s.mu is locked.
+func (s *Store) at(key string, revision int64) *mvccpb.KeyValue {
+	versions := s.versions[key]
+	for i := len(versions) - 1; i >= 0; i-- {
+		if versions[i].ModRevision > revision {
+			continue
+		}
+		if deleted(versions[i]) {
+			return nil
+		}
+		return versions[i]
+	}
+	return nil
+}
+
+// scan returns the versions of all existing keys in a range at a revision, in the order of the
+// keys. s.mu is locked.
+func (s *Store) scan(keys keyRange, revision int64) []*mvccpb.KeyValue {
+	if keys.end == "" {
+		if kv := s.at(keys.start, revision); kv != nil {
+			return []*mvccpb.KeyValue{kv}
+		}
+		return nil
+	}
+	var found []*mvccpb.KeyValue
+	for _, key := range s.keys[sort.SearchStrings(s.keys, keys.start):] {
+		if !keys.contains(key) {
+			break
+		}
+		if kv := s.at(key, revision); kv != nil {
+			found = append(found, kv)
+		}
+	}
+	return found
+}
+
+// append adds a version of a key and its event. s.mu is locked.
+func (s *Store) append(kv *mvccpb.KeyValue, event mvccpb.Event_EventType, previous *mvccpb.KeyValue) *mvccpb.Event {
+	key := string(kv.Key)
+	if _, known := s.versions[key]; !known {
+		i := sort.SearchStrings(s.keys, key)
+		s.keys = slices.Insert(s.keys, i, key)
+	}
+	s.versions[key] = append(s.versions[key], kv)
+	appended := &mvccpb.Event{Type: event, Kv: kv, PrevKv: previous}
+	s.log = append(s.log, appended)
+	return appended
+}
+
+// checkRevision returns an error if the Store cannot read at a revision. s.mu is locked.
+func (s *Store) checkRevision(revision int64) error {
+	switch {
+	case revision > s.revision:
+		return rpctypes.ErrGRPCFutureRev
+	case revision > 0 && revision < s.compacted:
+		return rpctypes.ErrGRPCCompacted
+	}
+	return nil
+}
+
+// compact removes the versions that no read at the given revision or later needs. s.mu is locked.
+func (s *Store) compact(revision int64) {
+	s.compacted = revision
+	for key, versions := range s.versions {
+		needed := 0
+		for i, kv := range versions {
+			if kv.ModRevision <= revision {
+				needed = i
+			}
+		}
+		if deleted(versions[needed]) && versions[needed].ModRevision <= revision {
+			needed++
+		}
+		if versions = versions[needed:]; len(versions) > 0 {
+			s.versions[key] = slices.Clone(versions) // release the removed versions
+		} else {
+			delete(s.versions, key)
+		}
+	}
+	s.keys = slices.DeleteFunc(s.keys, func(key string) bool { return s.versions[key] == nil })
+	s.log = slices.DeleteFunc(s.log, func(e *mvccpb.Event) bool { return e.Kv.ModRevision < revision })
+	for i, event := range s.log {
+		if event.Kv.ModRevision == revision { // its previous version has been removed
+			s.log[i] = &mvccpb.Event{Type: event.Type, Kv: event.Kv}
+		}
+	}
+}
+
+// keyRange is a range of keys, as in the requests of etcd. If end is empty, the range has the key
+// start only. If end is one zero byte, the range has all keys from start.
+type keyRange struct{ start, end string }
+
+func rangeOf(start, end []byte) keyRange { return keyRange{string(start), string(end)} }
+
+// contains reports whether a key is in the range.
+func (r keyRange) contains(key string) bool {
+	switch r.end {
+	case "":
+		return key == r.start
+	case "\x00":
+		return key >= r.start
+	}
+	return key >= r.start && key < r.end
+}
+
+// unsupported returns the error of a request that the Store does not support.
+func unsupported(what string) error {
+	return status.Error(codes.Unimplemented, "memetcd does not support "+what)
+}
