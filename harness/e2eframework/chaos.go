@@ -145,7 +145,7 @@ func (c *Chaos) scenario(feature string) *scenario.Scenario {
 	s := scenario.New(cmp.Or(name, "feature"), "feature "+feature)
 	s.Seed = c.Seed
 	s.Subject.Replicas = max(c.Replicas, 1)
-	s.ExternalWorkload.Controllers, s.ExternalWorkload.Kinds = c.Controllers, c.Kinds
+	s.Operator = &scenario.Operator{Kinds: c.Kinds, Controllers: c.Controllers}
 	s.Faults = c.Faults
 	s.Settle.Within = cmp.Or(c.Settle.Within, s.Settle.Within)
 	s.Settle.Quiet = cmp.Or(c.Settle.Quiet, s.Settle.Quiet)

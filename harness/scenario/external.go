@@ -12,11 +12,16 @@ import (
 type ExternalWorkload struct {
 	// Pods is the maximum number of pods that the workload requests at one time.
 	Pods int `yaml:"pods,omitempty" bounds:"0..20000"`
-	// Kinds is the list of the kinds of objects that the workload creates. The run records
-	// their objects, besides the objects that the controllers under test read and write.
+}
+
+// Operator describes controllers under test that are not controllers of Kubernetes, and their
+// custom resources. For a subject file, gauntlet run sets it.
+type Operator struct {
+	// Kinds is the list of the kinds that the controllers or the workload use and that no
+	// table of gauntlet has. The run records their objects.
 	Kinds []ExternalKind `yaml:"kinds,omitempty" bounds:"0..100"`
-	// Controllers is the list of the controllers under test if they are not controllers of
-	// Kubernetes. The general checks apply to them. By default, subject.controllers is the list.
+	// Controllers is the list of the controllers under test. The general checks apply to
+	// them. By default, subject.controllers is the list.
 	Controllers []ExternalController `yaml:"controllers,omitempty" bounds:"0..100"`
 }
 
@@ -38,7 +43,7 @@ func (c ExternalController) kubeController() kube.Controller {
 	return kube.Controller{Name: c.Name, Kind: c.Kind, Watches: c.Watches, Writes: c.Writes}
 }
 
-// ExternalKind is a kind of object that an external workload creates.
+// ExternalKind is a kind of object that no table of gauntlet has, such as a custom resource.
 type ExternalKind struct {
 	// APIVersion is the group and version of the kind, such as example.com/v1.
 	APIVersion string `yaml:"apiVersion" format:"groupVersion" required:"true"`
@@ -79,19 +84,27 @@ func (v *validator) externalWorkload(external *ExternalWorkload) {
 	}
 	v.check(v.scenario.Workload == nil, "workload", "found steps besides externalWorkload; expected only one of them")
 	v.bounded("externalWorkload", external)
-	v.check(len(external.Kinds) <= externalKindsMax, "externalWorkload.kinds", "found %d; expected at most %d", len(external.Kinds), externalKindsMax)
-	for i, kind := range external.Kinds {
-		v.externalKind(fmt.Sprintf("externalWorkload.kinds[%d]", i), kind, external.Kinds[:i])
+}
+
+// operator checks the controllers that are not controllers of Kubernetes, if the scenario has
+// any.
+func (v *validator) operator(o *Operator) {
+	if o == nil {
+		return
 	}
-	v.check(len(external.Controllers) <= externalKindsMax, "externalWorkload.controllers", "found %d; expected at most %d", len(external.Controllers), externalKindsMax)
-	v.check(len(external.Controllers) == 0 || v.scenario.Subject.Controllers == nil, "subject.controllers",
-		"found controllers besides externalWorkload.controllers; expected only one of them")
-	for i, c := range external.Controllers {
-		v.externalController(fmt.Sprintf("externalWorkload.controllers[%d]", i), c, external.Controllers[:i])
+	v.check(len(o.Kinds) <= externalKindsMax, "operator.kinds", "found %d; expected at most %d", len(o.Kinds), externalKindsMax)
+	for i, kind := range o.Kinds {
+		v.externalKind(fmt.Sprintf("operator.kinds[%d]", i), kind, o.Kinds[:i])
+	}
+	v.check(len(o.Controllers) <= externalKindsMax, "operator.controllers", "found %d; expected at most %d", len(o.Controllers), externalKindsMax)
+	v.check(len(o.Controllers) == 0 || v.scenario.Subject.Controllers == nil, "subject.controllers",
+		"found controllers besides operator.controllers; expected only one of them")
+	for i, c := range o.Controllers {
+		v.externalController(fmt.Sprintf("operator.controllers[%d]", i), c, o.Controllers[:i])
 	}
 }
 
-// externalKind checks a kind of an external workload.
+// externalKind checks a kind of an operator.
 func (v *validator) externalKind(path string, kind ExternalKind, before []ExternalKind) {
 	v.check(kind.APIVersion != "", path+".apiVersion", "found nothing; expected a group and a version such as apps/v1, or v1")
 	v.groupVersion(path+".apiVersion", kind.APIVersion)
@@ -106,7 +119,7 @@ func (v *validator) externalKind(path string, kind ExternalKind, before []Extern
 	}
 }
 
-// externalController checks a controller of an external workload. Its kinds must be known.
+// externalController checks a controller of an operator. Its kinds must be known.
 func (v *validator) externalController(path string, c ExternalController, before []ExternalController) {
 	v.name(path+".name", c.Name)
 	v.check(!slices.ContainsFunc(before, func(other ExternalController) bool { return other.Name == c.Name }), path+".name", "found %s twice; expected it once", c.Name)
@@ -119,9 +132,9 @@ func (v *validator) externalController(path string, c ExternalController, before
 	}
 }
 
-// externalKindName requires the name of a kind that the registry or externalWorkload.kinds has.
+// externalKindName requires the name of a kind that the registry or operator.kinds has.
 func (v *validator) externalKindName(path, found string) {
 	_, known := kube.Named(found)
-	known = known || slices.ContainsFunc(v.scenario.ExternalWorkload.Kinds, func(k ExternalKind) bool { return k.Kind == found })
-	v.check(known, path, "found %.60q; expected a kind of externalWorkload.kinds, or one that `gauntlet list kinds` prints", found)
+	known = known || slices.ContainsFunc(v.scenario.Operator.Kinds, func(k ExternalKind) bool { return k.Kind == found })
+	v.check(known, path, "found %.60q; expected a kind of operator.kinds, or one that `gauntlet list kinds` prints", found)
 }

@@ -98,22 +98,22 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 // kinds, the field sets the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the generic kinds of the objects that the workload creates. They are in
-// the order in which the workload first creates each kind. For an external workload, they are
-// in the order of its list.
+// GenericKinds returns the kinds of the operator, in the order of its list, and then the other
+// generic kinds of the objects that the workload creates. These are in the order in which the
+// workload first creates each kind.
 //
 // If the workload creates a CustomResourceDefinition of the kind, the plural name and the scope
 // come from the definition. For other kinds, they come from [kube.Generic].
 func (s *Scenario) GenericKinds() []kube.Kind {
 	var found []kube.Kind
+	if s.Operator != nil {
+		for _, kind := range s.Operator.Kinds {
+			found = append(found, kind.kubeKind())
+		}
+	}
 	for _, create := range s.creates() {
 		if create.Kind != "" && create.Kind.IsGeneric() && !hasKind(found, create.Kind) {
 			found = append(found, s.kubeKind(create))
-		}
-	}
-	if s.ExternalWorkload != nil {
-		for _, kind := range s.ExternalWorkload.Kinds {
-			found = append(found, kind.kubeKind())
 		}
 	}
 	return found
@@ -136,10 +136,17 @@ func hasKind(in []kube.Kind, kind Kind) bool {
 }
 
 // kubeKind returns the API group, version, resource and scope of the kind that a create from a
-// manifest has. If the workload creates a CustomResourceDefinition of the kind, the resource
-// and the scope come from the definition.
+// manifest has. If the operator has the kind, or the workload creates a
+// CustomResourceDefinition of it, the resource and the scope come from there.
 func (s *Scenario) kubeKind(create *Create) kube.Kind {
 	kind := create.kubeKind()
+	if s.Operator != nil {
+		for _, known := range s.Operator.Kinds {
+			if known := known.kubeKind(); known.GVK() == kind.GVK() {
+				return known
+			}
+		}
+	}
 	for _, other := range s.creates() {
 		spec, _ := other.Manifest["spec"].(map[string]any)
 		names, _ := spec["names"].(map[string]any)
@@ -165,9 +172,9 @@ func (c *Create) kubeKind() kube.Kind {
 // Controllers returns the controllers under test. It returns nil if subject.controllers has an
 // unknown name, which [Parse] rejects.
 func (s *Scenario) Controllers() []kube.Controller {
-	if s.ExternalWorkload != nil && len(s.ExternalWorkload.Controllers) > 0 {
+	if s.Operator != nil && len(s.Operator.Controllers) > 0 {
 		var external []kube.Controller
-		for _, c := range s.ExternalWorkload.Controllers {
+		for _, c := range s.Operator.Controllers {
 			external = append(external, c.kubeController())
 		}
 		return external

@@ -51,7 +51,7 @@ func TestOldNameErrors(t *testing.T) {
 		{"an error below an old name", "faults:\n  - pod-churn: {}\n    when: {truth: {resource: services, is: ready}}\n",
 			`x.yaml:7:44: faults[0].when.state.is: found "ready"; expected present or terminating`},
 		{"an old name in another place", "truth: 1\n",
-			`x.yaml:5:1: unknown field "truth"; expected name, description, seed, cluster, subject, workload, externalWorkload, faults, settle or exercises`},
+			`x.yaml:5:1: unknown field "truth"; expected name, description, seed, cluster, subject, operator, workload, externalWorkload, faults, settle or exercises`},
 	} {
 		if _, err := Parse("x.yaml", []byte(minimal+test.input)); err == nil || err.Error() != test.want {
 			t.Errorf("%s:\n got %v\nwant %s", test.name, err, test.want)

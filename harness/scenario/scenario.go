@@ -32,6 +32,8 @@ type Scenario struct {
 	Cluster Cluster `yaml:"cluster"`
 	// Subject is the configuration of the controllers under test.
 	Subject Subject `yaml:"subject"`
+	// Operator describes the controllers under test if they are not controllers of Kubernetes.
+	Operator *Operator `yaml:"operator,omitempty"`
 	// Workload is the list of steps that the users do, one after another. It is required
 	// unless externalWorkload is set.
 	Workload []Step `yaml:"workload,omitempty" bounds:"1..1000"`

@@ -16,6 +16,7 @@ type object struct {
 // workload checks each step of the workload. It also checks that the object of a step exists
 // when the step begins, or does not exist if the step creates it.
 func (v *validator) workload(steps []Step) {
+	v.operator(v.scenario.Operator)
 	v.externalWorkload(v.scenario.ExternalWorkload)
 	if v.scenario.ExternalWorkload == nil {
 		v.steps("workload", steps)
