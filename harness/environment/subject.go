@@ -120,6 +120,10 @@ func (o SubjectOptions) Preflight(provider string, upstreamDir string) error {
 	if err := errors.Join(o.complete(), o.Target.CheckControllers(o.Controllers)); err != nil {
 		return err
 	}
+	if o.Target.Definition() != nil && (p.Capabilities.Has(cluster.SubjectInPods) || !p.Capabilities.Has(cluster.OwnsControlPlane)) {
+		return fmt.Errorf("subject %s: found provider %s; expected one with a control plane of its own that runs the subject as a process, such as %s",
+			o.Target, provider, providers.Default())
+	}
 	if !p.Capabilities.Has(cluster.SubjectInPods) {
 		_, err = o.executable(upstreamDir)
 		return err
@@ -164,6 +168,11 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, subjectTimeout)
 	defer cancel()
+	if d := o.Target.Definition(); d != nil {
+		if err := e.install(ctx, d, replicas.account); err != nil {
+			return err
+		}
+	}
 	e.Subject, err = subject.Start(ctx, subject.Options{
 		Target:         o.Target,
 		Controllers:    o.Controllers,
@@ -172,6 +181,7 @@ func (e *Environment) startSubject(ctx context.Context, o *SubjectOptions) error
 		Replicas:       o.Spec.Replicas,
 		Launch:         replicas.launch,
 		Holder:         e.holder,
+		Leader:         e.lastLeaseWriter,
 		Admin:          e.Admin,
 		Recorder:       e.subjectRecords(),
 	})
@@ -203,6 +213,14 @@ func (e *Environment) holder(identity string) string {
 		_ = e.Recorder.Flush() // e.watches then has all records; Environment.Failed returns the error
 	}
 	return e.watches.holder(identity)
+}
+
+// lastLeaseWriter returns the running replica that last wrote its identity to a Lease, or "".
+func (e *Environment) lastLeaseWriter() string {
+	if e.Recorder != nil {
+		_ = e.Recorder.Flush() // e.watches then has all records; Environment.Failed returns the error
+	}
+	return e.watches.lastWriter()
 }
 
 // route changes config, the client configuration of a replica, so that the replica connects to the

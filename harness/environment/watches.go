@@ -32,6 +32,8 @@ type subjectWatches struct {
 	watched map[string]map[string]bool
 	// holders maps leader-election identities to the names of replicas.
 	holders map[string]string
+	// leader is the replica that last wrote its identity to a Lease, or "" if it has ended.
+	leader string
 }
 
 // watchRequest is one watch request: the name of the replica, and the resource that it watches.
@@ -94,6 +96,7 @@ func (w *subjectWatches) observeLease(r *history.Request) {
 	// Ignore a Lease that cannot be decoded: it contains no identity.
 	if err := json.Unmarshal(r.Object.Body, &lease); err == nil && lease.Spec.HolderIdentity != "" {
 		w.holders[lease.Spec.HolderIdentity] = r.Subject
+		w.leader = r.Subject
 	}
 }
 
@@ -104,8 +107,18 @@ func (w *subjectWatches) observeProcess(p *history.Process) {
 		return
 	}
 	delete(w.watched, p.Name)
+	if w.leader == p.Name {
+		w.leader = ""
+	}
 	maps.DeleteFunc(w.pending, func(_ uint64, r watchRequest) bool { return r.replica == p.Name })
 	maps.DeleteFunc(w.holders, func(_, replica string) bool { return replica == p.Name })
+}
+
+// lastWriter returns the running replica that last wrote its identity to a Lease, or "".
+func (w *subjectWatches) lastWriter() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.leader
 }
 
 // holder returns the name of the running replica that uses a leader-election identity. It returns

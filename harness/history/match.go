@@ -36,8 +36,13 @@ func (r *Request) ObjectName() string {
 	return r.Object.GenerateName
 }
 
+// leaderAnnotation is the annotation with which old versions of client-go make a ConfigMap or
+// Endpoints a leader-election lease.
+const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
+
 // IsWrite reports whether the request changes an object that the subject manages. It
-// returns false for leases, events and access reviews.
+// returns false for leases, also in the form of ConfigMaps and Endpoints, for events and for
+// access reviews.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -50,6 +55,9 @@ func (r *Request) IsWrite() bool {
 	// Review requests have the verb create, but change nothing.
 	case "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
 		"selfsubjectaccessreviews.authorization.k8s.io":
+		return false
+	}
+	if r.Object != nil && r.Object.Annotations[leaderAnnotation] != "" {
 		return false
 	}
 	return r.Resource != ""

@@ -170,6 +170,18 @@ func OrDefault(controllers []Controller) []Controller {
 	return controllers
 }
 
+// Known returns those of the given controllers that are in the table. The control plane must not run
+// these if they are under test. The result is never nil.
+func Known(controllers []Controller) []Controller {
+	known := []Controller{}
+	for _, c := range controllers {
+		if slices.Contains(ControllerNames(), c.Name) {
+			known = append(known, c)
+		}
+	}
+	return known
+}
+
 // NamesOf returns the names of the given controllers.
 func NamesOf(controllers []Controller) []string {
 	names := make([]string, 0, len(controllers))

@@ -119,6 +119,8 @@ func runName(o *Options) string {
 	target := o.Target.String()
 	if kind, path, ok := strings.Cut(target, ":"); ok {
 		target = kind + "-" + filepath.Base(path)
+	} else if strings.Contains(target, "/") { // a subject file
+		target = strings.TrimSuffix(filepath.Base(target), filepath.Ext(target))
 	}
 	return fmt.Sprintf("%s-%s-%s-seed%d",
 		o.Clock.Now().UTC().Format("20060102T150405"), o.Scenario.Name,

@@ -27,6 +27,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/kube"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -166,7 +167,8 @@ func (o *Options) controlPlane() providers.Options {
 	return providers.Options{
 		Nodes:         o.Scenario.Cluster.Nodes,
 		Pods:          o.Scenario.PodsMax(),
-		Controllers:   o.Scenario.Controllers(),
+		Controllers:   kube.Known(o.Scenario.Controllers()),
+		Volumes:       o.Target.Definition() != nil,
 		PodStartDelay: o.Scenario.Cluster.PodStartDelay,
 		PodStopDelay:  o.Scenario.Cluster.PodStopDelay,
 		UpstreamDir:   o.UpstreamDir,

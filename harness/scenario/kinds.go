@@ -98,9 +98,9 @@ func (k Kind) owner() bool { return slices.Contains(owners, k) }
 // kinds, the field sets the labels of the object itself.
 func (k Kind) makesPods() bool { return k.owner() || k == Pod }
 
-// GenericKinds returns the kinds of the operator, in the order of its list, and then the other
-// generic kinds of the objects that the workload creates. These are in the order in which the
-// workload first creates each kind.
+// GenericKinds returns the generic kinds of the scenario. The kinds of the operator come first, in
+// the order of its list. The other kinds that the workload creates follow, in the order in which it
+// first creates each.
 //
 // If the workload creates a CustomResourceDefinition of the kind, the plural name and the scope
 // come from the definition. For other kinds, they come from [kube.Generic].

@@ -61,6 +61,15 @@ func (c *Create) pods() int {
 	return replicas
 }
 
+// CreatedObjects returns the objects that the workload creates, in the order of their creation.
+func (s *Scenario) CreatedObjects() []Target {
+	var created []Target
+	for _, create := range s.creates() {
+		created = append(created, create.Target)
+	}
+	return created
+}
+
 // ExistingObjects returns the objects that the workload creates and does not delete, in the
 // order of their creation.
 func (s *Scenario) ExistingObjects() []Target {

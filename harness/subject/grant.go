@@ -24,10 +24,14 @@ const managerRole = "system:kube-controller-manager"
 // controllers need. Empty controllers mean [kube.DefaultControllers].
 //
 // The target ours gets the roles of its own manifests; its permissions for the Lease are limited to
-// leaseNamespace. A target that [Command] has returned gets all permissions. All other targets get
-// the default ClusterRoles that Kubernetes has for the controllers.
+// leaseNamespace. A target that [Operator] has returned gets all permissions if its definition
+// contains no role binding; otherwise Grant does nothing. All other targets get the default
+// ClusterRoles that Kubernetes has for the controllers.
 func Grant(ctx context.Context, admin kubernetes.Interface, target Target, controllers []kube.Controller, account rbacv1.Subject, leaseNamespace string) error {
-	if target.isCommand() {
+	if d := target.definition; d != nil {
+		if !d.GrantsAll() {
+			return nil
+		}
 		return bindClusterRole(ctx, admin, "cluster-admin", account)
 	}
 	if target != Ours {

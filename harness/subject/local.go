@@ -19,7 +19,7 @@ import (
 // Local has the options of replicas that run as local processes.
 type Local struct {
 	Executable string // path of the program
-	Target     Target // determines the arguments: those of Command, or Settings.Flags
+	Target     Target // determines the arguments: those of its definition, or Settings.Flags
 	Settings   Settings
 	Cluster    cluster.Cluster
 	// Route changes config, the client configuration of a replica, for example so that the replica
@@ -55,8 +55,8 @@ func (l Local) Launcher() Launcher {
 		p, err := process.Start(ctx, process.Spec{
 			Name:    replica,
 			Path:    l.Executable,
-			Args:    l.args(files),
-			Env:     []string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + files.kubeconfig},
+			Args:    files.args,
+			Env:     append([]string{"HOME=" + l.StateDir, "TMPDIR=" + l.StateDir, "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + files.kubeconfig}, files.env...),
 			LogPath: filepath.Join(l.LogDir, replica+".log"),
 		})
 		if err != nil {
@@ -66,25 +66,31 @@ func (l Local) Launcher() Launcher {
 	}
 }
 
-// args returns the command line arguments of a replica.
-func (l Local) args(files replicaFiles) []string {
-	if l.Target.isCommand() {
-		return l.Target.commandLine(files.kubeconfig)
-	}
-	return l.Settings.Flags(files.kubeconfig, files.serving)
-}
-
-// replicaFiles has the files of a replica. A replica uses the same files after a restart.
+// replicaFiles has the files, the arguments and the environment variables of a replica. A replica
+// uses the same after a restart.
 type replicaFiles struct {
 	kubeconfig string   // path of the kubeconfig
 	serving    *Serving // nil if the replica has no debug endpoint
+	args       []string
+	env        []string // environment variables of a [Definition]
 }
 
 // files creates the files of a replica in the state directory.
 func (l Local) files(replica string) (files replicaFiles, err error) {
-	if files.kubeconfig, err = l.route(replica); err == nil && l.ServesDebug && !l.Target.isCommand() {
+	if files.kubeconfig, err = l.route(replica); err != nil {
+		return files, err
+	}
+	if definition := l.Target.definition; definition != nil {
+		values, err := valuesOf(replica, files.kubeconfig)
+		if err == nil {
+			files.args, files.env, err = definition.command(values)
+		}
+		return files, err
+	}
+	if l.ServesDebug {
 		files.serving, err = newServing(l.StateDir, replica)
 	}
+	files.args = l.Settings.Flags(files.kubeconfig, files.serving)
 	return files, err
 }
 

@@ -61,6 +61,16 @@ func (s pauseState) explainsEnd() bool {
 // errStopped is the error with which a start of a replica fails after Subject.Stop.
 var errStopped = errors.New("the subject has been stopped")
 
+// nameIfRunning returns the name of the replica, or "" if no instance is running.
+func (r *replica) nameIfRunning() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.running() {
+		return ""
+	}
+	return r.name
+}
+
 // start starts a new instance of the replica, unless an instance is running.
 func (r *replica) start(ctx context.Context) error {
 	r.mu.Lock()

@@ -3,8 +3,8 @@
 //
 // A subject is a black box. It gets a kubeconfig that connects to the fault proxy, the flags of
 // kube-controller-manager, and exactly the RBAC permissions that its controllers need. An
-// executable with other flags is possible, but gets all permissions; see [Command]. The checks read
-// the API requests of the subject, never its log.
+// executable with other flags needs a [Definition]. The checks read the API requests of the subject,
+// never its log.
 //
 // A [Subject] grants the permissions, starts the replicas, and records when they start and end. A
 // [Launcher] starts a replica as a local process or as a pod.
@@ -75,6 +75,9 @@ type Options struct {
 	// Holder maps a leader-election identity, such as the holder of the Lease, to the running
 	// replica that uses it. It returns "" if no running replica uses the identity.
 	Holder func(identity string) (replica string)
+	// Leader returns the running replica that last wrote a leader-election Lease, or "". A Subject
+	// calls it for a target that [Operator] has returned, because the name of its Lease is unknown.
+	Leader func() (replica string)
 	// LeaseNamespace is the namespace of the leader-election Lease. The replicas must use the same
 	// namespace (Settings.LeaseNamespace).
 	LeaseNamespace string
@@ -123,9 +126,9 @@ func Start(ctx context.Context, o Options) (*Subject, error) {
 
 // WaitForLeader waits until a replica holds the leader-election lease. If a replica ends
 // unexpectedly before that, WaitForLeader returns the error of this replica. It does not wait for a
-// target that [Command] has returned, because its lease is unknown.
+// target that [Operator] has returned, because its Lease is unknown.
 func (s *Subject) WaitForLeader(ctx context.Context) error {
-	if s.options.Target.isCommand() {
+	if s.options.Target.definition != nil {
 		return nil
 	}
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -156,8 +159,15 @@ func (s *Subject) Replicas() []string {
 }
 
 // Leader returns the name of the running replica that holds the leader-election lease. It returns
-// "" if no running replica holds the lease.
+// "" if no running replica holds the lease. For a target that [Operator] has returned, it returns
+// the running replica that last wrote a Lease, or the only replica.
 func (s *Subject) Leader(ctx context.Context) (string, error) {
+	if s.options.Target.definition != nil {
+		if len(s.replicas) > 1 {
+			return s.options.Leader(), nil
+		}
+		return s.replicas[0].nameIfRunning(), nil
+	}
 	lease, err := leaseOf(ctx, s.options.Admin, s.options.LeaseNamespace)
 	if apierrors.IsNotFound(err) {
 		return "", nil

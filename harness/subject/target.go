@@ -12,12 +12,11 @@ import (
 )
 
 // Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF. Go programs
-// can also use [Program] and the result of [Command].
+// can also use [Program] and the result of [Operator].
 type Target struct {
-	kind string // "ours", "upstream", "program", execKind, imageKind or commandKind
-	// args are the arguments of a target that [Command] has returned. A zero byte follows each
-	// argument. args is a string and not a slice, so that == can compare targets.
-	args string
+	kind string // "ours", "upstream", "program", execKind, imageKind or operatorKind
+	// definition describes a target that [Operator] has returned. It is nil for all others.
+	definition *Definition
 	// name is the path of an executable or the name of an image. It is empty for Ours, Upstream and
 	// Program.
 	name string
@@ -39,8 +38,8 @@ var (
 const (
 	execKind  = "exec"
 	imageKind = "image"
-	// commandKind is an executable with its own arguments; see [Command].
-	commandKind = "command"
+	// operatorKind is an executable with its own arguments; see [Operator].
+	operatorKind = "operator"
 )
 
 // ParseTarget parses the value of the flag --subject: ours, upstream, exec:PATH or image:REF. PATH
@@ -77,38 +76,6 @@ func parseExec(path string) (Target, error) {
 	return Target{kind: execKind, name: absolute}, nil
 }
 
-// Command returns the target of an executable whose flags differ from those of
-// kube-controller-manager, such as an operator. In the arguments, {{.Kubeconfig}} stands for the
-// path of the kubeconfig; the environment variable KUBECONFIG contains this path too. The replicas
-// get all permissions. A replica is ready when it watches the resources that its controllers need.
-// The flag --subject does not accept this target.
-func Command(path string, args ...string) (Target, error) {
-	t, err := parseExec(path)
-	if err != nil {
-		return Target{}, err
-	}
-	t.kind = commandKind
-	for _, arg := range args {
-		t.args += arg + "\x00"
-	}
-	return t, nil
-}
-
-// isCommand reports whether [Command] has returned the target.
-func (t Target) isCommand() bool { return t.kind == commandKind }
-
-// commandLine returns the arguments of a target that [Command] has returned. It replaces
-// {{.Kubeconfig}} with the path in the argument kubeconfig.
-func (t Target) commandLine(kubeconfig string) []string {
-	var args []string
-	for arg := range strings.SplitSeq(strings.TrimSuffix(t.args, "\x00"), "\x00") {
-		if t.args != "" {
-			args = append(args, strings.ReplaceAll(arg, "{{.Kubeconfig}}", kubeconfig))
-		}
-	}
-	return args
-}
-
 // parseImage returns the target of a container image. It checks only the syntax of the name.
 func parseImage(reference string) (Target, error) {
 	if _, err := name.ParseReference(reference); err != nil {
@@ -121,11 +88,14 @@ func parseImage(reference string) (Target, error) {
 // all other targets.
 func (t Target) Image() (reference string, ok bool) { return t.name, t.kind == imageKind }
 
-// String returns the target as text. [ParseTarget] parses the text, unless the target is [Program]
-// or was returned by [Command].
+// String returns the target as text. The flag --subject accepts the text, unless the target is
+// [Program] or was returned by [Command].
 func (t Target) String() string {
-	if t.isCommand() {
-		return strings.Join(append([]string{t.kind + ":" + t.name}, t.commandLine("{{.Kubeconfig}}")...), " ")
+	switch d := t.definition; {
+	case d != nil && d.File != "":
+		return d.File
+	case d != nil:
+		return strings.Join(append([]string{t.kind + ":" + t.name}, d.Args...), " ")
 	}
 	if t.name != "" {
 		return t.kind + ":" + t.name

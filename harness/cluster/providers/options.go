@@ -24,6 +24,9 @@ type Options struct {
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
+	// Volumes gives a cluster with simulated kubelets a default StorageClass whose volumes are
+	// simulated. Other clusters have the StorageClasses of their nodes.
+	Volumes bool
 	// Dir is an existing directory, in which the provider keeps the state of the cluster. LogDir is
 	// an existing directory for the logs of the components.
 	Dir, LogDir string

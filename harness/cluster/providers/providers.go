@@ -84,6 +84,7 @@ func startEmbedded(ctx context.Context, o Options) (cluster.Cluster, error) {
 		PodStartDelay: o.PodStartDelay,
 		PodStopDelay:  o.PodStopDelay,
 		Controllers:   o.Controllers,
+		Volumes:       o.Volumes,
 		Dir:           o.Dir,
 		LogDir:        o.LogDir,
 		BinDir:        o.UpstreamDir,

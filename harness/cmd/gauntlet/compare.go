@@ -81,6 +81,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, format outputFormat, names []
 		return exitPass, err
 	}
 	for _, name := range f.subjects {
+		if isSubjectFile(name) {
+			continue // the options of the runs report an error in the file
+		}
 		if _, err := subject.ParseTarget(name); err != nil {
 			return exitPass, err
 		}

@@ -75,8 +75,8 @@ guarantees.
 
 It can test each binary or image that accepts the flags of kube-controller-manager and
 runs its ReplicationController, ReplicaSet, Deployment, Endpoints or CronJob
-controller; other controllers, such as operators, cannot be tested from the command
-line yet, only with the Go API and by the general checks.
+controller. A subject file describes any other controller, such as an operator: general
+checks, which know no kind, apply to it.
 
 Exit status: 0 every check passed; 1 a check failed; 2 a verdict is unknown or a
 run was aborted; 3 the command line or an input is wrong.`,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"strconv"
@@ -31,7 +32,7 @@ func (f *runFlags) printPlan(cmd *cobra.Command, format outputFormat, scenarios 
 		if err := run.Supported(s, provider.Name); err != nil {
 			return err
 		}
-		planned := plannedRun{Scenario: s.Name, Subject: target.String(), Provider: provider.Name, Seed: s.Seed}
+		planned := plannedRun{Scenario: s.Name, Subject: cmp.Or(target.String(), f.subject), Provider: provider.Name, Seed: s.Seed}
 		rows = append(rows, []string{planned.Scenario, planned.Subject, planned.Provider, strconv.FormatUint(planned.Seed, 10)})
 		if format == asTable {
 			continue

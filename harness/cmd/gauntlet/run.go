@@ -105,7 +105,7 @@ document instead. Everything else goes to standard error.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.subject, "subject", "ours", "the controllers under test: ours; upstream; exec:PATH, a binary that accepts the flags of kube-controller-manager; or, on kind, image:REF, a container image of such a binary")
+	f.StringVar(&flags.subject, "subject", "ours", "the controllers under test: ours; upstream; exec:PATH, a binary that accepts the flags of kube-controller-manager; on kind, image:REF, a container image of such a binary; or FILE.yaml, a subject file that describes any other controller")
 	f.Uint64Var(&flags.seed, "seed", 0, "the seed of all random choices; 0 uses the seed in the scenario, or a random one if it has none")
 	flags.tier.add(f)
 	flags.generated.addProfile(f)
@@ -178,9 +178,12 @@ func existingFlags(f *pflag.FlagSet, o *cluster.Existing) {
 // check returns the subject and the provider that the flags name. It validates the scenarios and
 // sets their seeds. It reads nothing from the disk and starts nothing.
 func (f *runFlags) check(scenarios []*scenario.Scenario) (subject.Target, providers.Provider, error) {
-	target, err := subject.ParseTarget(f.subject)
-	if err != nil {
-		return target, providers.Provider{}, err
+	var target subject.Target
+	if !isSubjectFile(f.subject) { // loadSubject reads and builds what a subject file names
+		var err error
+		if target, err = subject.ParseTarget(f.subject); err != nil {
+			return target, providers.Provider{}, err
+		}
 	}
 	provider, err := providers.Named(f.provider)
 	if err != nil {
@@ -221,6 +224,11 @@ func (f *runFlags) options(cmd *cobra.Command, scenarios []*scenario.Scenario) (
 	target, provider, err := f.check(scenarios)
 	if err != nil {
 		return nil, err
+	}
+	if isSubjectFile(f.subject) {
+		if target, err = f.loadSubject(cmd, scenarios); err != nil {
+			return nil, err
+		}
 	}
 	gauntlet, ours, err := executables(cmd.Context(), target)
 	if err != nil {
@@ -307,6 +315,9 @@ func setUpPrograms(ctx context.Context, provider providers.Provider, target subj
 // scenarios, one generated scenario, or the built-in scenarios of the tier that the provider
 // supports.
 func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Scenario, error) {
+	if len(names) == 0 && isSubjectFile(f.subject) {
+		return nil, errSubjectFileWithoutScenario(f.subject)
+	}
 	shaped := slices.ContainsFunc([]string{"profile", "duration", "prefer-uncovered"}, cmd.Flags().Changed)
 	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ A duration is a number with a unit, such as 500ms, 8s or 1m30s. Editors read the
 	}
 	p.line("\n## externalWorkload\n\n%s\n", p.comments["ExternalWorkload"])
 	p.fields(reflect.TypeFor[scenario.ExternalWorkload]())
-	p.line("\n## operator\n\n%s\n", comments["Operator"])
+	p.line("\n## operator\n\n%s\n", p.comments["Operator"])
 	p.fields(reflect.TypeFor[scenario.Operator]())
 	p.line("\nEach item of `kinds` has these fields:\n")
 	p.fields(reflect.TypeFor[scenario.ExternalKind]())

@@ -138,10 +138,13 @@ var unneededControllers = []string{
 
 // controllerManagerComponent returns the component that runs kube-controller-manager. It runs all
 // default controllers of kube-controller-manager except the controllers under test and
-// [unneededControllers].
+// [unneededControllers]. With simulated volumes, it runs [volumeControllers] too.
 func controllerManagerComponent(l layout, b Binaries, opts Options) component {
 	controllers := []string{"*"}
 	for _, name := range slices.Concat(kube.NamesOf(kube.OrDefault(opts.Controllers)), unneededControllers) {
+		if opts.Volumes && slices.Contains(volumeControllers, name) {
+			continue
+		}
 		controllers = append(controllers, "-"+name)
 	}
 	return component{

@@ -39,6 +39,9 @@ type Cluster struct {
 	prober   prober
 	unguard  func() // tells the guard process not to remove the state directory if gauntlet dies
 
+	// stopProvisioner stops the provisioner of simulated volumes. It is nil without volumes.
+	stopProvisioner func()
+
 	failed   chan struct{} // closed when a component exits unexpectedly
 	stopOnce sync.Once
 	stopErr  error // result of Stop
@@ -214,6 +217,9 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		c.stopping = true
 		parts := slices.Clone(c.parts)
 		c.mu.Unlock()
+		if c.stopProvisioner != nil {
+			c.stopProvisioner()
+		}
 		var errs []error
 		for _, group := range stopOrder {
 			errs = append(errs, stopAll(ctx, parts, group))

@@ -22,6 +22,8 @@ type Options struct {
 	// Controllers lists the controllers under test, which the cluster's own kube-controller-manager
 	// does not run. Nil means [kube.DefaultControllers].
 	Controllers []kube.Controller
+	// Volumes gives the cluster a default StorageClass with simulated volumes.
+	Volumes bool
 	// Dir is an existing directory that no other cluster uses. Start creates Dir/cluster for the
 	// state of the cluster, and [Cluster.Stop] removes Dir/cluster.
 	Dir string

@@ -148,7 +148,15 @@ func (c *Cluster) startComponents(ctx context.Context, opts Options) error {
 			return err
 		}
 	}
-	return c.awaitReady(ctx, opts.Nodes)
+	if err := c.awaitReady(ctx, opts.Nodes); err != nil || !opts.Volumes {
+		return err
+	}
+	stop, err := c.startProvisioner(ctx)
+	if err != nil {
+		return err
+	}
+	c.stopProvisioner = stop
+	return nil
 }
 
 // awaitReady waits until the started components are healthy and pods can run (see [Start]). It

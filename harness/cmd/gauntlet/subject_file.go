@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kube-gauntlet/gauntlet/harness/internal/operator"
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// isSubjectFile reports whether the value of --subject is the path of a subject file.
+func isSubjectFile(value string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(value))
+}
+
+// loadSubject reads the subject file that the flag --subject names, and builds its program. It makes
+// the controllers of the file the controllers under test of the scenarios.
+func (f *runFlags) loadSubject(cmd *cobra.Command, scenarios []*scenario.Scenario) (subject.Target, error) {
+	loaded, err := operator.Load(cmd.Context(), f.subject)
+	if err != nil {
+		return subject.Target{}, err
+	}
+	if len(loaded.Ignored) > 0 {
+		f.announce(cmd, "%s: a run does not create these objects of the manifests: %s\n", f.subject, strings.Join(loaded.Ignored, ", "))
+	}
+	for _, s := range scenarios {
+		if err := setOperator(s, &loaded.Scenario); err != nil {
+			return subject.Target{}, err
+		}
+	}
+	return loaded.Target, nil
+}
+
+// setOperator makes the controllers of an operator the controllers under test of a scenario. The
+// workload of the scenario must create objects that one of them reconciles. The kinds of the
+// scenario's own field operator remain.
+func setOperator(s *scenario.Scenario, o *scenario.Operator) error {
+	var kinds []string
+	for _, c := range o.Controllers {
+		kinds = append(kinds, c.Kind)
+	}
+	combined := scenario.Operator{Kinds: slices.Clone(o.Kinds), Controllers: o.Controllers}
+	if s.Operator != nil {
+		for _, kind := range s.Operator.Kinds {
+			if !slices.ContainsFunc(o.Kinds, func(k scenario.ExternalKind) bool { return k.Kind == kind.Kind }) {
+				combined.Kinds = append(combined.Kinds, kind)
+			}
+		}
+	}
+	s.Operator = &combined
+	for _, target := range s.CreatedObjects() {
+		if slices.Contains(kinds, string(target.Kind)) {
+			return nil
+		}
+	}
+	return s.Errorf("workload", "found no step that creates a %s; expected one, because the controllers of the subject file reconcile only these", strings.Join(kinds, " or "))
+}
+
+// errSubjectFileWithoutScenario is the error of a run of the built-in scenarios with a subject file.
+func errSubjectFileWithoutScenario(file string) error {
+	return fmt.Errorf("--subject=%s: found no scenario; expected a file with a scenario that creates custom resources, because the built-in scenarios test the controllers of Kubernetes", file)
+}

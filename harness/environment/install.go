@@ -1,0 +1,121 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
+)
+
+// installOrder lists the kinds that other objects of a definition need, in the order in which they
+// are created. All other kinds follow.
+var installOrder = []string{"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role"}
+
+// install creates the namespace and the objects of a definition. The subjects of role bindings are
+// replaced by account. It waits until the API server serves the custom resources.
+func (e *Environment) install(ctx context.Context, d *subject.Definition, account rbacv1.Subject) error {
+	if err := e.createNamespace(ctx, d.Namespace); err != nil {
+		return err
+	}
+	objects := slices.Clone(d.Objects)
+	rank := func(o *unstructured.Unstructured) int {
+		if i := slices.Index(installOrder, o.GetKind()); i >= 0 {
+			return i
+		}
+		return len(installOrder)
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Admin.Discovery()))
+	for _, o := range objects {
+		if err := e.installObject(ctx, mapper, withAccount(o, account), d.Namespace); err != nil {
+			return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// installObject creates an object, unless it exists. An object without a namespace gets the given
+// one, which is created if it does not exist.
+func (e *Environment) installObject(ctx context.Context, mapper meta.RESTMapper, o *unstructured.Unstructured, namespace string) error {
+	gvk := o.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return err
+	}
+	resource := e.Dynamic.Resource(mapping.Resource)
+	create := resource.Create
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		create = resource.Namespace(cmp.Or(o.GetNamespace(), namespace)).Create
+		if err := e.createNamespace(ctx, cmp.Or(o.GetNamespace(), namespace)); err != nil {
+			return err
+		}
+	}
+	if _, err := create(ctx, o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	if gvk.Kind != "CustomResourceDefinition" {
+		return nil
+	}
+	const interval = 20 * time.Millisecond
+	return cluster.Poll(ctx, interval, "the condition Established", func(ctx context.Context) error {
+		found, err := resource.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return established(found)
+	})
+}
+
+// createNamespace creates a namespace, unless it exists.
+func (e *Environment) createNamespace(ctx context.Context, name string) error {
+	_, err := e.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// established returns nil if a CustomResourceDefinition has the condition Established, so that the
+// API server serves its objects.
+func established(definition *unstructured.Unstructured) error {
+	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, _ := condition.(map[string]any)
+		if fields["type"] == "Established" && fields["status"] == "True" {
+			return nil
+		}
+		if fields["type"] == "NamesAccepted" && fields["status"] == "False" {
+			return fmt.Errorf("the API server does not accept its names: %v", fields["message"])
+		}
+	}
+	return fmt.Errorf("the conditions are %v", conditions)
+}
+
+// withAccount returns a copy of a role binding whose only subject is account. It returns all other
+// objects unchanged.
+func withAccount(o *unstructured.Unstructured, account rbacv1.Subject) *unstructured.Unstructured {
+	if o.GroupVersionKind().Group != rbacv1.GroupName || (o.GetKind() != "RoleBinding" && o.GetKind() != "ClusterRoleBinding") {
+		return o
+	}
+	bound := o.DeepCopy()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&account)
+	if err != nil {
+		panic(err) // a Subject has only texts
+	}
+	bound.Object["subjects"] = []any{fields}
+	return bound
+}

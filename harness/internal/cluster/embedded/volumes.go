@@ -1,0 +1,145 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+
+	"github.com/kube-gauntlet/gauntlet/harness/cluster"
+)
+
+// storageClass is the name of the default StorageClass of a cluster with simulated volumes, and of
+// its provisioner.
+const storageClass = "gauntlet-simulated"
+
+// volumeControllers lists the controllers of kube-controller-manager that a cluster with simulated
+// volumes needs, although [unneededControllers] lists them.
+var volumeControllers = []string{
+	"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller",
+}
+
+// provisioner simulates the provisioner of the default StorageClass. It creates a volume for each
+// claim, and deletes it after the claim. A volume is only an API object, because simulated nodes
+// mount nothing.
+type provisioner struct {
+	client kubernetes.Interface
+	queue  workqueue.TypedRateLimitingInterface[any] // claims and volumes as the watches delivered them
+}
+
+// startProvisioner creates the default StorageClass and starts its provisioner, which runs until the
+// function stop is called.
+func (c *Cluster) startProvisioner(ctx context.Context) (stop func(), err error) {
+	client, err := kubernetes.NewForConfig(c.Config(cluster.Admin))
+	if err != nil {
+		return nil, fmt.Errorf("creating a client: %w", err)
+	}
+	class := &storagev1.StorageClass{
+		ObjectMeta:        metav1.ObjectMeta{Name: storageClass, Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}},
+		Provisioner:       storageClass + "/" + storageClass,
+		ReclaimPolicy:     ptr.To(corev1.PersistentVolumeReclaimDelete),
+		VolumeBindingMode: ptr.To(storagev1.VolumeBindingImmediate),
+	}
+	if _, err := client.StorageV1().StorageClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil {
+		return nil, fmt.Errorf("creating StorageClass %s: %w", storageClass, err)
+	}
+	p := &provisioner{client, workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[any]())}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	for _, informer := range []cache.SharedIndexInformer{
+		factory.Core().V1().PersistentVolumeClaims().Informer(), factory.Core().V1().PersistentVolumes().Informer(),
+	} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: p.queue.Add, UpdateFunc: func(_, object any) { p.queue.Add(object) },
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	factory.StartWithContext(running)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for p.next(running) {
+		}
+	}()
+	return func() {
+		p.queue.ShutDown()
+		cancel()
+		<-done
+		factory.Shutdown()
+	}, nil
+}
+
+// next provisions or deletes the next volume. It returns false after the queue has been shut down.
+func (p *provisioner) next(ctx context.Context) bool {
+	object, shutDown := p.queue.Get()
+	if shutDown {
+		return false
+	}
+	defer p.queue.Done(object)
+	var err error
+	switch o := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		err = p.provision(ctx, o)
+	case *corev1.PersistentVolume:
+		err = p.reclaim(ctx, o)
+	}
+	if err != nil { // such as an outage of the API server, which a fault may cause
+		p.queue.AddRateLimited(object)
+		return true
+	}
+	p.queue.Forget(object)
+	return true
+}
+
+// provision creates the volume of a claim that is not bound. The volume's claimRef makes
+// kube-controller-manager bind it to this claim only.
+func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || ptr.Deref(claim.Spec.StorageClassName, "") != storageClass {
+		return nil
+	}
+	_, err := p.client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(claim), metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// volumeFor returns the volume of a claim.
+func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes:                   claim.Spec.AccessModes,
+			VolumeMode:                    claim.Spec.VolumeMode,
+			StorageClassName:              storageClass,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			ClaimRef: &corev1.ObjectReference{
+				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/simulated/" + string(claim.UID)}},
+		},
+	}
+}
+
+// reclaim deletes a volume whose claim has been deleted.
+func (p *provisioner) reclaim(ctx context.Context, volume *corev1.PersistentVolume) error {
+	if volume.Spec.StorageClassName != storageClass || volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil {
+		return nil
+	}
+	err := p.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(volume.UID))})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package operator
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// process is how the container of a Deployment runs. Its arguments and environment variables are
+// templates; see [subject.Definition].
+type process struct {
+	args      []string
+	env       map[string]string
+	namespace string
+}
+
+// processOf returns how the manager of a Deployment runs. It returns an error if the object is no
+// valid Deployment.
+func processOf(o *unstructured.Unstructured) (process, error) {
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+		return process{}, err
+	}
+	p := process{env: map[string]string{}, namespace: d.Namespace}
+	container, ok := managerOf(d.Spec.Template.Spec.Containers)
+	if !ok {
+		return p, nil
+	}
+	for _, variable := range container.Env {
+		if value, ok := valueOf(variable); ok {
+			p.env[variable.Name] = value
+		}
+	}
+	for _, arg := range slices.Concat(container.Command[min(1, len(container.Command)):], container.Args) {
+		for name, value := range p.env {
+			arg = strings.ReplaceAll(arg, "$("+name+")", value)
+		}
+		p.args = append(p.args, listenOnReplicaAddress(arg))
+	}
+	return p, nil
+}
+
+// managerOf returns the container that runs the controllers: the one called manager, or else the
+// first one. The result ok is false if there is none.
+func managerOf(containers []corev1.Container) (manager corev1.Container, ok bool) {
+	for _, c := range containers {
+		if c.Name == "manager" {
+			return c, true
+		}
+	}
+	if len(containers) == 0 {
+		return corev1.Container{}, false
+	}
+	return containers[0], true
+}
+
+// valueOf returns the value of an environment variable as a template. The result ok is false if the
+// value comes from an object or a field that a local process does not have.
+func valueOf(variable corev1.EnvVar) (value string, ok bool) {
+	if variable.ValueFrom == nil {
+		return variable.Value, true
+	}
+	if variable.ValueFrom.FieldRef == nil {
+		return "", false
+	}
+	values := map[string]string{"metadata.namespace": "{{.Namespace}}", "metadata.name": "{{.Replica}}", "status.podIP": "{{.Address}}"}
+	value, ok = values[variable.ValueFrom.FieldRef.FieldPath]
+	return value, ok
+}
+
+// listensEverywhere matches a flag whose value is a port on all addresses or on the loopback address.
+var listensEverywhere = regexp.MustCompile(`^(--?[\w-]+=)(0\.0\.0\.0|127\.0\.0\.1|localhost|\[::\])?:(\d+)$`)
+
+// listenOnReplicaAddress changes a flag such as --metrics-bind-address=:8080 so that the replica
+// listens on its own loopback address. Several replicas can then use the same port.
+func listenOnReplicaAddress(arg string) string {
+	return listensEverywhere.ReplaceAllString(arg, "${1}{{.Address}}:${3}")
+}

@@ -1,0 +1,117 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// readManifests returns the objects of a file or a directory. A directory with a kustomization is
+// built as `kustomize build` does. Of any other directory, it returns the objects of all files whose
+// names end in .yaml, .yml or .json, but not those of subdirectories.
+func readManifests(path string) ([]*unstructured.Unstructured, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)):
+		return kustomize(filepath.Dir(path))
+	case info.Mode().IsRegular():
+		return readManifest(path)
+	case !info.IsDir():
+		return nil, fmt.Errorf("found %s with mode %s; expected a file or a directory", path, info.Mode())
+	}
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return kustomize(path)
+		}
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, entry := range entries {
+		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) || !entry.Type().IsRegular() {
+			continue
+		}
+		read, err := readManifest(filepath.Join(path, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, read...)
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("found no object in the files of %s; expected files with manifests, or a kustomization", path)
+	}
+	return objects, nil
+}
+
+// kustomize builds the kustomization in a directory.
+func kustomize(dir string) ([]*unstructured.Unstructured, error) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("building the kustomization in %s: %w; list its files in manifests instead if an older version of kustomize accepts it", dir, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		fields, err := resource.Map()
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, &unstructured.Unstructured{Object: fields})
+	}
+	return objects, nil
+}
+
+// manifestBytesMax is the maximum size of a manifest file in bytes.
+const manifestBytesMax = 32 << 20
+
+// readManifest returns the objects of a file in YAML or JSON, which may have several documents.
+func readManifest(path string) ([]*unstructured.Unstructured, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	const lookAhead = 4096 // bytes that decide whether the file is JSON
+	decoder := yaml.NewYAMLOrJSONDecoder(io.LimitReader(file, manifestBytesMax), lookAhead)
+	var objects []*unstructured.Unstructured
+	for document := 1; ; document++ {
+		var fields map[string]any
+		err := decoder.Decode(&fields)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: expected a manifest: %w", path, document, err)
+		}
+		o := &unstructured.Unstructured{Object: fields}
+		if len(fields) == 0 {
+			continue // a document with only comments
+		}
+		if o.IsList() {
+			list, err := o.ToList()
+			if err != nil {
+				return nil, fmt.Errorf("%s, document %d: expected a list of objects: %w", path, document, err)
+			}
+			for i := range list.Items {
+				objects = append(objects, &list.Items[i])
+			}
+			continue
+		}
+		if o.GetKind() == "" || o.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("%s, document %d: found an object without kind or apiVersion; expected a manifest", path, document)
+		}
+		objects = append(objects, o)
+	}
+}

@@ -1,0 +1,171 @@
+package operator
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+)
+
+const widgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgetry.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgetry}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}
+  versions:
+    - {name: v1alpha1, served: true, storage: false}
+    - {name: v1, served: true, storage: true}
+`
+
+const roles = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: manager}
+rules:
+  - {apiGroups: [example.com], resources: [widgetry, widgetry/finalizers], verbs: [get, list, watch]}
+  - {apiGroups: [example.com], resources: [widgetry/status], verbs: [update]}
+  - {apiGroups: ["", apps], resources: [pods, secrets, nodes, events, statefulsets], verbs: [create, delete]}
+  - {apiGroups: [""], resources: [configmaps, pods/exec], verbs: [get]}
+  - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: ["*"]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: widget-editor} # no binding names this role
+rules:
+  - {apiGroups: [""], resources: [services], verbs: [create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: manager}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: manager}
+subjects: [{kind: ServiceAccount, name: manager, namespace: system}]
+`
+
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: manager, namespace: widgets-system}
+spec:
+  template:
+    spec:
+      containers:
+        - name: kube-rbac-proxy
+          args: [--upstream=http://127.0.0.1:8080/]
+        - name: manager
+          command: [/manager, --zap-devel]
+          args: ["--metrics-bind-address=:8443", --leader-elect, "--watch=$(WATCH)"]
+          env:
+            - {name: WATCH, value: all}
+            - {name: POD_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+            - {name: TOKEN, valueFrom: {secretKeyRef: {name: token, key: token}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: webhook}
+`
+
+// TestLoad tests what a subject file says together with its manifests.
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "manager", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(dir, "manager"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "config/crd/widgets.yaml", widgets)
+	write(t, dir, "config/crd/notes.txt", "no manifest")
+	write(t, dir, "config/rbac/roles.yaml", roles)
+	write(t, dir, "config/default/kustomization.yaml", "namePrefix: my-\nresources: [deployment.yaml]\n")
+	write(t, dir, "config/default/deployment.yaml", deployment)
+	path := write(t, dir, "subject.yaml", `subject:
+  exec: ./manager
+  env: {WATCH: one}
+  manifests: [config/crd, config/rbac/roles.yaml, config/default]
+`)
+	loaded, err := Load(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := loaded.Target.Definition()
+	var installed []string
+	for _, o := range definition.Objects {
+		installed = append(installed, o.GetKind()+" "+o.GetName())
+	}
+	for _, test := range []struct {
+		what      string
+		want, got any
+	}{
+		{"target", path, loaded.Target.String()},
+		{"executable", filepath.Join(dir, "manager"), definition.Executable},
+		{"namespace", "widgets-system", definition.Namespace},
+		{"arguments", []string{"--zap-devel", "--metrics-bind-address={{.Address}}:8443", "--leader-elect", "--watch=all"}, definition.Args},
+		{"environment", map[string]string{"WATCH": "one", "POD_NAMESPACE": "{{.Namespace}}"}, definition.Env},
+		{"installed", []string{"CustomResourceDefinition widgetry.example.com", "ClusterRole manager", "ClusterRole widget-editor", "ClusterRoleBinding manager"}, installed},
+		{"ignored", []string{"Service", "conversion webhook"}, loaded.Ignored},
+		{"kinds", []scenario.ExternalKind{
+			{APIVersion: "example.com/v1", Kind: "Widget", Plural: "widgetry"}, {APIVersion: "v1", Kind: "Secret", Plural: "secrets"},
+		}, loaded.Scenario.Kinds},
+		{"controllers", []scenario.ExternalController{
+			{Name: "widget", Kind: "Widget", Watches: []string{"Widget"}, Writes: []string{"Pod", "Secret", "StatefulSet", "Widget"}},
+		}, loaded.Scenario.Controllers},
+		{"all permissions", false, definition.GrantsAll()},
+	} {
+		if diff := cmp.Diff(test.want, test.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.what, diff)
+		}
+	}
+}
+
+// TestErrors tests the errors of wrong subject files.
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "manager", "")
+	write(t, dir, "run", "")
+	if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "widgets.yaml", widgets)
+	write(t, dir, "text.yaml", "just text")
+	write(t, dir, "nothing.yaml", "spec: {}")
+	write(t, dir, "empty/notes.txt", "")
+	write(t, dir, "old/kustomization.yaml", "patches: [patch.yaml]\n")
+	for _, test := range []struct{ name, text, want string }{
+		{"no program", "subject: {args: [x]}", ":1:10: subject: expected either exec, the path of a program, or module, a main package with a version"},
+		{"two programs", "subject: {exec: x, module: y}", "subject: expected either exec"},
+		{"unknown field", "subject:\n  binary: x\n", `:2:3: subject: unknown field "binary"; expected exec, module, args, env, namespace or manifests`},
+		{"not executable", "subject: {exec: manager, manifests: [widgets.yaml]}", "expected an executable file, found mode -rw"},
+		{"module without version", "subject:\n  module: example.com/operator\n", `:2:11: subject.module: found "example.com/operator"; expected the path of a main package and a version`},
+		{"missing manifest", "subject: {exec: run, manifests: [none.yaml]}", ":1:34: subject.manifests[0]: stat " + dir + "/none.yaml: no such file"},
+		{"no manifest", "subject: {exec: run, manifests: [text.yaml]}", "text.yaml, document 1: expected a manifest"},
+		{"manifest without kind", "subject: {exec: run, manifests: [nothing.yaml]}", "nothing.yaml, document 1: found an object without kind or apiVersion"},
+		{"directory without manifests", "subject: {exec: run, manifests: [empty]}", "found no object in the files of " + dir + "/empty"},
+		{"kustomization that is too old", "subject: {exec: run, manifests: [old]}", "list its files in manifests instead"},
+		{"no controller", "subject: {exec: run}", "operator.controllers: found none, and no CustomResourceDefinition in subject.manifests"},
+		{"unknown template", "subject: {exec: run, manifests: [widgets.yaml], args: ['{{.Port}}']}", "subject: args[0]: found \"{{.Port}}\"; expected text with {{.Kubeconfig}}"},
+		{"unknown kind", "subject: {exec: run}\noperator:\n  controllers: [{name: widget, kind: Widget}]\n", `:3:38: operator.controllers[0].kind: found "Widget"; expected a kind of operator.kinds`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Load(t.Context(), write(t, dir, "subject.yaml", test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error\n     %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
+
+// write writes a file below dir and returns its path.
+func write(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,43 @@
+package scenario
+
+import (
+	"os"
+	"reflect"
+)
+
+// Document is a YAML file that is not a scenario, but follows the same rules.
+type Document struct{ source *source }
+
+// LoadDocument reads the YAML file at path into the value to which the argument into points. It is
+// as strict as [Load]: an unknown field or a value of the wrong type is an error with file, line
+// and column.
+func LoadDocument(path string, into any) (Document, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Document{}, err
+	}
+	document := Document{&source{file: path}}
+	if len(data) > sizeLimit {
+		return document, document.source.errorAt(position{}, "", "found %d bytes; expected at most %d", len(data), sizeLimit)
+	}
+	root, err := parseNode(document.source, data)
+	if err != nil {
+		return document, err
+	}
+	document.source.root = root
+	return document, (decoder{document.source}).decode(root, reflect.ValueOf(into).Elem(), "")
+}
+
+// Errorf returns an error about the field at a path, such as "subject.args[1]". The error begins
+// with the file and the position of the field. The verb %w in format wraps an error.
+func (d Document) Errorf(path, format string, args ...any) error {
+	return d.source.errorAt(d.source.find(path), path, format, args...)
+}
+
+// CheckOperator returns an error about the first wrong field of an operator that the document has
+// in its field operator.
+func (d Document) CheckOperator(o *Operator) error {
+	v := &validator{scenario: &Scenario{source: d.source, Operator: o}}
+	v.operator(o)
+	return v.err
+}

@@ -1,0 +1,132 @@
+package subject
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Definition describes a program whose flags differ from those of kube-controller-manager, such as
+// an operator. Its replicas run as local processes.
+//
+// Args and the values of Env are templates of package text/template. They may use the fields of
+// [Values].
+type Definition struct {
+	// Executable is the path of the program.
+	Executable string
+	// Args are the arguments of the program.
+	Args []string
+	// Env are the environment variables, besides HOME, TMPDIR, PATH and KUBECONFIG.
+	Env map[string]string
+	// Namespace is the namespace of the program's own objects, such as its Lease. It is created
+	// if it does not exist. Empty means [LeaseNamespace].
+	Namespace string
+	// Objects exist before the program starts, such as CustomResourceDefinitions and roles. The
+	// subjects of their role bindings are replaced by the account of the replicas. Without a
+	// role binding, the replicas get all permissions.
+	Objects []*unstructured.Unstructured
+	// File is the path of the subject file that contains the definition, or "".
+	File string
+}
+
+// Values are the fields that the arguments and environment variables of a [Definition] may use,
+// such as {{.Kubeconfig}}.
+type Values struct {
+	Kubeconfig string // path of the kubeconfig of the replica, which KUBECONFIG contains too
+	Namespace  string // the field Namespace of the definition
+	Replica    string // name of the replica, such as subject-0
+	Address    string // loopback address that only this replica uses, such as 127.66.1.3
+	Metrics    string // Address with the port 8080
+	Health     string // Address with the port 8081
+}
+
+// The ports of [Values]. They are below the ephemeral port range of Linux.
+const (
+	metricsPort = 8080
+	healthPort  = 8081
+)
+
+// Operator returns the target of a program with its own arguments. A replica is ready when it
+// watches the resources that its controllers need.
+func Operator(d Definition) (Target, error) {
+	t, err := parseExec(d.Executable)
+	if err != nil {
+		return Target{}, err
+	}
+	d.Executable = t.name
+	if d.Namespace == "" {
+		d.Namespace = LeaseNamespace
+	}
+	if _, _, err := d.command(Values{}); err != nil {
+		return Target{}, err
+	}
+	return Target{kind: operatorKind, name: t.name, definition: &d}, nil
+}
+
+// Command returns the target of an executable with its own arguments, whose replicas get all
+// permissions. The arguments are templates; see [Definition].
+func Command(path string, args ...string) (Target, error) {
+	return Operator(Definition{Executable: path, Args: args})
+}
+
+// Definition returns the definition of a target that [Operator] has returned, and nil for all other
+// targets. The caller must not change it.
+func (t Target) Definition() *Definition { return t.definition }
+
+// GrantsAll reports whether the replicas get all permissions, because Objects contains no role
+// binding.
+func (d *Definition) GrantsAll() bool {
+	return !slices.ContainsFunc(d.Objects, func(o *unstructured.Unstructured) bool {
+		return strings.HasSuffix(o.GetKind(), "RoleBinding")
+	})
+}
+
+// command returns the arguments and the environment variables of a replica.
+func (d *Definition) command(values Values) (args, env []string, err error) {
+	values.Namespace = d.Namespace
+	for i, text := range d.Args {
+		arg, err := expand(text, values)
+		if err != nil {
+			return nil, nil, fmt.Errorf("args[%d]: %w", i, err)
+		}
+		args = append(args, arg)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		value, err := expand(d.Env[name], values)
+		if err != nil {
+			return nil, nil, fmt.Errorf("env.%s: %w", name, err)
+		}
+		env = append(env, name+"="+value)
+	}
+	return args, env, nil
+}
+
+// expand replaces the fields of values in a template.
+func expand(text string, values Values) (string, error) {
+	t, err := template.New("").Parse(text)
+	var out bytes.Buffer
+	if err == nil {
+		err = t.Execute(&out, values)
+	}
+	if err != nil {
+		return "", fmt.Errorf("found %q; expected text with {{.Kubeconfig}}, {{.Namespace}}, {{.Replica}}, {{.Address}}, {{.Metrics}} or {{.Health}}: %w", text, err)
+	}
+	return out.String(), nil
+}
+
+// valuesOf returns the values of a replica. It chooses a loopback address for the replica.
+func valuesOf(replica, kubeconfig string) (Values, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return Values{}, err
+	}
+	at := func(port int) string { return net.JoinHostPort(address.String(), strconv.Itoa(port)) }
+	return Values{Kubeconfig: kubeconfig, Replica: replica, Address: address.String(), Metrics: at(metricsPort), Health: at(healthPort)}, nil
+}
