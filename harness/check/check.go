@@ -134,6 +134,7 @@ var All = []Check{
 	deletionCompletesCheck,
 	observedGenerationCheck,
 	rbacDeniedCheck,
+	hotLoopCheck,
 	processAliveCheck,
 }
 

@@ -49,16 +49,21 @@ func (r *Request) IsWrite() bool {
 	default:
 		return false
 	}
-	switch r.Resource {
-	case "leases.coordination.k8s.io", "events", "events.events.k8s.io":
-		return false
-	// Review requests have the verb create, but change nothing.
-	case "tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
-		"selfsubjectaccessreviews.authorization.k8s.io":
-		return false
-	}
 	if r.Object != nil && r.Object.Annotations[leaderAnnotation] != "" {
 		return false
 	}
-	return r.Resource != ""
+	return r.Resource != "" && !IsBookkeeping(r.Resource)
+}
+
+// IsBookkeeping reports whether objects of a resource are leases, events or access reviews. A
+// controller may write them at any time.
+func IsBookkeeping(resource string) bool {
+	switch resource {
+	case "leases.coordination.k8s.io", "events", "events.events.k8s.io",
+		// Review requests have the verb create, but change nothing.
+		"tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io",
+		"selfsubjectaccessreviews.authorization.k8s.io":
+		return true
+	}
+	return false
 }

@@ -1,0 +1,112 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kube-gauntlet/gauntlet/harness/history"
+)
+
+// hotLoopCheck examines the requests that a process repeats while nothing changes.
+//
+// Two requests of a process are the same request if they have the same verb, resource,
+// subresource, namespace, name and query. For a create, the name is that of the object.
+//
+// Nothing changes as long as the history contains no commit, no watch event, no fault, no step,
+// no phase, no start or end of a process and no stall of the machine. Commits of leases and events
+// do not count, because a controller that waits writes them, too.
+var hotLoopCheck = Check{
+	ID:        "hot-loop",
+	Guarantee: "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",
+	Contract:  "Kubernetes documentation, Controllers",
+	Property:  Safety,
+	Scope:     general,
+	Ignores:   "The first 2 seconds after each change, in which exponential back-off retries often. Loops whose writes change an object each time; no-writes-when-settled reports them in the quiet phase. Creates with generateName, because many objects share such a request. Watches, and requests for leases, events and access reviews.",
+	New:       newHotLoopChecker,
+}
+
+const (
+	// hotLoopAfter is the time without a change after which the check counts requests.
+	// Exponential back-off from 5 ms then waits longer than a second between two attempts.
+	hotLoopAfter = 2 * time.Second
+	// hotLoopSpan is the time within which the check adds up the same requests.
+	hotLoopSpan = 5 * time.Second
+	// hotLoopMax is the maximum number of the same requests within hotLoopSpan. A controller
+	// that polls each second sends 5, and RetryOnConflict of client-go sends each of them up to
+	// 5 times.
+	hotLoopMax = 50
+)
+
+// hotLoopChecker reports requests that a process repeats without waiting.
+type hotLoopChecker struct {
+	findings
+	changedAt time.Duration // when something last changed
+	// sent contains, for each request, when it was sent since the last change. It has at most
+	// the latest hotLoopMax times.
+	sent map[sameRequest][]recordTime
+}
+
+// sameRequest is what all repetitions of a request have in common.
+type sameRequest struct{ process, verb, resource, subresource, namespace, name, query string }
+
+func newHotLoopChecker(Settings) Checker {
+	return &hotLoopChecker{sent: map[sameRequest][]recordTime{}}
+}
+
+func (checker *hotLoopChecker) Observe(m *Model, r *history.Record) {
+	switch {
+	case r.Request != nil:
+		if m.now-checker.changedAt > hotLoopAfter && repeatable(r.Request) {
+			checker.count(m, r.Request)
+		}
+	case isChange(r):
+		checker.changedAt = m.now
+		clear(checker.sent)
+	}
+}
+
+// isChange reports whether a record other than a request may be a reason for new requests.
+func isChange(r *history.Record) bool {
+	switch {
+	case r.Commit != nil:
+		return !history.IsBookkeeping(r.Commit.Object.Resource)
+	case r.Delivery != nil:
+		return r.Delivery.Type != history.Bookmark && !history.IsBookkeeping(r.Delivery.Resource)
+	}
+	return r.Response == nil && r.List == nil
+}
+
+// repeatable reports whether the check counts a request.
+func repeatable(r *history.Request) bool {
+	switch r.Verb {
+	case "get", "list":
+		return r.Resource != "" && !history.IsBookkeeping(r.Resource)
+	case "create":
+		return r.IsWrite() && r.ObjectName() != "" && (r.Object == nil || r.Object.GenerateName == "")
+	}
+	return r.IsWrite()
+}
+
+// count counts a request, and reports it if the process has repeated it too often.
+func (checker *hotLoopChecker) count(m *Model, r *history.Request) {
+	same := sameRequest{r.Subject, r.Verb, r.Resource, r.Subresource, r.Namespace, r.ObjectName(), r.Query}
+	checker.exercised++
+	sent := checker.sent[same]
+	if len(sent) < hotLoopMax || m.now-sent[0].at > hotLoopSpan {
+		sent = append(sent, recordTime{at: m.now, seq: m.seq})
+		checker.sent[same] = sent[max(0, len(sent)-hotLoopMax):]
+		return
+	}
+	delete(checker.sent, same) // report each span once
+	checker.addViolation(func() Evidence {
+		object := requestRef(r)
+		return Evidence{
+			Summary: fmt.Sprintf("%s sent %s %s %d times in %s; nothing had changed for %s",
+				r.Subject, r.Verb, object, len(sent)+1, seconds(m.now-sent[0].at), seconds(sent[0].at-checker.changedAt)),
+			Expected: fmt.Sprintf("at most %d times within %s", hotLoopMax, seconds(hotLoopSpan)),
+			Object:   object,
+			At:       m.now,
+			Records:  []int64{sent[0].seq, m.seq},
+		}
+	})
+}
