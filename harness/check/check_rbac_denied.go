@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 )
@@ -11,7 +13,8 @@ import (
 //
 // Requests with the same verb, resource, subresource and namespace belong together. They violate
 // the guarantee if at least two were refused and none succeeded. If some succeed, the refusals
-// are transient, as after a start of the API server.
+// are transient, as after a start of the API server. A refusal that occurs at the same time as a
+// transient one is transient, too: the authorizer then refuses everything.
 //
 // A violation is reported at the end of the run, with the first refused request.
 var rbacDeniedCheck = Check{
@@ -20,7 +23,7 @@ var rbacDeniedCheck = Check{
 	Contract:  "Kubernetes documentation, Using RBAC Authorization",
 	Property:  Safety,
 	Scope:     general,
-	Ignores:   "A single refused request, which may be a probe for an optional API. Refused requests if another request with the same verb, resource, subresource and namespace succeeded. Watches. Responses that a fault made. Refusals by admission control. Permissions that the subject has and never uses. Histories of earlier versions of gauntlet, which lack the field denied.",
+	Ignores:   "A single refused request, which may be a probe for an optional API. Refused requests if another request with the same verb, resource, subresource and namespace succeeded. Refusals within 5 seconds of the refusal of another request that the authorizer allows at other times, as after a start of the API server. Responses that a fault made. Refusals by admission control. Permissions that the subject has and never uses. Histories of earlier versions of gauntlet, which lack the field denied.",
 	New:       newRBACDeniedChecker,
 }
 
@@ -40,9 +43,11 @@ type permission struct{ verb, resource, subresource, namespace string }
 type denials struct {
 	permission
 	request *history.Request // the first one
-	since   recordTime       // when it was refused
-	count   int
+	at      []recordTime     // when each request was refused
 }
+
+// transientSpan is the maximum time between two refusals with the same transient cause.
+const transientSpan = 5 * time.Second
 
 func newRBACDeniedChecker(Settings) Checker {
 	return &rbacDeniedChecker{
@@ -53,7 +58,7 @@ func newRBACDeniedChecker(Settings) Checker {
 
 func (checker *rbacDeniedChecker) Observe(m *Model, r *history.Record) {
 	switch {
-	case r.Request != nil && r.Request.Resource != "" && r.Request.Verb != "watch":
+	case r.Request != nil && r.Request.Resource != "":
 		checker.requests[r.Request.ID] = r.Request
 	case r.Response != nil:
 		if request := checker.requests[r.Response.ID]; request != nil {
@@ -75,29 +80,40 @@ func (checker *rbacDeniedChecker) answer(m *Model, request *history.Request, res
 		checker.allowed[needed] = true
 	case !response.Denied || response.Fault != "":
 		return
-	case checker.denied[needed] == nil:
-		d := &denials{permission: needed, request: request, since: recordTime{at: m.now, seq: m.seq}, count: 1}
-		checker.denied[needed] = d
-		checker.inOrder = append(checker.inOrder, d)
 	default:
-		checker.denied[needed].count++
+		d := checker.denied[needed]
+		if d == nil {
+			d = &denials{permission: needed, request: request}
+			checker.denied[needed] = d
+			checker.inOrder = append(checker.inOrder, d)
+		}
+		d.at = append(d.at, recordTime{at: m.now, seq: m.seq})
 	}
 	checker.exercised++
 }
 
 // end reports the permissions that were refused at least twice, and never granted.
 func (checker *rbacDeniedChecker) end() {
+	var transient []recordTime
 	for _, d := range checker.inOrder {
-		if checker.allowed[d.permission] || d.count < 2 {
+		if checker.allowed[d.permission] {
+			transient = append(transient, d.at...)
+		}
+	}
+	for _, d := range checker.inOrder {
+		lasting := slices.DeleteFunc(d.at, func(refused recordTime) bool {
+			return slices.ContainsFunc(transient, func(t recordTime) bool { return (refused.at - t.at).Abs() <= transientSpan })
+		})
+		if checker.allowed[d.permission] || len(lasting) < 2 {
 			continue
 		}
 		checker.addViolation(func() Evidence {
 			return Evidence{
-				Summary:  fmt.Sprintf("the API server refused %d requests of %s to %s", d.count, d.request.Subject, d.permission),
+				Summary:  fmt.Sprintf("the API server refused %d requests of %s to %s", len(lasting), d.request.Subject, d.permission),
 				Expected: "a role of the subject that allows them",
 				Object:   requestRef(d.request),
-				At:       d.since.at,
-				Records:  []int64{d.since.seq},
+				At:       lasting[0].at,
+				Records:  []int64{lasting[0].seq},
 			}
 		})
 	}

@@ -28,6 +28,20 @@ func TestRBACDenied(t *testing.T) {
 			deny(h, "get", "")
 			h.request(history.Request{Verb: "get", Resource: "secrets", Namespace: namespace, Name: "s"}).answered(200)
 		}},
+		{name: "refused while the API server started, and not sent again", want: Pass, build: func(h *historyBuilder) {
+			h.request(history.Request{Verb: "update", Resource: "secrets", Namespace: namespace, Name: "s"}).answered(200)
+			deny(h, "get", "")
+			deny(h, "update", "")
+			h.wait(transientSpan / 2)
+			deny(h, "get", "")
+		}},
+		{name: "refused long after the API server started", want: Fail, evidence: "refused 2 requests of subject-0 to get secrets", build: func(h *historyBuilder) {
+			h.request(history.Request{Verb: "update", Resource: "secrets", Namespace: namespace, Name: "s"}).answered(200)
+			deny(h, "update", "")
+			h.wait(2 * transientSpan)
+			deny(h, "get", "")
+			deny(h, "get", "")
+		}},
 		{name: "a probe for an optional API", want: Pass, build: func(h *historyBuilder) { deny(h, "get", "") }},
 		{name: "a fault made the responses", want: Pass, build: func(h *historyBuilder) {
 			deny(h, "get", "api-error")

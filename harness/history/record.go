@@ -183,7 +183,7 @@ type Response struct {
 	Cause string `json:"cause,omitempty"`
 	// Denied reports whether the authorizer of the API server, such as RBAC, refused the
 	// request. Reason is then Forbidden. Admission control refuses with the same reason, but
-	// Denied is false. It is also false for a watch.
+	// Denied is false.
 	Denied bool `json:"denied,omitempty"`
 	// Fault is the type of the fault that changed the request or its response, or "" if no
 	// fault did.
