@@ -12,9 +12,9 @@ import (
 // Two requests of a process are the same request if they have the same verb, resource,
 // subresource, namespace, name and query. For a create, the name is that of the object.
 //
-// Nothing changes as long as the history contains no commit, no watch event, no fault, no step,
-// no phase, no start or end of a process and no stall of the machine. Commits of leases and events
-// do not count, because a controller that waits writes them, too.
+// A change is a commit, a watch event, a fault, a step of the workload or a phase. The start or
+// end of a process and a stall of the machine are changes, too. Commits of leases and events are
+// no changes, because a controller that waits writes them, too.
 var hotLoopCheck = Check{
 	ID:        "hot-loop",
 	Guarantee: "While nothing changes for more than 2 seconds, a controller sends the same request at most 50 times within 5 seconds.",

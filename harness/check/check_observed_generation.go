@@ -21,6 +21,9 @@ import (
 // A lower status.observedGeneration is no violation if the process learnt of the newer
 // generation a short time before, or if its cache went back to an older version. A controller
 // may then still act on the older version.
+//
+// If a deleted object with the same name had the reported generation, the check reports the known
+// upstream issue namesake-status.
 var observedGenerationCheck = Check{
 	ID:        "observed-generation",
 	Guarantee: "A controller never reports an observedGeneration that is higher than metadata.generation. It does not lower status.observedGeneration while its cache has the newer generation. Within the scenario's bound after the faults are healed, status.observedGeneration equals metadata.generation.",
@@ -42,6 +45,8 @@ type observedGenerationChecker struct {
 	// committed contains the objects that a generic controller reconciles and whose status has
 	// an observedGeneration.
 	committed map[types.UID]*generationState
+	// former is the generation of the latest deleted object with each name.
+	former map[objectName]int64
 	// reported is the newest version of each object in the responses.
 	reported map[types.UID]reportedGenerations
 	// cached is the generation of each object in the cache of each process.
@@ -96,6 +101,7 @@ func generationsOf(body json.RawMessage) (g generations) {
 
 func newObservedGenerationChecker(s Settings) Checker {
 	return &observedGenerationChecker{
+		findings: findings{upstream: s.Upstream}, former: map[objectName]int64{},
 		within: s.Within, batchTime: s.batchTime(), writes: answeredWrites{},
 		committed: map[types.UID]*generationState{}, reported: map[types.UID]reportedGenerations{}, cached: map[string]map[types.UID]cachedGeneration{},
 	}
@@ -148,7 +154,11 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 	}
 	checker.exercised++
 	if now.highest() > o.Generation {
-		checker.addViolation(func() Evidence {
+		report := checker.addViolation
+		if now.highest() <= checker.former[nameOf(o.Ref)] { // the status is that of the deleted object
+			report = func(evidence func() Evidence) { checker.addKnownViolation(namesakeStatus, evidence) }
+		}
+		report(func() Evidence {
 			return m.evidenceOf(&o.Ref, fmt.Sprintf("%s wrote observedGeneration %d to %s, whose generation is %d", request.Subject, now.highest(), o.Ref, o.Generation),
 				fmt.Sprintf("at most %d", o.Generation))
 		})
@@ -171,6 +181,7 @@ func (checker *observedGenerationChecker) written(m *Model, request *history.Req
 func (checker *observedGenerationChecker) commit(m *Model, c *history.Commit) {
 	o := &c.Object
 	if c.Type == history.Deleted {
+		checker.former[nameOf(o.Ref)] = o.Generation
 		delete(checker.committed, o.UID)
 		delete(checker.reported, o.UID)
 		for _, cached := range checker.cached {

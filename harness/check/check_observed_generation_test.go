@@ -88,4 +88,20 @@ func TestObservedGeneration(t *testing.T) {
 			test.verify(t, h, genericSettings(widgetController), "observed-generation")
 		})
 	}
+
+	for upstream, want := range map[bool]Verdict{false: Fail, true: KnownUpstream} {
+		h := newHistoryBuilderOf(widgets, configMaps)
+		h.add(objectOf(widgets, "w", `{"spec":{}}`))
+		edit(h)
+		anew := objectOf(widgets, "w", second)
+		h.commit(history.Deleted, *h.find("w"))
+		anew.UID = "anew-uid"
+		h.add(anew)
+		report(h, second)
+		settings := genericSettings(widgetController)
+		settings.Upstream = upstream
+		if got := verdictsWith(t, settings, h.end())["observed-generation"]; got.Verdict != want {
+			t.Errorf("the generation of a deleted object, upstream %v: got %s (%s), want %s", upstream, got.Verdict, got.Reason, want)
+		}
+	}
 }
