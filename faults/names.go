@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -24,5 +25,5 @@ func OneOf(params Params, field, value string, known []string) error {
 	if value == "" {
 		return params.Errorf(field, "not given; %s", expected)
 	}
-	return params.Errorf(field, "unknown value %q; %s", value, expected)
+	return params.Errorf(field, "unknown value %q; %s%s", value, expected, nearest.Suggestion(value, known))
 }

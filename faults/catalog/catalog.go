@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
 	"github.com/kube-gauntlet/gauntlet/faults/users"
 	"github.com/kube-gauntlet/gauntlet/faults/watches"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // All contains every fault type, in the order of docs/reference/faults.md.
@@ -66,5 +67,5 @@ func Find(name string) (faults.Type, error) {
 		}
 		names = append(names, faultType.Name)
 	}
-	return faults.Type{}, fmt.Errorf("unknown fault type %q; expected one of %s", name, strings.Join(names, ", "))
+	return faults.Type{}, fmt.Errorf("unknown fault type %q; expected one of %s%s", name, strings.Join(names, ", "), nearest.Suggestion(name, names))
 }

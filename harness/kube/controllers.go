@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Controller is a row of the table of controllers. It describes a controller that can be
@@ -148,7 +150,7 @@ func ControllersNamed(names ...string) ([]Controller, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(ControllerNames(), name) {
-			return nil, fmt.Errorf("unknown controller %q; expected one of %s", name, strings.Join(ControllerNames(), ", "))
+			return nil, fmt.Errorf("unknown controller %q; expected one of %s%s", name, strings.Join(ControllerNames(), ", "), nearest.Suggestion(name, ControllerNames()))
 		}
 	}
 	var rows []Controller

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-gauntlet/gauntlet/harness/check"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
@@ -33,7 +34,7 @@ func Validate(s *scenario.Scenario) error {
 			for _, c := range check.All {
 				known = append(known, c.ID)
 			}
-			return s.Errorf(fmt.Sprintf("exercises[%d]", i), "unknown check %q; expected one of %s", id, strings.Join(known, ", "))
+			return s.Errorf(fmt.Sprintf("exercises[%d]", i), "unknown check %q; expected one of %s%s", id, strings.Join(known, ", "), nearest.Suggestion(id, known))
 		}
 	}
 	return nil

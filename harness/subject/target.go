@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/kube-gauntlet/gauntlet/harness/kube"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Target identifies the program of the subject: ours, upstream, exec:PATH or image:REF. Go programs
@@ -56,7 +57,7 @@ func ParseTarget(s string) (Target, error) {
 	case kind == imageKind && ok:
 		return parseImage(named)
 	default:
-		return Target{}, fmt.Errorf("subject %q: expected ours, upstream, exec:PATH or image:REF", s)
+		return Target{}, fmt.Errorf("subject %q: expected ours, upstream, exec:PATH or image:REF%s", s, nearest.Suggestion(s, []string{Ours.kind, Upstream.kind}))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/cluster/kind"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/pods"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 )
 
 // Provider describes one provider of clusters and has the functions that start its clusters.
@@ -204,7 +205,7 @@ func Alternatives(err error) string {
 func Named(name string) (Provider, error) {
 	i := slices.IndexFunc(All, func(p Provider) bool { return p.Name == name })
 	if i < 0 {
-		return Provider{}, fmt.Errorf("provider %q: expected %s", name, strings.Join(Names(), " or "))
+		return Provider{}, fmt.Errorf("provider %q: expected %s%s", name, strings.Join(Names(), " or "), nearest.Suggestion(name, Names()))
 	}
 	return All[i], nil
 }
@@ -214,7 +215,7 @@ func Named(name string) (Provider, error) {
 func NamedWith(name string, needed ...cluster.Capability) (Provider, error) {
 	p, err := Named(name)
 	if err != nil || !p.Capabilities.Has(needed...) {
-		return Provider{}, fmt.Errorf("provider %q: expected %s", name, strings.Join(With(needed...), " or "))
+		return Provider{}, fmt.Errorf("provider %q: expected %s%s", name, strings.Join(With(needed...), " or "), nearest.Suggestion(name, With(needed...)))
 	}
 	return p, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
+	"github.com/kube-gauntlet/gauntlet/harness/subject"
 	"github.com/kube-gauntlet/gauntlet/reports"
 )
 
@@ -41,6 +42,11 @@ func (f *campaignFlags) add(flags *pflag.FlagSet) {
 func (f *campaignFlags) attemptsOf(cmd *cobra.Command, load func() ([]*scenario.Scenario, error), seed uint64) ([]campaign.Attempt, error) {
 	if len(f.subjects) == 0 {
 		return nil, errors.New("--subjects: found none; expected one or more, separated by commas")
+	}
+	for _, name := range f.subjects {
+		if _, err := subject.ParseTarget(name); err != nil {
+			return nil, err // before the messages about scenarios that gauntlet skips
+		}
 	}
 	if f.runs.terminal == nil {
 		f.runs.terminal = f.runs.newTerminal(cmd)

@@ -28,11 +28,14 @@ scaling, or at rest. A dot means never.
 RUNDIR is the directory of a run, or a directory that nightly, sweep or report wrote.
 Of such a directory, it reads only the runs whose directories still exist. --out writes
 the table to a file for the flag --prefer-uncovered of run, generate, sweep seeds and
-nightly.`,
+nightly. It replaces an earlier table, and no other file.`,
 		Example: `  gauntlet coverage out/RUN1 out/RUN2
   gauntlet coverage out/RUN --out=seen.json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
+			if err := checkCoverageOut(out); err != nil {
+				return err
+			}
 			files, err := findHistories(dirs)
 			if err != nil {
 				return err
@@ -50,7 +53,7 @@ nightly.`,
 			}
 			if out != "" {
 				if err := writeCoverage(out, &table); err != nil {
-					return err
+					return &unfinishedError{err}
 				}
 			}
 			if err := errors.Join(append(cut, table.WriteText(cmd.OutOrStdout()))...); err != nil {
@@ -95,6 +98,18 @@ func findHistories(dirs []string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil
+}
+
+// checkCoverageOut returns an error if path is a file that "gauntlet coverage --out" did not
+// write. Such a file may be an input, such as the history of a run.
+func checkCoverageOut(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil // a new file, or a device such as /dev/stdout
+	}
+	if _, err := readCoverage(path); err != nil {
+		return fmt.Errorf("--out: the file exists, and is replaced only if it is a coverage table: %w", err)
+	}
+	return nil
 }
 
 // writeCoverage writes the table as JSON to the file at path.

@@ -35,7 +35,11 @@ system.`,
 				"org.opencontainers.image.version": revision,
 			}
 			maps.Copy(spec.Labels, labels)
-			if err := writeImage(output, spec); err != nil {
+			built, err := image.Build(spec)
+			if err != nil {
+				return err
+			}
+			if err := writeImage(output, built); err != nil {
 				return &unfinishedError{err}
 			}
 			return nil
@@ -50,13 +54,13 @@ system.`,
 
 // writeImage writes the image archive to path. It replaces an existing file only after the
 // archive is complete.
-func writeImage(path string, spec image.Spec) error {
+func writeImage(path string, built *image.Image) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("writing the image archive: %w", err)
 	}
 	defer os.Remove(file.Name()) // fails without effect after the rename
-	err = image.Write(file, spec)
+	err = built.Write(file)
 	if err == nil {
 		err = file.Chmod(0o644)
 	}

@@ -31,7 +31,7 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	code := exitPass
 	root := newRoot(&code)
-	err := root.ExecuteContext(ctx)
+	err := runRoot(ctx, root)
 	if err != nil {
 		fmt.Fprintln(root.ErrOrStderr(), "gauntlet:", err)
 	}

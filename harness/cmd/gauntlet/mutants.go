@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/mutant"
 	mutants "github.com/kube-gauntlet/gauntlet/harness/mutant/library"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
@@ -93,7 +93,11 @@ func selectMutants(ids []string) ([]mutant.Mutant, error) {
 	for _, id := range ids {
 		i := slices.IndexFunc(all, func(m mutant.Mutant) bool { return m.ID == id })
 		if i < 0 {
-			return nil, fmt.Errorf("mutant %q: expected one of %s", id, strings.Join(mutants.IDs(), ", "))
+			advice := nearest.Suggestion(id, mutants.IDs())
+			if advice == "" {
+				advice = "; harness/mutant/TABLE.md lists the mutants"
+			}
+			return nil, fmt.Errorf("mutant %q: no such mutant%s", id, advice)
 		}
 		selected = append(selected, all[i])
 	}
@@ -146,7 +150,7 @@ func (f *mutantsFlags) prepare(cmd *cobra.Command, selected []mutant.Mutant) (*m
 	}
 	_, ours, err := executables(cmd.Context(), subject.Ours)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &unfinishedError{err}
 	}
 	f.runs.out = filepath.Join(f.runs.out, "mutants")
 	if err := os.MkdirAll(f.runs.out, 0o755); err != nil {

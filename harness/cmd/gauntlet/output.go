@@ -95,7 +95,7 @@ func writeText(cmd *cobra.Command, text string) error {
 // terminalWidth returns the number of columns of a terminal. It returns 0 if out is not a
 // terminal.
 func terminalWidth(out io.Writer) int {
-	file, ok := out.(*os.File)
+	file, ok := fileOf(out)
 	if !ok {
 		return 0
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/history"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/campaign"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/setup"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/run"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario/library"
@@ -322,6 +323,9 @@ func (f *runFlags) scenarios(cmd *cobra.Command, names []string) ([]*scenario.Sc
 	if err := checkTier(cmd, len(names) > 0 || shaped); err != nil {
 		return nil, err
 	}
+	if _, err := subject.ParseTarget(f.subject); err != nil {
+		return nil, err // before the messages about scenarios that gauntlet skips
+	}
 	switch {
 	case len(names) > 0 && shaped:
 		return nil, fmt.Errorf("--profile, --duration and --prefer-uncovered apply to generated scenarios only: found them together with the scenario %s", names[0])
@@ -347,11 +351,11 @@ func (f *runFlags) supportedScenarios(warnings io.Writer) []*scenario.Scenario {
 // loadScenarios returns the scenarios with the given names or file paths. If names is
 // empty, it returns the built-in scenarios of the tier that the provider supports.
 func (f *runFlags) loadScenarios(names []string, warnings io.Writer) ([]*scenario.Scenario, error) {
-	if len(names) == 0 && slices.Contains(providers.Names(), f.provider) {
-		return f.supportedScenarios(warnings), nil
-	}
 	if len(names) == 0 {
-		return library.InTier(library.Tier(f.tier)), nil // the provider is unknown; the method options returns the error
+		if _, err := providers.Named(f.provider); err != nil {
+			return nil, err
+		}
+		return f.supportedScenarios(warnings), nil
 	}
 	var all []*scenario.Scenario
 	for _, name := range names {
@@ -385,11 +389,7 @@ func loadScenario(name string, warnings io.Writer) (*scenario.Scenario, error) {
 		printWarnings(s, warnings)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		var known []string
-		for _, s := range library.All() {
-			known = append(known, s.Name)
-		}
-		return nil, fmt.Errorf("scenario %q: expected a YAML file or one of the built-in scenarios %s", name, strings.Join(known, ", "))
+		return nil, noScenario(name)
 	}
 	return s, err
 }
@@ -399,6 +399,23 @@ func printWarnings(s *scenario.Scenario, warnings io.Writer) {
 	for _, warning := range s.Warnings() {
 		fmt.Fprintln(warnings, "warning:", warning)
 	}
+}
+
+// noScenario returns the error about a name that is neither a built-in scenario nor a file.
+func noScenario(name string) error {
+	found := "no such file, and no built-in scenario of this name"
+	if strings.ContainsRune(name, filepath.Separator) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+		found = "no such file"
+	}
+	var known []string
+	for _, s := range library.All() {
+		known = append(known, s.Name)
+	}
+	advice := nearest.Suggestion(name, known)
+	if advice == "" {
+		advice = "; \"gauntlet list scenarios\" lists the built-in scenarios"
+	}
+	return fmt.Errorf("scenario %q: %s%s", name, found, advice)
 }
 
 // seedOf returns the first seed that is not 0. If all seeds are 0, it returns a random seed.

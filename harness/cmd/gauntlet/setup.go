@@ -34,7 +34,7 @@ The command prints the paths of all programs to standard output.`,
 			}
 			for _, path := range paths {
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), path); err != nil {
-					return err
+					return &unfinishedError{err}
 				}
 			}
 			return nil

@@ -60,8 +60,11 @@ Started again, the command resumes. The exit status is 0 if the search is comple
 // reports of that run.
 func (f *shrinkFlags) run(cmd *cobra.Command, path string) error {
 	failed, err := run.Check(path)
-	if err != nil {
+	switch {
+	case err != nil && failed == nil:
 		return err
+	case err != nil: // the run is valid, but its reports cannot be written
+		return &unfinishedError{err}
 	}
 	if _, err := providers.NamedWith(failed.Provider, cluster.OwnsControlPlane); err != nil {
 		return fmt.Errorf("%s: gauntlet cannot repeat the run: %w", path, err)

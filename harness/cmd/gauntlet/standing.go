@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/environment"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/standing"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 	"github.com/kube-gauntlet/gauntlet/harness/subject"
 )
@@ -104,7 +107,10 @@ func standingSubject(ctx context.Context, target string, replicas int) (*environ
 		return nil, fmt.Errorf("%w, or %s", err, noSubject)
 	}
 	_, ours, err := executables(ctx, parsed)
-	return &environment.SubjectOptions{Target: parsed, Spec: scenario.Subject{Replicas: replicas}, Ours: ours}, err
+	if err != nil {
+		return nil, &unfinishedError{err}
+	}
+	return &environment.SubjectOptions{Target: parsed, Spec: scenario.Subject{Replicas: replicas}, Ours: ours}, nil
 }
 
 func newDown() *cobra.Command {
@@ -164,7 +170,7 @@ func chooseDown(found []standing.Cluster, names []string, all bool) ([]standing.
 		c, ok := byName[name]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("control plane %q not found: expected one of %s", name, namesOf(up))
+			return nil, fmt.Errorf("control plane %q: no such control plane; found %s%s", name, namesOf(up), nearest.Suggestion(name, slices.Sorted(maps.Keys(byName))))
 		case c.State == standing.InUse:
 			return nil, fmt.Errorf("control plane %s is in use by a running command: end that command first", name)
 		}
@@ -257,13 +263,13 @@ func newStandingHost() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			nodes, err := strconv.Atoi(args[2])
 			if err != nil {
-				return fmt.Errorf("argument NODES: %w", err)
+				return fmt.Errorf("argument NODES: found %q; expected a whole number", args[2])
 			}
 			var installed *environment.SubjectOptions
 			if len(args) == 7 {
 				replicas, err := strconv.Atoi(args[5])
 				if err != nil {
-					return fmt.Errorf("argument REPLICAS: %w", err)
+					return fmt.Errorf("argument REPLICAS: found %q; expected a whole number", args[5])
 				}
 				target, err := subject.ParseTarget(args[4])
 				if err != nil {

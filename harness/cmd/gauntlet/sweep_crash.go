@@ -134,5 +134,8 @@ func (f *campaignFlags) subjectWrites(cmd *cobra.Command, withoutFaults *scenari
 	if err != nil {
 		return nil, &unfinishedError{err}
 	}
-	return writes, os.RemoveAll(result.Directory)
+	if err := os.RemoveAll(result.Directory); err != nil {
+		return nil, &unfinishedError{err}
+	}
+	return writes, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/catalog"
 	"github.com/kube-gauntlet/gauntlet/harness/cluster/providers"
 	"github.com/kube-gauntlet/gauntlet/harness/internal/coverage"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -93,7 +94,7 @@ func ProfileNamed(name string) (Profile, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Profile{}, fmt.Errorf("found profile %q; expected %s", name, strings.Join(names, ", "))
+	return Profile{}, fmt.Errorf("found profile %q; expected %s%s", name, strings.Join(names, ", "), nearest.Suggestion(name, names))
 }
 
 // Scenario generates the scenario for the options. It returns an error if the options are

@@ -39,7 +39,7 @@ const binaryBytesMax = 1 << 30
 // reproducible.
 var epoch = time.Unix(0, 0).UTC()
 
-// Spec describes an image that [Write] builds.
+// Spec describes an image that [Build] builds.
 type Spec struct {
 	// Reference is the name and tag of the image, such as "localhost/relay:dev". Use the registry
 	// "localhost": a container engine that does not have the image then cannot pull another image
@@ -56,29 +56,49 @@ type Spec struct {
 	Labels map[string]string
 }
 
-// Write writes the image to w in the docker-archive format.
-// It returns an error if the binary is not a static Linux executable.
-func Write(w io.Writer, spec Spec) error {
+// Image is a container image that [Build] built.
+type Image struct {
+	tag   name.Tag
+	image v1.Image
+}
+
+// Build builds an image in memory. It returns an error if the reference is invalid or if the
+// binary is not a static Linux executable.
+func Build(spec Spec) (*Image, error) {
 	tag, err := name.NewTag(spec.Reference, name.StrictValidation)
 	if err != nil {
-		return fmt.Errorf("image reference %q: expected NAME:TAG: %w", spec.Reference, err)
+		return nil, fmt.Errorf("image reference %q: expected NAME:TAG: %w", spec.Reference, err)
 	}
 	binary, err := readBinary(spec.Binary)
 	if err != nil {
-		return fmt.Errorf("building image %s: %w", spec.Reference, err)
+		return nil, fmt.Errorf("building image %s: %w", spec.Reference, err)
 	}
 	arch, err := architecture(binary)
 	if err != nil {
-		return fmt.Errorf("building image %s from %s: %w", spec.Reference, spec.Binary, err)
+		return nil, fmt.Errorf("building image %s from %s: %w", spec.Reference, spec.Binary, err)
 	}
 	image, err := build(spec, binary, arch)
 	if err != nil {
-		return fmt.Errorf("building image %s: %w", spec.Reference, err)
+		return nil, fmt.Errorf("building image %s: %w", spec.Reference, err)
 	}
-	if err := tarball.Write(tag, image, w); err != nil {
-		return fmt.Errorf("writing image %s: %w", spec.Reference, err)
+	return &Image{tag: tag, image: image}, nil
+}
+
+// Write writes the image to w in the docker-archive format.
+func (i *Image) Write(w io.Writer) error {
+	if err := tarball.Write(i.tag, i.image, w); err != nil {
+		return fmt.Errorf("writing image %s: %w", i.tag, err)
 	}
 	return nil
+}
+
+// Write builds an image and writes it to w. See [Build].
+func Write(w io.Writer, spec Spec) error {
+	image, err := Build(spec)
+	if err != nil {
+		return err
+	}
+	return image.Write(w)
 }
 
 // readBinary reads a regular file of at most [binaryBytesMax] bytes.

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-gauntlet/gauntlet/faults/processes"
 	"github.com/kube-gauntlet/gauntlet/faults/requests"
 	"github.com/kube-gauntlet/gauntlet/harness/history"
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
 	"github.com/kube-gauntlet/gauntlet/harness/scenario"
 )
 
@@ -179,5 +180,5 @@ func Find(name string) (Disturbance, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Disturbance{}, fmt.Errorf("found disturbance %q; expected %s", name, strings.Join(names, " or "))
+	return Disturbance{}, fmt.Errorf("found disturbance %q; expected %s%s", name, strings.Join(names, " or "), nearest.Suggestion(name, names))
 }

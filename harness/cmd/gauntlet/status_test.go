@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// statusCase has command lines of one command. The command is a prefix of each of them. An empty
+// command line is one that the command cannot have.
+type statusCase struct {
+	good     string // succeeds and prints something; without it, the test uses --help
+	badFlag  string // has a flag value that is invalid; without it, the test uses an unknown flag
+	badArg   string // has an argument that is invalid
+	noFile   string // names a file or directory that does not exist
+	goodCode int    // the exit status of good
+}
+
+// statusCases returns the command lines of each command. RUN is a run directory whose history has
+// only a start record, and DIR is an empty directory.
+var statusCases = map[string]statusCase{
+	"":             {badArg: "frob"},
+	"check":        {good: "RUN", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
+	"clean":        {badFlag: "--provider=kind", badArg: "x"},
+	"compare":      {badFlag: "--pairs=0", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"completion":   {badArg: "frob"},
+	"coverage":     {good: "RUN", badFlag: "RUN --out=RUN/history.jsonl", badArg: "DIR", noFile: "DIR/none"},
+	"down":         {badFlag: "--all=x", badArg: "no-such-cluster"},
+	"generate":     {good: "--seed=7", badFlag: "--seed=x", badArg: "7", noFile: "--prefer-uncovered=DIR/none"},
+	"help":         {good: "run", badArg: "frob"},
+	"host-cluster": {badFlag: "a b x d", badArg: "x"},
+	"image":        {badFlag: "--label=x", badArg: "RUN/scenario.yaml", noFile: "DIR/none"},
+	"list":         {good: "faults", badArg: "wishes"},
+	"mutants":      {badFlag: "--seed=x", badArg: "nothing"},
+	"nightly":      {badFlag: "--duration=0s", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"relay":        {badFlag: "--patience=x", badArg: "x"},
+	"report":       {good: "RUN --out=DIR/report", goodCode: exitUnknown, badArg: "DIR", noFile: "DIR/none"},
+	"run":          {badFlag: "--attempts=0", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"setup":        {badFlag: "--nodes=x", badArg: "x"},
+	"shrink":       {badFlag: "--check", badArg: "DIR", noFile: "DIR/none"},
+	"sweep":        {badArg: "frob"},
+	"sweep crash":  {badFlag: "--from=0 burst", badArg: "nothing", noFile: "DIR/none.yaml"},
+	"sweep seeds":  {badFlag: "--from=7 --to=3", badArg: "x"},
+	"up":           {badFlag: "--nodes=0", badArg: "x"},
+	"version":      {good: " ", badArg: "x"},
+}
+
+// TestExitStatuses checks the exit status of every command for good and for bad command lines,
+// and if standard output is full. Bad usage must print one line to standard error, and nothing
+// to standard output.
+func TestExitStatuses(t *testing.T) {
+	var code int
+	root := newRoot(&code)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, words := range commandsBelow(root) {
+		words := strings.TrimPrefix(words, "gauntlet")
+		name := strings.TrimSpace(words)
+		test, ok := statusCases[name]
+		if !ok && !strings.HasPrefix(name, "completion ") {
+			t.Errorf("command %q has no case in statusCases", name)
+		}
+		t.Run(name, func(t *testing.T) {
+			good, goodCode := test.good, test.goodCode
+			if good == "" {
+				good = "--help"
+			}
+			badFlag := test.badFlag
+			if badFlag == "" {
+				badFlag = "--no-such-flag"
+			}
+			checkStatus(t, name, good, false, goodCode)
+			checkStatus(t, name, good, true, exitUnknown)
+			for _, bad := range []string{badFlag, test.badArg, test.noFile} {
+				if bad != "" {
+					checkStatus(t, name, bad, false, exitUsage)
+				}
+			}
+		})
+	}
+}
+
+// commandsBelow returns the path of a command and of all commands below it.
+func commandsBelow(cmd *cobra.Command) []string {
+	all := []string{cmd.CommandPath()}
+	for _, sub := range cmd.Commands() {
+		all = append(all, commandsBelow(sub)...)
+	}
+	return all
+}
+
+// checkStatus runs a command and checks its exit status. If full is true, every write to
+// standard output fails.
+func checkStatus(t *testing.T, name, args string, full bool, want int) {
+	t.Helper()
+	line := strings.Fields(strings.NewReplacer("RUN", statusRun(t), "DIR", t.TempDir()).Replace(name + " " + args))
+	var code int
+	root := newRoot(&code)
+	var stdout, stderr bytes.Buffer
+	root.SetOut(&stdout)
+	if full {
+		root.SetOut(fullDisk{})
+	}
+	root.SetErr(&stderr)
+	root.SetArgs(line)
+	err := runRoot(t.Context(), root)
+	if err != nil {
+		stderr.WriteString("gauntlet: " + err.Error() + "\n")
+	}
+	if got := exitCode(code, err); got != want {
+		t.Errorf("%s (full: %t): exit %d, want %d\n%s", strings.Join(line, " "), full, got, want, stderr.String())
+	}
+	if lines := strings.Count(stderr.String(), "\n"); lines != 1 && (want == exitUsage || full) {
+		t.Errorf("%s (full: %t): %d lines on standard error, want 1:\n%s", strings.Join(line, " "), full, lines, stderr.String())
+	}
+	if want == exitUsage && stdout.Len() > 0 {
+		t.Errorf("%s: standard output %q, want none", strings.Join(line, " "), stdout.String())
+	}
+}
+
+// statusRun returns a new run directory, whose history has only a start record.
+func statusRun(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"scenario.yaml": wroteScenario, "environment.json": wroteEnvironment, "history.jsonl": wroteStart, "verdicts.json": `{"schema": 1, "runs": [{"verdict": "unknown", "directory": ""}]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// fullDisk is a writer without space, as /dev/full.
+type fullDisk struct{}
+
+var _ io.Writer = fullDisk{}
+
+func (fullDisk) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+}

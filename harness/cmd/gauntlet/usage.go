@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kube-gauntlet/gauntlet/harness/nearest"
+)
+
+// runRoot runs the command line of root. It refuses bad usage with messages of one line. If a
+// write to standard output failed, runRoot returns an error, even if the command ignored it.
+func runRoot(ctx context.Context, root *cobra.Command) error {
+	out := &standardOutput{to: root.OutOrStdout()}
+	root.SetOut(out)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	refuseBadUsage(root)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return out.err
+}
+
+// standardOutput is the standard output of gauntlet. It keeps the first error of a write.
+type standardOutput struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes to standard output. Its error is an unfinishedError.
+func (o *standardOutput) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if err != nil {
+		if path := new(fs.PathError); errors.As(err, &path) {
+			err = path.Err
+		}
+		err = &unfinishedError{fmt.Errorf("writing to standard output: %w", err)}
+		if o.err == nil {
+			o.err = err
+		}
+	}
+	return n, err
+}
+
+// fileOf returns the file to which out writes. It returns false if out does not write to a file.
+func fileOf(out io.Writer) (*os.File, bool) {
+	if standard, ok := out.(*standardOutput); ok {
+		out = standard.to
+	}
+	file, ok := out.(*os.File)
+	return file, ok
+}
+
+// refuseBadUsage makes a command and its subcommands refuse unknown commands and flags, and
+// wrong numbers of arguments, with messages of one line.
+func refuseBadUsage(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	switch {
+	case cmd.Name() == "help":
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = unknownCommand(found, rest[0])
+			}
+			return err
+		}
+	case cmd.HasAvailableSubCommands() && !cmd.Runnable():
+		refuseUnknownCommands(cmd)
+	default:
+		cmd.Args = countArguments(cmd.Args)
+	}
+	for _, sub := range cmd.Commands() {
+		refuseBadUsage(sub)
+	}
+}
+
+// refuseUnknownCommands makes a command that only has subcommands refuse all other arguments.
+// The root command without arguments prints its help. Any other command without arguments is an
+// error.
+func refuseUnknownCommands(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.HasParent() {
+			return fmt.Errorf("%s: found no command; expected one of %s", commandWords(cmd), strings.Join(commandNames(cmd), ", "))
+		}
+		return cmd.Help()
+	}
+}
+
+// unknownCommand returns the error about a subcommand that parent does not have.
+func unknownCommand(parent *cobra.Command, found string) error {
+	advice := nearest.Suggestion(found, commandNames(parent))
+	if advice == "" {
+		advice = fmt.Sprintf("; \"%s --help\" lists the commands", parent.CommandPath())
+	}
+	return fmt.Errorf("unknown command %q for %q%s", found, parent.CommandPath(), advice)
+}
+
+// commandWords returns the words of a command after "gauntlet", such as "sweep crash".
+func commandWords(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
+// commandNames returns the names of the subcommands that the help text of a command lists.
+func commandNames(parent *cobra.Command) []string {
+	var names []string
+	for _, sub := range parent.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
+}
+
+// countArguments returns a check of arguments that refuses what check refuses, and also empty
+// arguments. The error says which arguments the command has and which it expects.
+func countArguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case slices.Contains(args, ""):
+		case check == nil || check(cmd, args) == nil:
+			return nil
+		}
+		var quoted []string
+		for _, arg := range args {
+			quoted = append(quoted, fmt.Sprintf("%q", arg))
+		}
+		found, suggestion := "", ""
+		switch len(args) {
+		case 0:
+			found = "no argument"
+		case 1:
+			found, suggestion = "the argument "+quoted[0], nearest.Suggestion(args[0], cmd.ValidArgs)
+		default:
+			found = fmt.Sprintf("%d arguments (%s)", len(args), strings.Join(quoted, ", "))
+		}
+		return fmt.Errorf("%s: found %s; expected %s%s", commandWords(cmd), found, expectedArguments(cmd), suggestion)
+	}
+}
+
+// expectedArguments returns the arguments in the usage line of a command, such as "RUNDIR…", or
+// "none".
+func expectedArguments(cmd *cobra.Command) string {
+	words := strings.Fields(cmd.Use)[1:]
+	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, " ")
+}
+
+// flagError returns the error about a flag in the words of this project. The argument err is an
+// error of package pflag.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &invalid):
+		return fmt.Errorf("--%s: found %q; %s", invalid.GetFlag().Name, invalid.GetValue(), expectedValue(invalid))
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s: found no value; expected %s", missing.GetFlag().Name, valueWords(missing.GetFlag()))
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		name := unknown.GetSpecifiedName()
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if similar := nearest.Name(name, names); similar != "" {
+			return fmt.Errorf("unknown flag: --%s for %q; did you mean --%s?", name, cmd.CommandPath(), similar)
+		}
+		return fmt.Errorf("unknown flag: --%s for %q; \"%s --help\" lists the flags", name, cmd.CommandPath(), cmd.CommandPath())
+	}
+	return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
+}
+
+// expectedValue says which values a flag accepts. For a type of this project, it is the error
+// of its method Set, which begins with "expected".
+func expectedValue(invalid *pflag.InvalidValueError) string {
+	if words := valueWords(invalid.GetFlag()); words != "" {
+		return "expected " + words
+	}
+	return errors.Unwrap(invalid).Error()
+}
+
+// valueWords describes the values of a flag by its type. It returns "" for a type of this
+// project.
+func valueWords(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "uint64":
+		return "a whole number from 0 to 18446744073709551615"
+	case "int":
+		return "a whole number"
+	case "duration":
+		return "a duration such as 500ms, 8s or 1m30s"
+	case "bool":
+		return "true or false"
+	case "stringToString":
+		return "KEY=VALUE"
+	case "string", "stringSlice":
+		return "one, such as --" + flag.Name + "=VALUE"
+	}
+	return ""
+}
